@@ -2,8 +2,7 @@
 
 Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
 means: the one in the family's module that bears the row's name. Does not know how a check finds.
-Rule: codes and names are final and never reused. A page is its function's docstring with four headings; a check that
-is not built yet is listed as planned and is not counted.
+Rule: codes and names are final and never reused. A page is its function's docstring with four headings.
 """
 
 import re
@@ -64,7 +63,7 @@ HEADINGS = ("Detects.", "Why it matters.", "False positives.", "Source.")
 @dataclass(frozen=True)
 class Check(Rule):
     status: str
-    """planned, preview or stable."""
+    """preview or stable."""
     spaces: tuple[str, ...]
     """The spaces of the ledger whose subjects it looks at."""
     reads: Reads
@@ -73,15 +72,14 @@ class Check(Rule):
     """Of what it reads about its subject, that without which it finds nothing."""
     one_per: str
     """What makes it one finding."""
-    function: Function | None
+    function: Function
 
 
 def read() -> dict[str, Check]:
     lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
-        function = None if status == "planned" else function_of(code, name)
-        looks_at = tuple(spaces.split(","))
+        looks_at, function = tuple(spaces.split(",")), function_of(code, name)
         checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), needs(read), one_per, function)
     return checks
 
@@ -101,8 +99,6 @@ def page(code: str, remedy: str = "") -> str:
     """One check as a page of Markdown, with its remedy if given. KeyError for an unknown code."""
     check = CHECKS[code]
     head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.one_per}.\n"
-    if check.function is None:
-        return head + "\nThe code is reserved; this release does not look for it yet.\n"
     named = parts(check.function.__doc__ or "")
     text = "\n\n".join(paragraph(f"**{heading}.** {words}") for heading, words in named.items())
     related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
@@ -118,7 +114,7 @@ def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def in_a_sentence(check: Check) -> str:
     """The first of what it finds."""
-    found = parts(check.function.__doc__ or "")["Detects"] if check.function else "Not looked for yet."
+    found = parts(check.function.__doc__ or "")["Detects"]
     first = SENTENCE.match(found)
     return (first[0] if first else found).replace("|", "\\|")
 
@@ -149,11 +145,10 @@ def paragraph(words: str) -> str:
 
 def document(remedies: Mapping[str, str]) -> str:
     """CHECKS.md: every check by family, with what to do about it by code."""
-    built = [check for check in CHECKS.values() if check.function is not None]
     lines = [
         "# Checks",
         "",
-        f"wirecheck has {len(built)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
+        f"wirecheck has {len(CHECKS)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
         "this page from their docstrings.",
         "",
         *(f"- **{kind}**: {meaning}." for kind, meaning in KINDS.items()),
@@ -171,8 +166,7 @@ def document(remedies: Mapping[str, str]) -> str:
         "",
     ]
     for family, (title, _) in FAMILIES.items():
-        codes = [check.code for check in built if check.code.startswith(family)]
+        codes = [code for code in CHECKS if code.startswith(family)]
         pages = [page(code, remedies.get(code, "")).replace("## ", "### ", 1) for code in codes]
-        if pages:
-            lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
+        lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
     return "\n".join(lines)

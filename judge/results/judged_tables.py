@@ -127,7 +127,7 @@ PARTITIONS = ResultTable(
             "Capture time at which a later leader epoch began, or of the last such message; null while valid.",
         ),
     ),
-    rows={"name": "description_rows.unnumbered_partitions", "id": "description_rows.numbered_partitions"},
+    rows=dict.fromkeys(("name", "id"), "description_rows.partitions"),
     reads={"name": "name:unnumbered name:offline", "id": "id:partition id:offline"},
 )
 DESCRIPTIONS = ResultTable(
@@ -144,7 +144,7 @@ DESCRIPTIONS = ResultTable(
         ),
         *SOURCE,
     ),
-    rows={"name": "description_rows.wholes", "id": "description_rows.wholes"},
+    rows=dict.fromkeys(("name", "id"), "description_rows.wholes"),
     reads={"name": "name:topic_described", "id": "id:topic_described"},
 )
 STATEMENTS = ResultTable(
@@ -165,7 +165,7 @@ STATEMENTS = ResultTable(
         *SPAN,
         Column("count", pa.int64(), "Number of occurrences."),
     ),
-    rows={"id": "statement_rows.statements_of_id"},
+    rows={"id": "topic_rows.statements_of_id"},
     reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
 )
 """The page for a browser draws them; they grow with every message, and are told as clients are (`life_cycle.py`)."""

@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.emitted_rows import FINDINGS
-from wirecheck.judge.results.result_table import Body
+from wirecheck.judge.results import judged_tables
+from wirecheck.judge.results.result_table import REVISION, Body
 from wirecheck.judge.thresholds import Settings
 
 K = 512
@@ -120,7 +123,7 @@ class Overflow:
             beyond.revision += 1
             key = "|".join((source, OTHERS, *(part for part in about if part)))
             body = {"cluster": cluster, "first_seen": beyond.first_ns, "last_seen": beyond.last_ns}
-            yield about.table, key, beyond.revision, {**body, **columns(about, len(beyond.sketch), self.settings)}
+            yield about.table, key, beyond.revision, {**columns(about, len(beyond.sketch), self.settings), **body}
         self.moved.clear()
 
     def state(self) -> Stored:
@@ -129,25 +132,15 @@ class Overflow:
 
 
 def columns(about: Uncounted, count: int, settings: Settings) -> Body:
-    named: Body
+    """Of the row of a table that stands for what is not kept; what a kept row would say is empty."""
+    (table,) = (
+        one for one in (judged_tables.TOPICS, judged_tables.CLIENTS, judged_tables.FINDINGS) if one.name == about.table
+    )
+    empty: Body = {c.name: [] if pa.types.is_list(c.type) else None for c in table.columns if c not in REVISION}
     if about.table == TOPICS:
-        named = {"name": None, "topic_id": None, "state": OTHERS, "sources": [], "earlier_ids": []}
-        return {"withdrawn": False, **named, OTHERS: count}
+        return {**empty, "withdrawn": False, "state": OTHERS, OTHERS: count}
     if about.table == CLIENTS:
-        named = {"client_id": None, "address": None, "software_name": None, "software_version": None}
-        return {"withdrawn": False, **named, "apis": [], "requests": 0, OTHERS: count}
-    return {
-        "state": "open",
-        "code": about.code,
-        "name": CHECKS[about.code].name,
-        "kind": about.kind,
-        "topic": None,
-        "topic_ids": [],
-        "client_ids": [],
-        "brokers": [],
-        "summary": f"{count:,} more findings of this check are not kept: the bound is {settings.most_findings:,}.",
-        "words": [],
-        "count": count,
-        "sides": [],
-        OTHERS: count,
-    }
+        return {**empty, "withdrawn": False, "requests": 0, OTHERS: count}
+    summary = f"{count:,} more findings of this check are not kept: the bound is {settings.most_findings:,}."
+    check = {"code": about.code, "name": CHECKS[about.code].name, "kind": about.kind, "summary": summary}
+    return {**empty, "state": "open", **check, "count": count, OTHERS: count}
