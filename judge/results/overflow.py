@@ -17,7 +17,7 @@ import pyarrow as pa
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.emitted_rows import FINDINGS
-from wirecheck.judge.results import judged_tables
+from wirecheck.judge.results.judged_tables import JUDGED
 from wirecheck.judge.results.result_table import REVISION, Body
 from wirecheck.judge.thresholds import Settings
 
@@ -133,9 +133,7 @@ class Overflow:
 
 def columns(about: Uncounted, count: int, settings: Settings) -> Body:
     """Of the row of a table that stands for what is not kept; what a kept row would say is empty."""
-    (table,) = (
-        one for one in (judged_tables.TOPICS, judged_tables.CLIENTS, judged_tables.FINDINGS) if one.name == about.table
-    )
+    (table,) = (table for table in JUDGED if table.name == about.table)
     empty: Body = {c.name: [] if pa.types.is_list(c.type) else None for c in table.columns if c not in REVISION}
     if about.table == TOPICS:
         return {**empty, "withdrawn": False, "state": OTHERS, OTHERS: count}
