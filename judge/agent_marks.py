@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from wirecheck.capture import frames
-from wirecheck.judge.claims.claim import Claim, moment
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.reduce import moment
 
 MARKS = {
     frames.DROPPED: "dropped_frames",

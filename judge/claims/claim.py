@@ -73,11 +73,6 @@ class Sighting(NamedTuple):
         return str(Conversation.of(self.connection).client)
 
 
-def moment(ts_ns: int, connection: str = "", source: str = "") -> Sighting:
-    """What was seen of no message."""
-    return Sighting(ts_ns, connection, "", -1, -1, source, 0, 0)
-
-
 class Claim:
     """One statement; mutable only by `merge`."""
 

@@ -46,6 +46,11 @@ class Column:
         return Column(np.where(mask, codes, -1), [*values, None])
 
 
+def moment(ts_ns: int, connection: str = "", source: str = "") -> Sighting:
+    """What was seen of no message."""
+    return Sighting(ts_ns, connection, "", -1, -1, source, 0, 0)
+
+
 def constant(value: Any, rows: int) -> Column:
     return Column(np.zeros(rows, np.int64), [value])
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.message import Decoded, Status
-from wirecheck.judge.claims.claim import Claim, moment
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.reduce import moment
 
 OTHERS = "others"
 """Stands for all of these connections, in place of an agent's name."""

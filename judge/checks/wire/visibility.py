@@ -12,8 +12,9 @@ from typing import NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_streaks import end_ns
 from wirecheck.judge.checks.shapes import clock, counted, gathered, of_link, resting_on
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, moment, slot_name
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, slot_name
 from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
+from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side

@@ -24,8 +24,8 @@ from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, value_per
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Sighting, moment, slot_name
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spans, spelled
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Sighting, slot_name
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 
 FACTS = (
     "frames",
