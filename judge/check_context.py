@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import LIVES, SORTING, Failure, Failures, failure

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.judge import agent_marks
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
@@ -102,9 +101,9 @@ class Judge:
         """
         return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
-    def hear(self, said: agent_marks.Marks) -> None:
+    def hear(self, said: Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
-        for claim in agent_marks.claims_of(said, self.watermark_ns):
+        for claim in claims_of(said, self.watermark_ns):
             self.ledger.absorb(claim)
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:

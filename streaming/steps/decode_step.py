@@ -19,7 +19,7 @@ from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.agent_marks import MARKS
+from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
