@@ -132,8 +132,8 @@ def writers(context: CheckContext) -> dict[str, list[Subject]]:
     """Per name, as a member of sets, the clients that write to it: looked up once however many names ask."""
     if context.writers is None:
         context.writers = defaultdict(list)
-        for client, claims in context.everybody("client", "wrote"):
-            for member in sorted({member for claim in claims for member in claim.peak}):
+        for client in sorted(context.ledger.subjects("client")):
+            for member in sorted({member for claim in context.believed(client, "wrote") for member in claim.peak}):
                 context.writers[member].append(client)
     return context.writers
 
