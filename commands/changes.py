@@ -15,7 +15,7 @@ from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argume
 from wirecheck.commands.screen import note, tell
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.change import Change
+    from wirecheck.decode.show.changes import Change
 
 
 @click.command(short_help="List changes to topics, configurations, ACLs and groups.")

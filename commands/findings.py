@@ -79,7 +79,7 @@ def has_batch(out: Path) -> bool:
 
 
 def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
-    from wirecheck.dashboards.finding_rows import cells
+    from wirecheck.dashboards.verdict import finding_cells
     from wirecheck.story.harm import seconds
 
     codes = {finding["id"]: finding["code"] for finding in result["findings"]}
@@ -87,7 +87,7 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
     paint = paints()
 
     def told_in_a_row(finding: dict[str, Any]) -> str:
-        return row(cells(finding, codes, end_s), paint=paint, columns=columns())
+        return row(finding_cells(finding, codes, end_s), paint=paint, columns=columns())
 
     for finding in fresh:
         click.echo(as_json(finding) if form == "json" else told_in_a_row(finding))

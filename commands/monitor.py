@@ -108,7 +108,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @options.dialect()
 @click.option(
     "--buckets",
-    type=click.IntRange(1, 1024),
+    type=click.IntRange(1, 256),
     default=8,
     show_default=True,
     help="Number of partitions of the connections.",

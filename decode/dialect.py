@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.columns import tables
-from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.message import EVERYTHING, Status, decode, only
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.columns import Table
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints, Messages
-
-__all__ = ["DIALECTS", "ID_IS_AN_EXTRA_TAG", "SHIPPED", "id_tags", "plausible", "read", "read_as_any", "suggested"]
 
 SHIPPED = "kafka"
 CHANGED = (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["CARRIED", "DEEPEST", "ENVELOPE", "Unwrapped", "unwrapped"]
-
 ENVELOPE = 58
 CARRIED = ("requestData", "responseData")
 """Fields of an Envelope, and of nothing else, that hold the other message."""

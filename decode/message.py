@@ -29,7 +29,8 @@ from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import Kept, of_message, of_messages
 from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
-from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.layouts.program import form, programs
+from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.reading_plan import Tolerance, planned
 from wirecheck.decode.wire import Ints, Messages, known, pack
 

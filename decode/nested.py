@@ -16,7 +16,8 @@ import numpy as np
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.layouts.form import Kind, Slot
-from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.layouts.program import form, programs
+from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.message import REASONS, Status, decode
 from wirecheck.decode.wire import SIDES, pack
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.message import Decoded
-
-__all__ = ["decode_one", "decode_value", "nested"]
 
 WIDTH_AND_SIGN = {
     instruction.INT8: (1, True), instruction.INT16: (2, True), instruction.UINT16: (2, False),

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-__all__ = ["client_host", "principal"]
-
 ADDRESS_BYTES = (4, 16)
 LONGEST_TEXT = 1 << 14
 """Bytes of a type or a name; longer ones are not read (a principal is a distinguished name at most)."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.interpret.interpreter import NO_REQUEST, OK, UNKNOWN_API, UNKNOWN_VERSION
-from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.wire import Messages
-
-__all__ = ["Plan", "Tolerance", "planned"]
 
 
 class Tolerance(IntEnum):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 FRAME = 0  # kind of a row that is a segment; every other row is an agent's mark
 PORTS = 1 << 16
+CLASSES = 256
+"""Of connections. All connections of one class are in one bucket, however many buckets there are."""
 PER_SEGMENT = (
     "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut", "renumbered",
 )  # fmt: skip
@@ -102,7 +104,7 @@ class Segments:
         """Bucket of every row: the same for both directions, in every process, at all times."""
         keys, index = unique_pairs(self.src, self.dst, len(self.endpoints))
         of_pair = [
-            bucket_of(*self.endpoints[key // len(self.endpoints)], *self.endpoints[key % len(self.endpoints)]) % count
+            class_of(*self.endpoints[key // len(self.endpoints)], *self.endpoints[key % len(self.endpoints)]) % count
             for key in keys.tolist()
         ]
         return np.array(of_pair, np.int32)[index]
@@ -112,6 +114,11 @@ def bucket_of(src_ip: str, src_port: int, dst_ip: str, dst_port: int) -> int:
     """A number for a connection, independent of direction and process."""
     low, high = sorted(((src_ip, src_port), (dst_ip, dst_port)))
     return crc32(f"{low[0]} {low[1]} {high[0]} {high[1]}".encode())
+
+
+def class_of(src_ip: str, src_port: int, dst_ip: str, dst_port: int) -> int:
+    """What decides about a connection's bucket, and stays the same where the number of buckets is another."""
+    return bucket_of(src_ip, src_port, dst_ip, dst_port) % CLASSES
 
 
 def segments(table: pa.Table) -> Segments:

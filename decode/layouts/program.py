@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.interpret.instruction import Instruction
     from wirecheck.decode.layouts.program_writer import Part
 
-__all__ = ["Dialect", "Programs", "form", "programs"]
-
 KEYS, VERSIONS = 128, 32  # bounds of the entries
 MOST_LEVELS = 64  # of one message
 

@@ -14,8 +14,6 @@ from wirecheck.decode.layouts.layout import NEVER, Field, Layout, layouts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Dialect", "readings"]
-
 
 class Dialect(IntEnum):
     """Which layouts a message is read by."""

@@ -17,8 +17,6 @@ from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Count, Rejection, Traffic
 
-__all__ = ["EFFECTS", "STATUSES", "ErrorRow", "error_rows"]
-
 EFFECTS = (
     "write rejected", "login failed", "read rejected", "replication rejected", "transaction rejected",
     "group request rejected", "no response", "request rejected", "throttled", "routine",

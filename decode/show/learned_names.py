@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.columns import Table
     from wirecheck.decode.message import Decoded
 
-__all__ = ["Brokers", "Names", "Packet", "Places", "TopicNames", "learn_brokers", "noting"]
-
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
 NO_ID = "A" * 22

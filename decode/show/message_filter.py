@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
 
-__all__ = ["Filter", "Moment", "key_of", "texts"]
-
 Line = dict[str, Any]
 End = tuple[str, int | None]
 DAY_NS = 86_400 * 1_000_000_000

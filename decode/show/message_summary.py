@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
 
-__all__ = ["FEW", "NOTHING", "Failure", "Summary", "columns", "first_errors", "first_topics", "rank_of", "summaries"]
-
 FEW = 2
 """Topics that are named; of more their number is said."""
 ALWAYS_TOPICS = {"topic", "topic_name"}

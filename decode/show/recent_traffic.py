@@ -21,8 +21,6 @@ from wirecheck.decode.show.traffic import THROTTLED, Traffic, quantile_ms
 if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
 
-__all__ = ["RecentError", "RecentTraffic", "Talker"]
-
 NS_PER_S = 1_000_000_000
 P99 = 0.99
 

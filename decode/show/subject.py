@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Chunk
     from wirecheck.decode.wire import Ints
 
-__all__ = ["Commit", "Member", "Move", "Subject", "View"]
-
 MOST = 10_000
 """Entries of each list."""
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Described, Move, Subject, View
     from wirecheck.decode.show.traffic import Count, Use
 
-__all__ = ["KINDS", "MOST_FACTS", "Fact", "Sections", "kinds_of", "sections"]
-
 KINDS = ("topic", "group", "broker", "client")
 """In the order in which a name is taken for one."""
 MOST_FACTS = 12

@@ -40,20 +40,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints
 
-__all__ = [
-    "THROTTLED",
-    "UNANSWERED",
-    "Call",
-    "Calls",
-    "Chunk",
-    "Count",
-    "Counts",
-    "Rejection",
-    "Traffic",
-    "Use",
-    "counted",
-]
-
 MOST_ROWS = 20_000
 """Rows of each table; a cluster of 200 brokers with 2,000 clients has fewer."""
 FETCH, METADATA, API_VERSIONS = 1, 3, 18

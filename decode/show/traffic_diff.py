@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.traffic import Traffic
 
-__all__ = ["KINDS", "Difference", "differences"]
-
 KINDS = (
     "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher", "rate-lower",
     "error-recovered", "error-gone", "client-new", "version-higher", "latency-lower", "rate-higher",

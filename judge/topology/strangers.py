@@ -39,6 +39,9 @@ class Link:
     asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Clients, with their ports, that asked for ranges before their server closed on them: the least of them."""
 
+    def hosts(self) -> set[str]:
+        return {*self.unread, *self.encrypted, *self.outside, *self.asked}
+
 
 def link_of(claims: Collection[Claim]) -> Link:
     """From the claims about one endpoint's connections."""
@@ -163,6 +166,8 @@ class Ungranted:
     """Endpoints that refused its ClusterId: should they serve raft, it is a broken node."""
     subjects: set[Subject] = field(default_factory=set)
     """What was judged with its word, or without it because it is a stranger."""
+    asked: int = 0
+    """So many of its clients had asked for ranges: on them it depends which of its claims count."""
 
 
 class Strangers:
@@ -170,8 +175,8 @@ class Strangers:
         self.ledger = ledger
         kept = stored or {"hosts": [], "servers": [], "seen": [], "answering": [], "by_name": False}
         self.hosts = {
-            host: Ungranted(stranger, set(ends), {tuple(subject) for subject in subjects})
-            for host, stranger, ends, subjects in kept["hosts"]
+            host: Ungranted(stranger, set(ends), {tuple(subject) for subject in subjects}, asked)
+            for host, stranger, ends, subjects, asked in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
         """Hosts of servers that nobody names, and that contradict those that are named."""
@@ -183,7 +188,8 @@ class Strangers:
 
     def state(self) -> dict[str, Any]:
         hosts = [
-            [h, one.stranger, sorted(one.refused_by), sorted(one.subjects)] for h, one in sorted(self.hosts.items())
+            [h, one.stranger, sorted(one.refused_by), sorted(one.subjects), one.asked]
+            for h, one in sorted(self.hosts.items())
         ]
         return {
             "hosts": hosts,
@@ -210,6 +216,8 @@ class Strangers:
         self.seen, self.answering, self.by_name = self.known.kafka, self.known.answering, self.known.by_name
         named, raft = self.known.named, self.known.raft
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
+        links = {subject[1] for subject in touched if subject[0] == "link"} if self.hosts else set()
+        hosts |= {host for endpoint in links for host in self.link(endpoint).hosts() & self.hosts.keys()}
         found = {subject for host in sorted(hosts) for subject in self.again(host)}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
@@ -220,15 +228,16 @@ class Strangers:
         return {host for host in hosts if any(peer["endpoint"] in endpoints for peer in self.peers(host))}
 
     def again(self, host: str) -> set[Subject]:
-        """Whether a host is a stranger now; the subjects that rest on it, if that is another answer than before."""
+        """Whether a host is a stranger now; the subjects that rest on it, if other claims of it count than before."""
         before, here = self.hosts.pop(host, None), ("host", host)
         if self.is_ungranted(host):
             deeds = () if self.is_hidden(host) else self.deeds(host)
             refused = {claim["endpoint"] for claim in self.odd(host) if claim["what"] == CLUSTERS}
             subjects = before.subjects if before else set()
-            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects)
+            asked = sum(len(self.link(peer["endpoint"]).asked.get(host, ())) for peer in self.peers(host))
+            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects, asked)
         now = self.hosts.get(host)
-        if before is None or (now is not None and now.stranger == before.stranger):
+        if before is None or (now is not None and (now.stranger, now.asked) == (before.stranger, before.asked)):
             return {here}
         return {here, *before.subjects}
 

@@ -38,9 +38,10 @@ from wirecheck.streaming.run.resources import exclusive, served, stop_signals, w
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
+from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import Loads, most_loaded
+from wirecheck.streaming.spark.tuning import Session
 from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings

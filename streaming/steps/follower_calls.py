@@ -44,14 +44,10 @@ def calls(files: list[FrameFile]) -> Iterator[tuple[Segments, NDArray[np.int64]]
         whose = whose[len(part) :]
 
 
-def by_time(segments: Segments) -> Segments:
-    """Frames of several agents as their clocks have them, so that one heals what another lost while it is awaited."""
-    order = in_time(segments)
-    return segments if order is None else segments.take(order)
-
-
 def in_time(segments: Segments) -> NDArray[np.int64] | None:
-    """None where they are of one agent, and in its order."""
+    """The order of frames of several agents by their clocks, so that one heals what another lost while it is awaited;
+    None where they are of one agent, and in its order.
+    """
     return np.argsort(segments.ts_ns, kind="stable") if len(np.unique(segments.agent)) > 1 else None
 
 

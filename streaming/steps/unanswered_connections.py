@@ -1,75 +1,77 @@
-"""Connections that got no answer, as one bucket counts them: MOST have rows of their own, those beyond count together.
+"""Connections that got no answer: MOST of each class have rows of their own, those beyond count together.
 
 Knows: which connections nothing was answered on, and which of them have been reported. Refuses to know what their
 requests state, and how they are counted (`claims/unlisted.py`).
-Rule: what one packet of anybody can begin is bounded by number, for as long as a run goes on. Beyond the bound such a
-connection waits, unreported, until it is answered, which gives it rows as any other, or is over, which makes it one of
-the others. Health checks, port scans and half-open connections are like that; so is what a capture of one direction
-shows, but such a connection soon has a message to report.
+Rule: what one packet of anybody can begin is bounded by number, for as long as a run goes on. Such a connection waits,
+unreported, until it is answered, which gives it rows as any other, or is over. Classes are the same however many
+buckets there are, so the number of buckets changes no row. Health checks, port scans and half-open connections are like
+that; so is what a capture of one direction shows, but such a connection soon has a message to report.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
-from wirecheck.decode.connection.segments import bucket_of
+from wirecheck.decode.connection.segments import bucket_of, class_of
 from wirecheck.decode.peer import NO_PORT, Peer
 from wirecheck.judge.claims.unlisted import FACTS
 
-MOST = 256
-"""Of one bucket; a label has eight by default."""
+MOST = 4
+"""Of one class: 1,024 connections without a request, and as many with one."""
 MOST_FRAMES = 64
 """A connection with more frames than that pays for its rows itself."""
 OTHERS = Peer("others", NO_PORT)
 Key = tuple[int, int]
+Class = tuple[int, bool]
+"""Of its addresses, and whether it has requests: silent connections leave those with requests their rows."""
 
 
 class UnansweredConnections:
-    """`listed`: as `stored` gave it."""
+    """`counts`, `listed`: as `stored` gave them."""
 
-    def __init__(self, count: int = 0, listed: list[Key] | None = None) -> None:
-        self._count = count
-        """Connections without an answer that have rows: those that are over stay counted."""
+    def __init__(self, counts: list[tuple[Class, int]] | None = None, listed: list[Key] | None = None) -> None:
+        self._counts = Counter({(number, speaking): count for (number, speaking), count in counts or ()})
+        """Connections that were over without an answer."""
         self._listed: set[Key] = {(ends, started_ns) for ends, started_ns in listed or ()}
-        """Those of them that may still be answered."""
+        """Connections without an answer that have rows already, because they had a message to report."""
 
     def bounded(self, found: Exchanges) -> Exchanges:
-        """The same; connections without an answer beyond the bound are left out, or are one once they are over."""
+        """The same; connections without an answer that still wait are left out, those beyond the bound are one."""
         speaking = set(found.connection.tolist())
-        listed = [self._listing(one, number in speaking) for number, one in enumerate(found.connections)]
-        if all(listed):
+        began = sorted(range(len(found.connections)), key=lambda number: found.connections[number].started_ns)
+        listed = {number: self._listing(found.connections[number], number in speaking) for number in began}
+        if all(listed.values()):
             return found
-        kept = [one for one, stays in zip(found.connections, listed, strict=True) if stays]
-        places = np.cumsum(listed) - 1
-        over = [place for place, stays in enumerate(listed) if not stays and found.connections[place].over]
-        for protocol in sorted({found.connections[place].protocol for place in over}):
-            mine = [place for place in over if found.connections[place].protocol == protocol]
+        kept = [one for number, one in enumerate(found.connections) if listed[number]]
+        places = np.cumsum([listed[number] for number in range(len(listed))]) - 1
+        over = [number for number, stays in listed.items() if not stays and found.connections[number].over]
+        for protocol in sorted({found.connections[number].protocol for number in over}):
+            mine = [number for number in over if found.connections[number].protocol == protocol]
             places[mine] = len(kept)
-            kept.append(together([found.connections[place] for place in mine]))
+            kept.append(together([found.connections[number] for number in mine]))
         return replace(found, connections=tuple(kept), connection=places.astype(np.int32)[found.connection])
 
     def _listing(self, one: Connection, speaking: bool) -> bool:
         """Whether a connection has rows of its own."""
         key = bucket_of(*one.client, *one.server), one.started_ns
-        listed = key in self._listed
         if not is_unanswered(one):
-            self._count -= listed
             self._listed.discard(key)
             return True
-        if listed:
-            if one.over:
-                self._listed.discard(key)
-            return True
-        if self._count < MOST or (speaking and not one.over):
-            self._count += 1
-            if not one.over:
+        if not one.over:
+            if speaking:
                 self._listed.add(key)
+            return key in self._listed
+        if key in self._listed:
+            self._listed.discard(key)
             return True
-        return False
+        kind = class_of(*one.client, *one.server), one.requests > 0
+        self._counts[kind] += 1
+        return self._counts[kind] <= MOST
 
-    def stored(self) -> tuple[int, list[Key]]:
-        return self._count, sorted(self._listed)
+    def stored(self) -> tuple[list[tuple[Class, int]], list[Key]]:
+        return sorted(self._counts.items()), sorted(self._listed)
 
 
 def together(some: list[Connection]) -> Connection:

@@ -14,7 +14,8 @@ from mypy_extensions import u8
 from wirecheck.decode.connection.framing.without_records import WithoutRecords
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.layouts.form import Kind
-from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.wire import REQUEST, RESPONSE
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from wirecheck.decode.connection.segments import bucket_of, distinct, segments
+from wirecheck.decode.connection.segments import CLASSES, bucket_of, class_of, distinct, segments
 
 SPAN = pa.struct([("offset", pa.int32()), ("length", pa.int32())])
 
@@ -81,6 +81,9 @@ def test_both_directions_share_a_bucket_and_it_never_changes():
         bucket_of(*made.endpoints[s], *made.endpoints[d]) % 8 for s, d in zip(made.src, made.dst, strict=True)
     ]
     assert len(set(buckets.tolist())) == 8
+    classes = [class_of(*made.endpoints[s], *made.endpoints[d]) for s, d in zip(made.src, made.dst, strict=True)]
+    assert made.buckets(3).tolist() == [kind % 3 for kind in classes]
+    assert made.buckets(CLASSES).tolist() == classes
 
 
 def test_distinct_numbers_keys_by_first_appearance_however_many():

@@ -1,5 +1,6 @@
 """Connections without an answer: each is counted, and only so many have rows of their own."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.build import plain
 from tests.traffic import Packet, Talk, ethernet, ip, pcap
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.connection.exchanges import PER_MESSAGE, Connection, Exchanges
+from wirecheck.decode.connection.segments import class_of
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import pack
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
@@ -37,16 +39,16 @@ def call(connections):
     return Exchanges("L", (), tuple(connections), messages=pack([], [], [], []), **columns)
 
 
-def judged(folder, segments, files=1):
-    """Coverage of a capture, as `replay --engine local` counts it, in so many batches."""
+def judged(folder, segments, buckets=1):
+    """Coverage of a capture, as `replay --engine local` counts it, and its rows without their order."""
     packets = [Packet(segment.ts_ns, ethernet(ip(segment))) for segment in segments]
     folder.mkdir()
     (folder / "x.pcap").write_bytes(pcap(packets))
-    made = write_frames([folder / "x.pcap"], folder / "frames", "x", roll_bytes=1 if files > 1 else None).files
-    loop = Loop(Settings(buckets=1, agents=labelled_in(agents_of(made), made)))
-    for file in made if files > 1 else [made]:
-        loop.batch([file] if files > 1 else file)
-    return loop.result().json()["coverage"], loop.rows("coverage")
+    made = write_frames([folder / "x.pcap"], folder / "frames", "x").files
+    loop = Loop(Settings(buckets=buckets, agents=labelled_in(agents_of(made), made)))
+    loop.batch(made)
+    result = loop.result().json()
+    return result["coverage"], loop.rows("coverage"), result["clients"]
 
 
 def asked(number, answered):
@@ -57,52 +59,106 @@ def asked(number, answered):
     return talk.segments
 
 
-@pytest.mark.parametrize("count", [3, MOST, MOST + 1, 3 * MOST])
+def silent(number):
+    return Talk(client=("10.0.0.2", 1024 + number), ts_ns=START_NS + number * 1_000_000).open().segments
+
+
+def names(rows):
+    return {row["connection"] for row in rows if row["connection"] is not None}
+
+
+def same_class(count):
+    """So many connections of one class."""
+    numbers, found = (connection(number) for number in range(1 << 16)), []
+    kind = class_of(*connection(0).client, *connection(0).server)
+    while len(found) < count:
+        one = next(numbers)
+        found += [one] * (class_of(*one.client, *one.server) == kind)
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 1500])
 def test_every_connection_is_counted_and_a_bounded_number_has_rows(tmp_path, count):
     segments = [segment for number in range(count) for segment in asked(number, answered=False)]
-    coverage, rows = judged(tmp_path / "some", segments)
+    coverage, rows, _ = judged(tmp_path / "some", segments)
     counted = (coverage["connections"], coverage["frames"], coverage["requests"], coverage["decoded_messages"])
     assert counted == (count, len(segments), count, count)
-    named = {row["connection"] for row in rows if row["connection"] is not None}
-    assert len(named) == min(count, MOST)
-    assert coverage.get("unlisted_connections", 0) == count - len(named)
+    of_class = Counter(class_of("10.0.0.1", 1024 + number, "10.0.0.9", 9092) for number in range(count))
+    assert len(names(rows)) == sum(min(MOST, some) for some in of_class.values())
+    assert coverage.get("unlisted_connections", 0) == count - len(names(rows))
     assert coverage["details"]["connections"] == {"kafka": count}
 
 
+def test_the_number_of_buckets_changes_no_row_and_no_count(tmp_path):
+    segments = [segment for number in range(1300) for segment in asked(number, answered=number % 7 == 0)]
+    segments += [segment for number in range(1300) for segment in silent(number)]
+    segments.sort(key=lambda segment: segment.ts_ns)
+    one, three, eight = (judged(tmp_path / str(buckets), segments, buckets) for buckets in (1, 3, 8))
+    assert one[0] == three[0] == eight[0]
+    assert names(one[1]) == names(three[1]) == names(eight[1])
+    assert one[2] == three[2] == eight[2]
+    assert one[0]["unlisted_connections"] > 100
+
+
 def test_a_connection_that_is_answered_has_rows_however_many_are_not(tmp_path):
-    segments = [segment for number in range(MOST + 50) for segment in asked(number, answered=False)]
-    segments += [segment for number in range(MOST + 50, MOST + 60) for segment in asked(number, answered=True)]
-    coverage, rows = judged(tmp_path / "some", segments)
-    named = {row["connection"] for row in rows if row["connection"] is not None}
-    assert {f"10.0.0.1:{1024 + number}>10.0.0.9:9092" for number in range(MOST + 50, MOST + 60)} <= named
-    assert coverage["connections"] == MOST + 60
-    assert coverage["unlisted_connections"] == 50
+    segments = [segment for number in range(1100) for segment in asked(number, answered=False)]
+    segments += [segment for number in range(1100, 1160) for segment in asked(number, answered=True)]
+    coverage, rows, _ = judged(tmp_path / "some", segments)
+    assert {f"10.0.0.1:{1024 + number}>10.0.0.9:9092" for number in range(1100, 1160)} <= names(rows)
+    assert coverage["connections"] == 1160
 
 
-def test_a_connection_beyond_the_bound_is_reported_once_it_is_answered():
+def test_connections_without_a_request_leave_the_others_their_rows(tmp_path):
+    segments = [segment for number in range(2000) for segment in silent(number)]
+    segments += [segment for number in range(20) for segment in asked(number, answered=False)]
+    _, rows, _ = judged(tmp_path / "some", segments)
+    assert {f"10.0.0.1:{1024 + number}>10.0.0.9:9092" for number in range(20)} <= names(rows)
+
+
+def test_a_connection_waits_until_it_is_answered_or_over():
     bound = UnansweredConnections()
-    assert len(bound.bounded(call([connection(number) for number in range(MOST)])).connections) == MOST
-    late = connection(MOST)
-    assert bound.bounded(call([late])).connections == ()
-    answered = replace(late, responses=1)
+    one = connection(1)
+    assert bound.bounded(call([one])).connections == ()
+    answered = replace(one, responses=1)
     assert bound.bounded(call([answered])).connections == (answered,)
+    over = replace(connection(2), over=True)
+    assert bound.bounded(call([over])).connections == (over,)
 
 
 def test_what_is_over_without_an_answer_is_summed():
-    bound = UnansweredConnections(MOST)
-    (others,) = bound.bounded(call([connection(number, over=True) for number in range(5)])).connections
+    some = [replace(one, over=True) for one in same_class(MOST + 5)]
+    bound = UnansweredConnections()
+    *listed, others = bound.bounded(call(some)).connections
+    assert listed == some[:MOST]
     assert (others.unlisted, others.frames, others.payload_bytes, others.requests) == (5, 5, 5, 5)
     assert str(others.client) == "others"
 
 
-def test_one_that_has_rows_keeps_them_and_makes_room_when_it_is_answered():
-    bound = UnansweredConnections(*UnansweredConnections(MOST - 1).stored())
-    mine = connection(1)
-    assert bound.bounded(call([mine])).connections == (mine,)
+def test_those_that_began_first_have_rows():
+    some = [replace(one, over=True, started_ns=START_NS - i) for i, one in enumerate(same_class(MOST + 1))]
+    assert UnansweredConnections().bounded(call(some)).connections[:MOST] == tuple(some[1:])
+
+
+def test_the_count_is_restored():
+    some = [replace(one, over=True) for one in same_class(MOST + 1)]
+    bound = UnansweredConnections()
+    bound.bounded(call(some[:MOST]))
+    (others,) = UnansweredConnections(*bound.stored()).bounded(call(some[MOST:])).connections
+    assert others.unlisted == 1
+
+
+def test_one_that_had_a_message_to_report_keeps_its_rows():
+    some = same_class(MOST + 1)
+    bound = UnansweredConnections()
+    bound.bounded(call([replace(one, over=True) for one in some[:MOST]]))
+    one = some[MOST]
+    speaking = replace(call([one]), connection=np.zeros(1, np.int64))
+    assert bound.bounded(speaking).connections == (one,)
     bound = UnansweredConnections(*bound.stored())
-    assert bound.bounded(call([connection(2)])).connections == ()
-    assert bound.bounded(call([replace(mine, responses=1)])).connections
-    assert bound.bounded(call([connection(3)])).connections
+    assert bound.bounded(call([one])).connections == (one,)
+    over = replace(one, over=True)
+    assert bound.bounded(call([over])).connections == (over,)
+    assert bound.bounded(call([over])).connections != (over,)
 
 
 @pytest.mark.parametrize(
@@ -119,5 +175,8 @@ def test_one_that_has_rows_keeps_them_and_makes_room_when_it_is_answered():
     ],
 )
 def test_what_has_more_to_report_keeps_its_rows(facts):
-    one = connection(1, over=True, **facts)
-    assert UnansweredConnections(MOST).bounded(call([one])).connections == (one,)
+    some = [replace(one, over=True) for one in same_class(MOST + 1)]
+    bound = UnansweredConnections()
+    bound.bounded(call(some[:MOST]))
+    one = replace(some[MOST], **facts)
+    assert bound.bounded(call([one])).connections == (one,)
