@@ -16,16 +16,15 @@ from wirecheck.judge.claims.claim import Claim, merged, pack, unpack
 from wirecheck.judge.claims.extract import (
     administration,
     bindings,
+    client_sets,
     clients,
     control,
     drafts,
     error_answers,
     log_entries,
     peers,
-    producers,
     replicas,
     servers,
-    sessions,
     uses,
     wire_format,
 )
@@ -45,7 +44,7 @@ FAMILIES = (
     wire_format,
     log_entries,
     drafts,
-    sessions,
+    client_sets,
     peers,
 )
 
@@ -54,7 +53,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
-    sets = [*sessions.members(batch), *producers.members(batch), *peers.odd(batch)] if len(decoded) else []
+    sets = [*client_sets.members(batch), *client_sets.topics_by_name(batch), *peers.odd(batch)] if len(decoded) else []
     facts = merged(
         [
             *forwarded,

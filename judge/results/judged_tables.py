@@ -235,7 +235,7 @@ CLUSTERS = ResultTable(
         Column("brokers", NUMBERS, "Known broker IDs of the cluster."),
         *SPAN,
     ),
-    rows={"server": "cluster_rows.clusters"},
+    rows={"server": "client_rows.clusters"},
     reads={"server": "-"},
     shown=Shown(order_by=("label", "cluster_id"), hidden=frozenset({"id", "revision", "withdrawn"})),
 )

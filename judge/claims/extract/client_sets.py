@@ -1,20 +1,23 @@
-"""Claims about fetch sessions (KIP-227): what clients asked for, what they forget, what they are answered.
+"""Claims that are sets per client: of partitions in fetch sessions (KIP-227), of topics that it writes to by name, and
+of what Metadata answered it about these.
 
-Knows: which fetches belong to a session, and that a full fetch is answered in full. Does not know sessions' numbers:
-what a client asked of a server in any session it may forget there, which is less than KIP-227 demands and never more.
-Rule: brokers' own fetches make no sets, because they hold every partition there is; a set is bounded (`members.py`).
+What a client asked of a server in any session it may forget there, which is less than KIP-227 demands and never more.
+Rule: a set is bounded (`members.py`); with each member stands where it was seen last. Brokers' own fetches make no
+sets, because they hold every partition there is.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST, RESPONSE
-from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, value_per
-from wirecheck.judge.claims.claim import METADATA_LOG, Claim
-from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, numbered, value_per
+from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim
+from wirecheck.judge.claims.members import Hashes, Value, hashed, label_of, of_partition, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 SESSIONLESS, FULL = -1, 0
@@ -22,6 +25,10 @@ SESSIONLESS, FULL = -1, 0
 WITH_ERROR = 7
 """The first version whose answer has an error of its own; before, an answer without partitions may be one."""
 MISSING, UNASKED = "partitions missing from the response", "partitions not requested"
+NO_ID, ERROR = "-", "!"
+"""In place of an id: the version carries none, or there is an error."""
+HALF = np.uint64(32)
+UPPER = np.uint64(0xFFFFFFFF00000000)
 
 
 @dataclass(frozen=True)
@@ -75,14 +82,21 @@ def members(batch: Batch) -> Iterator[Claim]:
 
 
 def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Iterator[Claim]:
-    def value(row: int) -> object:
-        if kind == "session_asks":
-            return 1
-        seen = batch.sightings.at(int(found.message[row]))
-        return [*seen, str(found.label.value(row)), int(found.number[row])]
+    def value(row: int) -> list[Any] | int:
+        return 1 if kind == "session_asks" else [str(found.label.value(row)), int(found.number[row])]
 
-    rows, inside = (batch.states(kind, "@who", at) for at in (message, found.message))
-    yield from sets(rows, inside, found.hashes, batch.sightings, value)
+    yield from seen_sets(batch, kind, (message, found.message), found.hashes, value)
+
+
+def seen_sets(batch: Batch, kind: str, messages: tuple[Ints, Ints], hashes: Hashes, value: Value) -> Iterator[Claim]:
+    """Sets of the clients of the first messages, with the members that the others name, and where each was seen last."""
+
+    def with_place(row: int) -> Any:
+        kept = value(row)
+        return [*batch.sightings.at(int(messages[1][row])), *kept] if isinstance(kept, list) else kept
+
+    rows, inside = (batch.states(kind, "@who", at) for at in messages)
+    yield from sets(rows, inside, hashes, batch.sightings, with_place)
 
 
 @dataclass(frozen=True)
@@ -136,3 +150,36 @@ def listed(partitions: Lines | None, number: str) -> Partitions:
     topics, row = partitions.table.enclosing, partitions.table.parent
     assert topics is not None
     return Partitions(partitions.message, label_of(topics, "topic").take(row), partitions[number])
+
+
+def topics_by_name(batch: Batch) -> Iterator[Claim]:
+    """Names that a client writes to with success, and the ids of names as Metadata answered them to a client."""
+    topics = batch.lines("Produce", "response", "responses")
+    partitions = batch.lines("Produce", "response", "responses.partition_responses")
+    if topics and partitions:
+        good = np.zeros(len(topics), np.bool_)
+        good[partitions.table.parent[partitions["error_code"] == 0]] = True
+        rows = np.flatnonzero(good & topics.present("name"))
+        yield from topic_sets(batch, "wrote", topics.message[rows], topics.column("name", rows))
+    if topics := batch.lines("Metadata", "response", "topics"):
+        rows = np.flatnonzero(topics.given("name"))
+        answers = answer_of(topics.table).take(rows)
+        yield from topic_sets(batch, "told", topics.message[rows], topics.column("name", rows), answers)
+
+
+def answer_of(topics: Table) -> Column:
+    ids = numbered(topics)
+    values = [NO_ID if value in {None, ZERO} else value for value in ids.values or ()]
+    return Column(np.where(topics["error_code"] == 0, ids.codes % len(values), len(values)), [*values, ERROR])
+
+
+def topic_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: Column | None = None) -> Iterator[Claim]:
+    """Sets of names, or of names with their answers; the members of one name stand side by side."""
+    hashes = hashed(names)
+    if answers is not None:
+        hashes = (hashes & UPPER) | (hashed(answers) >> HALF)
+
+    def value(row: int) -> list[Any]:
+        return [names.value(row), answers.value(row) if answers is not None else ""]
+
+    yield from seen_sets(batch, kind, (message, message), hashes, value)
