@@ -24,9 +24,8 @@ from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.life_cycle import CONNECTION, EVERY_NS, Agenda, RowPace, Settlement
-from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.subject_eviction import Room, too_many_connections
+from wirecheck.judge.subject_eviction import Overflow, Room, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters

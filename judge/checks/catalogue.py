@@ -2,7 +2,10 @@
 
 Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
 means: the one in the family's module that bears the row's name. Does not know how a check finds.
-Rule: codes and names are final and never reused. A page is its function's docstring with four headings.
+Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
+reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
+rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused. A page
+is its function's docstring with four headings.
 """
 
 import re
@@ -17,7 +20,6 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
-from wirecheck.judge.checks.declared_reads import Reads, needs, reads
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
@@ -29,6 +31,8 @@ from wirecheck.judge.checks.topics import (
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.kinds import KINDS as CLAIMS
+from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.results.finding import Evidence, Rule
 from wirecheck.judge.topology.clusters import Group
 
@@ -60,6 +64,41 @@ SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 HEADINGS = ("Detects.", "Why it matters.", "False positives.", "Source.")
 
 
+Reads = frozenset[str]
+TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
+OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
+"""What the history of a name rests on: its own claims, and those of its ids (`topic_history.py`)."""
+
+
+def declared(words: str) -> Reads:
+    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing. A word
+    may be marked as needed (`needed`).
+    """
+    found: set[str] = set()
+    for word in words.replace(NEEDED, "").split():
+        found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
+    for word in found:
+        space, _, kind = word.partition(":")
+        if space not in SPACES or not (kind == WHATEVER or is_filed(kind, space)):
+            message = f"{word}: nothing of that kind is filed there"
+            raise ValueError(message)
+    return frozenset(found)
+
+
+def needed(words: str) -> Reads:
+    """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
+    return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
+
+
+def is_filed(kind: str, space: str) -> bool:
+    return kind in CLAIMS and any(filed == space for filed, *_ in CLAIMS[kind].subjects)
+
+
+def covers(declared: Reads, word: str) -> bool:
+    """Whether what was read is among what was declared."""
+    return word in declared or f"{word.partition(':')[0]}:{WHATEVER}" in declared
+
+
 @dataclass(frozen=True)
 class Check(Rule):
     status: str
@@ -67,7 +106,7 @@ class Check(Rule):
     spaces: tuple[str, ...]
     """The spaces of the ledger whose subjects it looks at."""
     reads: Reads
-    """What it reads of the ledger, there and elsewhere (`declared_reads.py`)."""
+    """What it reads of the ledger, there and elsewhere (`declared`)."""
     needs: Reads
     """Of what it reads about its subject, that without which it finds nothing."""
     one_per: str
@@ -80,7 +119,9 @@ def read() -> dict[str, Check]:
     checks = {}
     for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
         looks_at, function = tuple(spaces.split(",")), function_of(code, name)
-        checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), needs(read), one_per, function)
+        checks[code] = Check(
+            code, name, kind, summary, status, looks_at, declared(read), needed(read), one_per, function
+        )
     return checks
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.declared_reads import WHATEVER
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
@@ -56,7 +55,7 @@ def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
     """Those of them that may say something of a subject under which only these kinds of claims are filed: one that
     finds none of those that it needs there, or else of those that it reads there, is silent.
     """
-    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{WHATEVER}"}
+    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{catalogue.WHATEVER}"}
     mine = f"{space}:"
     checks = {code: catalogue.CHECKS[code] for code in codes_of(space)}
     asked = {

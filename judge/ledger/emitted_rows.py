@@ -28,7 +28,7 @@ class Revision(NamedTuple):
     open: bool
     body: dict[str, Any]
     stranger: bool = False
-    """A finding about what was never answered without error when it was emitted (`overflow.py`)."""
+    """A finding about what was never answered without error when it was emitted (`subject_eviction.py`)."""
     news: int | None = None
     """As the row had it (`result_table.py`)."""
 

@@ -57,7 +57,7 @@ class ResultTable:
     Empty where checks or a step of the job make them.
     """
     reads: Mapping[str, str] = field(default_factory=dict)
-    """By space what these functions read of the ledger, in the words of the catalogue (`declared_reads.py`)."""
+    """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`)."""
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
     in_result: bool = True

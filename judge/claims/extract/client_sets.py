@@ -89,7 +89,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
 
 
 def seen_sets(batch: Batch, kind: str, messages: tuple[Ints, Ints], hashes: Hashes, value: Value) -> Iterator[Claim]:
-    """Sets of the clients of the first messages, with the members that the others name, and where each was seen last."""
+    """Sets of the clients of the first messages, of members that the others name, with the place of each."""
 
     def with_place(row: int) -> Any:
         kept = value(row)
