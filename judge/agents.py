@@ -16,8 +16,6 @@ from wirecheck.judge.thresholds import SECOND_NS
 
 
 class Frontier(NamedTuple):
-    """How far one agent has shown its traffic."""
-
     ts_ns: int
     ended: bool
 

@@ -200,7 +200,6 @@ class CheckContext:
         return self.logs[id(group), life]
 
     def lives(self, group: Group) -> LogLives:
-        """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
             mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
             try:

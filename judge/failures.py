@@ -109,7 +109,6 @@ class Failures:
         return self.sorted
 
     def new_ones(self) -> list[Failure]:
-        """What failed since the last call."""
         new, self.new = self.new, []
         return new
 

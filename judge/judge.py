@@ -39,8 +39,6 @@ EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers":
 
 
 class EmittedRow(NamedTuple):
-    """One revision of one row of a result table."""
-
     table: str
     key: str
     revision: int
@@ -196,7 +194,6 @@ class Judge:
             return set()
 
     def every_subject(self) -> set[Subject]:
-        """All that is judged in clusters."""
         return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
 
     def separate_clusters(self) -> None:
@@ -204,7 +201,6 @@ class Judge:
         self.clusters, self.without = separate(self.label, stated, self.connections, self.failures, self.reports)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
-        """When connections to an endpoint carried requests."""
         for busy in self.ledger.claims("busy", "link", endpoint):
             yield from ((first_ns, last_ns) for first_ns, last_ns in busy.peak["spans"])
 
@@ -217,7 +213,6 @@ class Judge:
         return (first, max([*(claim.last.ts_ns for claim in told), *served])) if first is not None else None
 
     def context(self) -> CheckContext:
-        """What checks see now."""
         self.separate_clusters()
         context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         context.failures = self.failures
@@ -256,7 +251,6 @@ class Judge:
         return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
-        """Subjects with those that look at them."""
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
     def dirty(self) -> set[Subject]:

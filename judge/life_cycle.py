@@ -63,7 +63,6 @@ class Agenda:
             self.wait(subject, due_ns)
 
     def drop(self, subject: Subject) -> None:
-        """It waits for nothing any more."""
         due_ns = self.due.pop(subject, None)
         if due_ns is not None:
             self.changed.add(shard_at(due_ns))
@@ -73,7 +72,6 @@ class Agenda:
         return {one for one, due_ns in self.due.items() if due_ns <= others_ns.get(one[0], watermark_ns)}
 
     def changed_shards(self) -> dict[str, Any]:
-        """Since the last call."""
         changed: dict[int, list[tuple[Subject, int]]] = {number: [] for number in sorted(self.changed)}
         for subject, due_ns in self.due.items() if changed else ():
             if shard_at(due_ns) in changed:
@@ -275,7 +273,6 @@ class Settlement:
                 self.ledger.rewrite(link)
 
     def settled(self, subject: Subject, passed_ns: int) -> bool:
-        """Whether a connection is over, and nothing of it comes any more."""
         return (due_ns := self.due_ns(subject)) is not None and due_ns <= passed_ns
 
     def due_ns(self, subject: Subject) -> int | None:
@@ -404,7 +401,6 @@ class RowPace:
         return True
 
     def waits(self, subject: Subject) -> None:
-        """Until its second of the minute."""
         self.due.wait(subject, next_ns(subject, self.now_ns(subject), EVERY_NS))
 
     def now_ns(self, subject: Subject) -> int:

@@ -78,16 +78,12 @@ Stored = dict[str, Any]
 
 
 class Uncounted(NamedTuple):
-    """What one `others` row stands for."""
-
     table: str
     code: str = ""
     kind: str = ""
 
 
 class Beyond:
-    """How many there are of it, and when they were seen."""
-
     def __init__(self, revision: int = 0, first_ns: int = 1 << 62, last_ns: int = 0, least: Any = None) -> None:
         self.revision, self.first_ns, self.last_ns, self.sketch = revision, first_ns, last_ns, Distinct(least)
 
@@ -132,7 +128,6 @@ class Overflow:
         self.count(about, name, body["first_seen"], body["last_seen"])
 
     def leaves(self, subject: Subject, first_ns: int, last_ns: int) -> None:
-        """A topic or client that is not kept."""
         self.left[subject[0]] += 1
         table = CLIENTS if subject[0] == "client" else TOPICS
         self.count(Uncounted(table), "|".join(subject), first_ns, last_ns)
@@ -228,7 +223,6 @@ def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: b
 
 
 def never_answered(subject: Subject, ledger: Ledger) -> bool:
-    """Whether a subject is about a topic or client that was never answered without error."""
     return subject[0] in {"name", "id", "client"} and not standing(subject, ledger).answered
 
 
@@ -275,7 +269,6 @@ class Room:
         self.settings = overflow.settings
 
     def crowd(self) -> list[Subject]:
-        """The topics and clients that are too many; what looks at them is to be judged again."""
         found: list[Subject] = []
         for subject in too_many_followers(self.ledger):
             self.overflow.left[subject[0]] += 1
@@ -328,6 +321,5 @@ class Room:
         return stranger
 
     def closes(self, name: str, row: Revision) -> None:
-        """A row is withdrawn, or forgotten."""
         if row.open and table_of(name) == FINDINGS:
             self.overflow.closes(row.body, stranger=row.stranger)

@@ -95,7 +95,6 @@ def is_filed(kind: str, space: str) -> bool:
 
 
 def covers(declared: Reads, word: str) -> bool:
-    """Whether what was read is among what was declared."""
     return word in declared or f"{word.partition(':')[0]}:{WHATEVER}" in declared
 
 
@@ -126,7 +125,6 @@ def read() -> dict[str, Check]:
 
 
 def function_of(code: str, name: str) -> Function:
-    """The function of the family's modules that bears the check's name."""
     wanted = name.replace("-", "_")
     found: list[Function] = [vars(module)[wanted] for module in FAMILIES[code[:3]][1] if wanted in vars(module)]
     (function,) = found

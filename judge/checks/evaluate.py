@@ -28,7 +28,6 @@ Rows = Callable[[Subject, CheckContext], Iterator[ResultRow]]
 
 
 def function_of(name: str) -> Rows:
-    """What makes rows, by the name that a table's value says."""
     module, _, function = name.partition(".")
     found: Rows = vars(import_module(f"wirecheck.judge.results.{module}"))[function]
     return found
@@ -46,7 +45,6 @@ UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "
 
 @cache
 def codes_of(space: str) -> list[str]:
-    """The checks that look at the subjects of a space."""
     return [code for code, check in catalogue.CHECKS.items() if space in check.spaces]
 
 

@@ -65,12 +65,10 @@ def of_link(claim: Claim, **words: Any) -> Evidence:
 
 
 def of_id(subject: Subject, group: Group, context: CheckContext) -> dict[str, Any]:
-    """Columns of a finding about a topic ID."""
     return {"topic": name_of(subject, group, context), "topic_ids": (subject[1],)}
 
 
 def of_topic(topic: Topic, *histories: History) -> dict[str, Any]:
-    """Columns of a finding about a topic's name."""
     return {"topic": topic.name, "topic_ids": tuple(history.topic_id for history in histories)}
 
 
@@ -79,7 +77,6 @@ def clients_of(claims: Iterable[Claim]) -> tuple[str | None, ...]:
 
 
 def apis_of(claims: Iterable[Claim]) -> str:
-    """As a word of a finding."""
     return ", ".join(sorted({claim["api"] for claim in claims}))
 
 
@@ -93,7 +90,6 @@ def if_broker(node: int | str) -> tuple[int, ...]:
 
 
 def servers_of(claims: Iterable[Claim]) -> str:
-    """As a word of a finding."""
     return ", ".join(sorted({claim["endpoint"] for claim in claims}))
 
 

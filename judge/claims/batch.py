@@ -52,7 +52,6 @@ class Batch:
 
     @cached_property
     def kinds(self) -> set[tuple[int, int]]:
-        """(key, side) of the messages that were decoded."""
         good = self.decoded.status == Status.OK
         messages = self.decoded.messages
         pairs = np.unique(messages.key[good].astype(np.int64) * len(SIDES) + messages.side[good])
@@ -93,7 +92,6 @@ class Batch:
 
     @cached_property
     def exchange(self) -> Ints:
-        """Per message its exchange."""
         return self.exchanges.exchange
 
     def partner(self, message: Ints, side: int) -> Ints:
@@ -262,7 +260,6 @@ class Lines:
         return found if rows is None else found[rows]
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        """Numbers."""
         values: Ints = self.taken(name, lambda table, bare: table[bare])
         return values
 
@@ -328,7 +325,6 @@ class Lines:
 
     @cached_property
     def header(self) -> "Lines | None":
-        """Of the messages of the other half."""
         return self.batch.lines(self.kind[0], "response" if self.kind[1] == "request" else "request")
 
     def other(self, part: str | Ints, absent: int) -> Ints:
@@ -348,7 +344,6 @@ class Lines:
 
 
 def part_of(table: Table, name: str) -> Column:
-    """A column of a table as a part of keys."""
     values = table[name]
     if isinstance(values, Text):
         return texts(values)

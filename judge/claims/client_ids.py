@@ -14,7 +14,6 @@ TO_BROKERS = re.compile(r"broker-\d+-.*|raft-client-\d+", re.DOTALL)
 
 
 def broker_of(client_id: str | None) -> int | None:
-    """The broker that a client ID names."""
     match = OWN.fullmatch(client_id or "")
     return int(match[1]) if match and int(match[1]) <= HIGHEST_ID else None
 

@@ -107,8 +107,6 @@ def stating(rows: Iterable[Rows]) -> Iterator[Rows]:
 
 
 class Inside(NamedTuple):
-    """The inner exchanges of a batch."""
-
     exchanges: Exchanges
     decoded: Decoded
     senders: Senders

@@ -56,7 +56,6 @@ def constant(value: Any, rows: int) -> Column:
 
 
 def texts(text: Text) -> Column:
-    """Strings; None where null or not kept."""
     codes, unique = text.codes()
     return Column(codes.astype(np.int64), [*unique, None])
 
@@ -188,7 +187,6 @@ class Rows:
 
 
 def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
-    """One claim per key."""
     if not len(rows.message):
         return
     group, sample = grouped(rows.key)

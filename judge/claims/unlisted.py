@@ -39,7 +39,6 @@ def apart(exchanges: Exchanges) -> tuple[Exchanges, Exchanges]:
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
-    """One per measure."""
     found = [one for one in exchanges.connections if one.unlisted]
     counts = Counter[Measure]()
     for one in found:

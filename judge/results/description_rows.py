@@ -23,8 +23,6 @@ TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 
 @dataclass
 class State:
-    """One state of one partition, whoever said it."""
-
     first: Claim
     last: Sighting
     offline: list[int] | None = None
@@ -115,7 +113,6 @@ def row(partition: int, state: State, until: int | None) -> Body:
 
 
 def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """One row per thing said; which operations are allowed depends on who asked."""
     for group in known(context.groups(subject)):
         described = context.claims("topic_described", group, *subject)
         for (internal, operations), claims in gathered(described, "internal operations"):

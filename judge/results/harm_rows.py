@@ -29,8 +29,6 @@ BRIEF_ANSWERS = 5
 
 
 class RefusedTopic(NamedTuple):
-    """What requests are about."""
-
     name: str | None
     topic_id: str | None
 
@@ -48,7 +46,6 @@ class Refused(NamedTuple):
 
 
 def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Refusals by topic ID."""
     for group in known(context.groups(subject)):
         refused = by_client(context.claims("refused", group, *subject))
         if refused:
@@ -59,7 +56,6 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Refusals by topic name."""
     for group in known(context.groups(subject)):
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
@@ -131,7 +127,6 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
 
 
 def partitions_of(claim: Claim) -> set[int]:
-    """Those with errors."""
     found = {
         port for error, slots in claim.runs.items() if error != SUCCESS for ports in slots.values() for port in ports
     }

@@ -75,7 +75,6 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
 
 
 def advertised(group: Group, context: CheckContext) -> dict[str, Claim]:
-    """The ranges that servers advertised, by digest."""
     context.watch()
     return {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
 

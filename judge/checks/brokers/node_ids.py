@@ -23,8 +23,6 @@ DUPLICATE_BROKER_REGISTRATION = 101
 
 @dataclass(frozen=True)
 class Process:
-    """One process with a node ID, as one controller sees it."""
-
     first: Sighting
     last: Sighting
     accepted_ns: int

@@ -152,7 +152,6 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
 
 
 def storm_of(streak: Streak, name: str | None, topic_id: str | None, claims: list[Claim]) -> dict[str, Any]:
-    """Columns of a finding about what one client is answered about one partition."""
     about = {"topic": name, "topic_ids": (topic_id,) if topic_id else (), "client_ids": (claims[0]["client_id"],)}
     return {**about, "count": streak.count, "first_ns": streak.first_ns}
 

@@ -63,8 +63,6 @@ def disagreed(claim: Claim, error: int | str, what: str, since: str, context: Ch
 
 @dataclass(frozen=True, order=True)
 class Member:
-    """A partition in a set of a fetch session, and where it was seen last."""
-
     seen: Sighting
     topic: str
     partition: int

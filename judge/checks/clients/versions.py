@@ -127,7 +127,6 @@ def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) ->
 
 
 def shown(ranges: Ranges, key: int) -> str:
-    """What a server says that it accepts, and what it means."""
     low, high = ranges.get(key, (-1, -1))
     if high < 0:
         return " (it does not advertise the API)"
@@ -203,8 +202,6 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
 
 @dataclass(frozen=True)
 class Change:
-    """A server that advertises other versions than before."""
-
     where: int | str
     before: Claim
     after: Claim
@@ -268,7 +265,6 @@ def together(changes: list[Change]) -> list[list[Change]]:
 
 
 def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all of several have."""
     return tuple(line for line in lines[0] if all(line in other for other in lines))
 
 

@@ -80,7 +80,6 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
 
 
 def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **columns: Any) -> Evidence:
-    """Two IDs of one name."""
     ids = sorted((one, other))
     return Evidence((topic.name, ids), sides, topic=topic.name, topic_ids=tuple(ids), **columns)
 

@@ -122,7 +122,6 @@ def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Ev
 
 
 def epoch(claim: Claim) -> int:
-    """The controller epoch of an order."""
     return int((claim["by"] or "@-1").partition("@")[2])
 
 

@@ -154,7 +154,6 @@ def odd(host: str, deeds: list[Deed]) -> Evidence:
 
 
 def in_words(what: str, deeds: list[Deed]) -> str:
-    """One kind of behaviour in words: what, how often, in which APIs."""
     apis = sorted({api for deed in deeds for api in deed.apis})
     more = ", ..." if len(apis) > SHOWN else ""
     count = counted(sum(deed.times for deed in deeds), "time")
@@ -168,7 +167,6 @@ def sides(deed: Deed) -> tuple[Side, Side]:
 
 
 def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
-    """The least of the client ids it gave."""
     found = {value for deed in deeds for name, value in deed.claim.peak.items() if name.startswith(LEAST)}
     found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "outside"}
     return tuple(sorted(found)[:MOST_CLIENT_IDS])

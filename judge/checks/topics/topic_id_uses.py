@@ -92,7 +92,6 @@ def used_ns(claim: Claim) -> int:
 
 
 def after(claim: Claim, ts_ns: int) -> int:
-    """How many answers it got after a time."""
     return sum(run[COUNT] for run in every_run(claim.runs) if run[FIRST] >= ts_ns)
 
 
@@ -178,7 +177,6 @@ def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> It
 
 
 def used_by(uses: list[Claim], last: Claim, *key: Any, words: dict[str, Any]) -> Evidence:
-    """An ID, the first of a key, that requests use."""
     about = {"topic_ids": key[:1], "client_ids": clients_of(uses)}
     return resting_on(uses, *key, sides=(first_of(uses[0]), last_of(last)), **about, words=words)
 

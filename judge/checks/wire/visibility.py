@@ -110,7 +110,6 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def seen_ns(host: str, endpoint: str, context: CheckContext) -> int:
-    """When a host's connections to an endpoint were seen last."""
     peers = context.ledger.claims("peer", "host", host)
     return max((peer.last.ts_ns for peer in peers if peer["endpoint"] == endpoint), default=0)
 

@@ -81,7 +81,6 @@ def states(partitions: Lines, source: str, good: Bools, name: str, state: str) -
 
 
 def described(topics: Lines, source: str) -> Rows:
-    """What is said of the topic as a whole."""
     name, topic_id, _ = names_and_ids(topics, "name")
     internal = Column(topics["is_internal"]).only(topics.present("is_internal"))
     operations = topics["topic_authorized_operations"]

@@ -50,7 +50,6 @@ class Partitions:
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    """How sessions begin, and full fetches that were not answered with the partitions they asked for."""
     fetches = Fetches.of(batch)
     if fetches is None:
         return
@@ -66,7 +65,6 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def members(batch: Batch) -> Iterator[Claim]:
-    """What clients keep in their sessions, forget and are answered."""
     fetches = Fetches.of(batch)
     if fetches is None:
         return

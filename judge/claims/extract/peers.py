@@ -58,7 +58,6 @@ def connections(batch: Batch) -> Iterator[Claim]:
 
 
 def unsure(connection: Connection) -> bool:
-    """Whether an answer may have gone unseen."""
     lost = (
         connection.unseen_response_bytes or connection.cut_bytes or connection.resynchronised or connection.limits_hit
     )
@@ -167,7 +166,6 @@ def closed(batch: Batch, asked: Ints) -> Bools:
 
 
 def by_topic_id(batch: Batch, asked: Ints) -> Bools:
-    """Requests that name a topic by its id."""
     named = np.zeros(len(batch.decoded), np.bool_)
     wanted = set(batch.decoded.messages.key[asked].tolist())
     for key, side in sorted(batch.kinds):

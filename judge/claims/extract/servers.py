@@ -100,7 +100,6 @@ def addresses(batch: Batch) -> Iterator[Rows]:
 
 
 def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
-    """Of the rows that are good and have a host."""
     return lines.states("address", ["@endpoint", addresses_of(lines.table), broker], (lines.size("host") > 0) & good)
 
 
