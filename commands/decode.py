@@ -45,7 +45,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
-@options.ports()
+@options.ports
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or ID.")
 @click.option(
     "--client", metavar="ID", help="Only messages of this client ID, and responses to it; * matches anything."
@@ -58,11 +58,11 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--follow", is_flag=True, help="Keep reading while the capture or directory grows.")
 @click.option("-V", "--tree", is_flag=True, help="Print all fields of each message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
-@options.dialect()
-@options.keylog()
+@options.dialect
+@options.keylog
 @options.form("json")
-@options.strict()
-@options.quiet()
+@options.strict
+@options.quiet
 @click.option("--hex", "digits", metavar="HEX", help="Decode this message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.

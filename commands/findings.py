@@ -24,7 +24,7 @@ POLL_S = 1.0
 @click.command(short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
-@options.choice()
+@options.choice
 @click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
 def findings(

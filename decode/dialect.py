@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.columns import tables
-from wirecheck.decode.layouts.program import programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import EVERYTHING, Status, decode, only
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES

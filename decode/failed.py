@@ -19,8 +19,7 @@ from wirecheck.decode.interpret import instruction as op
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.vectors import int32s, int64s
 from wirecheck.decode.layouts.form import Kind
-from wirecheck.decode.layouts.program import programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import kept_message
 from wirecheck.decode.wire import wire_offset
 

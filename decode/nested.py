@@ -16,8 +16,7 @@ import numpy as np
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.layouts.form import Kind, Slot
-from wirecheck.decode.layouts.program import form, programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.message import REASONS, Status, decode
 from wirecheck.decode.wire import SIDES, pack
 
@@ -166,13 +165,14 @@ def _content(decoded: Decoded, slot: Slot, value: int, length: int, *, contents:
     if slot.kind == Kind.TEXT:
         return data.decode()
     if slot.kind == Kind.UUID:
-        return _uuid(data)
+        return id_text(data)
     if slot.kind == Kind.UUIDS:
-        return [_uuid(data[at : at + 16]) for at in range(0, width, 16)]
+        return [id_text(data[at : at + 16]) for at in range(0, width, 16)]
     if slot.kind == Kind.INTEGERS:
         return np.frombuffer(data, f">i{slot.width}").tolist()
     return base64.b64encode(data).decode()
 
 
-def _uuid(data: bytes) -> str:
+def id_text(data: bytes) -> str:
+    """A UUID as Kafka prints it."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

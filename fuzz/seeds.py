@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.build import CASES, build
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:

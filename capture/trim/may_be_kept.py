@@ -26,8 +26,7 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
 from wirecheck.decode.layouts.form import Kind
-from wirecheck.decode.layouts.program import programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, Status, decode, only

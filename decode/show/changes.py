@@ -20,11 +20,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.principal import client_host, principal
-from wirecheck.decode.show.learned_names import learn_brokers
+from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS
@@ -134,8 +133,7 @@ class Changes:
 
     direct: list[Seen] = field(default_factory=list)
     forwarded: list[Seen] = field(default_factory=list)
-    nodes: dict[str, int] = field(default_factory=dict)
-    """Broker IDs by address, as Metadata answers name them."""
+    brokers: Brokers = field(default_factory=Brokers)
     creating: dict[tuple[int, str | None, str], int] = field(default_factory=dict)
     """When a client asked for Metadata and let topics be created: by correlation ID, client ID and address."""
     others: int = 0
@@ -166,7 +164,7 @@ class Changes:
         if not len(pairs):
             return
         decoded = decode(pairs.messages, only(OF_METADATA))
-        learn_brokers(columns_of(decoded, METADATA, "response")["brokers"], self.nodes)
+        self.brokers.learn_rows(columns_of(decoded, METADATA, "response")["brokers"])
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -216,13 +214,10 @@ class Changes:
                 one.principal,
                 one.client_id,
                 one.host,
-                one.forwarded_by or self.broker(one.server),
+                one.forwarded_by or self.brokers.named(one.server),
                 errors.of(position, name),
                 one.frame,
             )
-
-    def broker(self, server: str) -> str:
-        return str(self.nodes[server]) if server in self.nodes else server
 
     def cause(self, one: Seen) -> str:
         """A broker that creates a topic for a Metadata request forwards it with that request's correlation ID."""

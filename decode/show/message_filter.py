@@ -166,7 +166,7 @@ def wrong(line: Line) -> bool:
 
 def endpoint(said: str) -> End:
     """An address, and a port or None. IPv6 with a port stands in brackets."""
-    host, colon, port = said.rpartition(":")
+    host, colon, port = said.rpartition(":")  # not `Peer.of`, which reads any text: this one names what is wrong
     if not host or (":" in host and not host.endswith("]")):
         host, colon, port = said, "", ""
     try:

@@ -24,12 +24,11 @@ import numpy as np
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
 from wirecheck.decode.dialect import SHIPPED, read
-from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
-from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
 from wirecheck.decode.show.message_head import Heads, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries

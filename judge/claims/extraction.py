@@ -14,9 +14,8 @@ import numpy as np
 
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.envelope import DEEPEST, ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Decoded, Status, decode
-from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged, pack, unpack

@@ -31,10 +31,9 @@ from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
-from wirecheck.streaming.run.housekeeping import table_maintenance
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
+from wirecheck.streaming.run.resources import exclusive, served, stop_signals, table_maintenance, workplace
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
@@ -46,8 +45,8 @@ from wirecheck.streaming.steps.frames_folder import FramesError, first_of, label
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
+from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 LOOK_S = 0.2

@@ -10,8 +10,7 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import one_message
 from wirecheck.decode.interpret.primitives import is_text, uvarint
-from wirecheck.decode.layouts.program import programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import REQUEST, pack

@@ -9,8 +9,7 @@ import pytest
 from tests.build import CASES, build, case
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.layouts.form import Kind
-from wirecheck.decode.layouts.program import programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.secrecy import RECORDS, SECRET, confidential

@@ -1,7 +1,7 @@
 """Cases of what only drafts say."""
 
 from tests.judge.lab import B2, ID_1, ID_2
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 
 INCREMENTAL, FULL = 1, 2
 TOLD = {"controllerId": 3, "controllerEpoch": 1}

@@ -2,7 +2,7 @@
 
 from tests.judge.lab import ID_1, START
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 
 LIBRDKAFKA = b"\0\0\0\0\1\0\0"
 

@@ -13,7 +13,7 @@ import numpy as np
 from tests.build import HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.message import decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST, RESPONSE, pack

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.build import CASES, build
 from wirecheck.decode.columns import tables
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import SIDES, pack

@@ -15,7 +15,7 @@ from tests.decode.connection.conversations import FETCH, answered, facts, reques
 from tests.laws.test_following import conversations, follow
 from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.streaming.steps.follower_calls import in_time
+from wirecheck.streaming.steps.follow_step import in_time
 from wirecheck.streaming.steps.pack_step import together
 
 RUNS = settings(max_examples=30, deadline=None, derandomize=True)

@@ -21,7 +21,7 @@ from wirecheck.decode.connection.exchanges import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
 )
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.wire import REQUEST, RESPONSE
 
 NAMES = ["orders", "payments", "", "__cluster_metadata", "localhost", "10.0.0.1", "a:b", "x-y", "1:2-3", "é\n|", "2"]

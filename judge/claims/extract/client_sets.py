@@ -6,7 +6,7 @@ Rule: a set is bounded (`members.py`); with each member stands where it was seen
 sets, because they hold every partition there is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, numbered, value_per
 from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim
-from wirecheck.judge.claims.members import Hashes, Value, hashed, label_of, of_partition, sets
+from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 SESSIONLESS, FULL = -1, 0
@@ -80,21 +80,19 @@ def members(batch: Batch) -> Iterator[Claim]:
 
 
 def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Iterator[Claim]:
-    def value(row: int) -> list[Any] | int:
-        return 1 if kind == "session_asks" else [str(found.label.value(row)), int(found.number[row])]
+    def values(rows: Ints) -> list[Any]:
+        if kind == "session_asks":
+            return [1] * len(rows)
+        places = zip(found.label.at(rows), found.number[rows].tolist(), strict=True)
+        return seen_at(batch, found.message[rows], ([str(label), number] for label, number in places))
 
-    yield from seen_sets(batch, kind, (message, found.message), found.hashes, value)
+    rows, inside = (batch.states(kind, "@who", at) for at in (message, found.message))
+    yield from sets(rows, inside, found.hashes, batch.sightings, values)
 
 
-def seen_sets(batch: Batch, kind: str, messages: tuple[Ints, Ints], hashes: Hashes, value: Value) -> Iterator[Claim]:
-    """Sets of the clients of the first messages, of members that the others name, with the place of each."""
-
-    def with_place(row: int) -> Any:
-        kept = value(row)
-        return [*batch.sightings.at(int(messages[1][row])), *kept] if isinstance(kept, list) else kept
-
-    rows, inside = (batch.states(kind, "@who", at) for at in messages)
-    yield from sets(rows, inside, hashes, batch.sightings, with_place)
+def seen_at(batch: Batch, message: Ints, kept: Iterable[list[Any]]) -> list[Any]:
+    """What is kept with each member, behind where it was seen."""
+    return [[*seen, *one] for seen, one in zip(batch.sightings.of(message), kept, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,9 @@ def topic_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: C
     if answers is not None:
         hashes = (hashes & UPPER) | (hashed(answers) >> HALF)
 
-    def value(row: int) -> list[Any]:
-        return [names.value(row), answers.value(row) if answers is not None else ""]
+    def values(rows: Ints) -> list[Any]:
+        answered = [""] * len(rows) if answers is None else answers.at(rows)
+        return seen_at(batch, message[rows], map(list, zip(names.at(rows), answered, strict=True)))
 
-    yield from seen_sets(batch, kind, (message, message), hashes, value)
+    rows = batch.states(kind, "@who", message)
+    yield from sets(rows, rows, hashes, batch.sightings, values)

@@ -10,9 +10,8 @@ from wirecheck.decode.interpret import instruction as op
 from wirecheck.decode.interpret.interpreter import DEEPEST
 from wirecheck.decode.layouts.form import Form, Kind, Slot, number
 from wirecheck.decode.layouts.layout import layouts, parse
-from wirecheck.decode.layouts.program import form, programs
+from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.layouts.program_writer import Writer
-from wirecheck.decode.layouts.readings import Dialect
 from wirecheck.decode.wire import REQUEST, SIDES
 
 
