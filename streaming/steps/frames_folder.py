@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from wirecheck.capture.file_metadata import FormatError
+from wirecheck.capture.frames_file import FormatError
 from wirecheck.streaming.steps.quarantine import NAME, file_name, label_of, metadata_of
 from wirecheck.streaming.steps.settings import AgentFiles
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from wirecheck.capture import frames, frames_file
-from wirecheck.capture.file_metadata import FileMetadata
 from wirecheck.capture.frames import NotFramesError
+from wirecheck.capture.frames_file import FileMetadata
 from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
