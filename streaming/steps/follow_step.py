@@ -20,7 +20,7 @@ from wirecheck.capture import frames
 from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import Segments
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
