@@ -171,15 +171,29 @@ class Topic:
     last_seen: str
     """RFC 3339, UTC."""
     earlier_ids: tuple[str, ...]
-    """IDs that its name had before, the oldest first; of a `Topic` only where it is current."""
+    """Of a current topic: the IDs that its name had before, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class TopicDescription(Topic):
+class TopicDescription:
     """A topic as it was observed, at the end of a capture or at a time."""
 
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    name: str | None
+    """None where no message named the ID."""
+    topic_id: str | None
+    """In Kafka's base64; None where topics have no ID."""
     topic_id_hex: str | None
     """The same ID in hex with dashes, as in log directories."""
+    state: str
+    """current, replaced, deleted or unresolved."""
+    first_seen: str
+    """RFC 3339, UTC."""
+    last_seen: str
+    """RFC 3339, UTC."""
+    earlier_ids: tuple[str, ...]
+    """IDs that the name had before, the oldest first."""
     internal: bool | None
     """None where no message stated it."""
     partitions: tuple[Mapping[str, Any], ...]
