@@ -75,6 +75,7 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
         carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
+            until = max(claim.last.ts_ns for claim in old)
             yield Evidence(
                 (endpoint,),
                 (last_of(max(old, key=lambda claim: claim.last)), first_of(min(new, key=lambda claim: claim.first))),
@@ -85,6 +86,7 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
                     "former": before.group.cluster_id,
                     "latter": after.group.cluster_id,
                     "since": clock(after.since_ns),
+                    "until": clock(until),
                 },
             )
 
