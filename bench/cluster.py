@@ -27,9 +27,8 @@ from bench.contained import nothing_contained_in
 from bench.s3_store import KEYS, SERVER, Store
 from tools import archive as archives
 from wirecheck.capture.agent.counts import Counts
-from wirecheck.capture.agent.destination import Destination
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.agent.shipper import Shipper
+from wirecheck.capture.agent.shipper import Destination, Shipper
 from wirecheck.capture.agent.spool_folder import Folder, Limits
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.spark.java import find_java

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 
 from wirecheck.door import main
-from wirecheck.streaming.run import housekeeping
+from wirecheck.streaming.run import resources
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.store.lease import Lease
 
@@ -25,7 +25,7 @@ def maintain_tables(clock: Path, plan: Plan, say: Say, stopping: Event, _lease: 
     while not stopping.wait(LOOK_S):
         if clock.exists():
             began = time.thread_time()
-            housekeeping.tidy(plan, say, float(clock.read_text()))
+            resources.tidy(plan, say, float(clock.read_text()))
             clock.with_suffix(".done").write_text(str(time.thread_time() - began))
             clock.unlink()
 
@@ -38,5 +38,5 @@ def at(clock: Path, now_s: float) -> None:
 
 
 if __name__ == "__main__":
-    housekeeping.maintain_tables = partial(maintain_tables, Path(sys.argv.pop(1)))
+    resources.maintain_tables = partial(maintain_tables, Path(sys.argv.pop(1)))
     main(prog_name="wirecheck")

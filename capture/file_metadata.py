@@ -2,7 +2,7 @@
 open their columns.
 
 Knows: the keys, which format this release reads, and that the metadata must agree with the rows.
-Refuses to know: how rows are read (frames_file.py) or written (agent/frames_writer.py).
+Refuses to know: how rows are read (frames_file.py) or written (agent/spool.py).
 Rule: FORMAT grows only where an older release must not read a file; an added column does not change it. A file without
 these keys, or whose rows disagree with them, is not a file of frames.
 """

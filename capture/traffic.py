@@ -7,6 +7,7 @@ Rule: every frame counts in one slot; where nothing was captured a slot is empty
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,3 +63,31 @@ def tables(files: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:
             continue
         if table.num_rows:
             yield table
+
+
+MOST = 5
+
+
+def busiest(files: Iterable[Path], most: int = MOST) -> list[tuple[int, int]]:
+    """(port, frames), the busiest first; a frame counts for that of its ports which has more. Raises OSError."""
+    pairs: Counter[tuple[int, int]] = Counter()
+    for file in files:
+        try:
+            table = frames_file.read(file, ["kind", "src_port", "dst_port"]).filter(pc.field("kind") == frames.FRAME)
+        except frames.NotFramesError:  # whoever reads them whole has said so
+            continue
+        sums = table.group_by(["src_port", "dst_port"]).aggregate([("kind", "count")])
+        for row in sums.to_pylist():
+            low, high = sorted((row["src_port"], row["dst_port"]))
+            pairs[low, high] += row["kind_count"]
+    found: list[tuple[int, int]] = []
+    while pairs and len(found) < most:
+        totals: Counter[int] = Counter()
+        for (low, high), count in pairs.items():
+            totals[low] += count
+            if high != low:
+                totals[high] += count
+        port, count = min(totals.items(), key=lambda item: (-item[1], item[0]))
+        found.append((port, count))
+        pairs = Counter({pair: count for pair, count in pairs.items() if port not in pair})
+    return found

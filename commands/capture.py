@@ -19,7 +19,7 @@ from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import duration, size
+from wirecheck.commands.units import duration, plural, size
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts
@@ -37,13 +37,13 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 )  # fmt: skip
 @click.argument("more", nargs=-1, metavar="", shell_complete=completion.path)
 @click.option("--out", required=True, type=options.TARGET, help="Directory for the frames files.")
-@options.cluster()
-@options.keylog()
+@options.cluster
+@options.keylog
 @click.option("--agent", metavar="NAME", help="Name of this agent and its files.  [default: the host's name]")
-@options.ports()
+@options.ports
 @click.option("--filter", "bpf", metavar="BPF", help="tcpdump filter, instead of --port; needs libpcap.")
-@options.strict()
-@options.quiet()
+@options.strict
+@options.quiet
 @click.option("--keep-records", is_flag=True, help="Do not redact records, secrets and unrecognized data.")
 @click.option(
     "--roll-mb",
@@ -132,7 +132,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         tell(f"wirecheck: {line}")
-    note(f"{summary.frames:,} frames in {some(len(summary.files), 'file')} under {out}")
+    note(f"{summary.frames:,} frames in {plural(len(summary.files), 'file')} under {out}")
     if strict and summary.input_errors:
         raise Stop(NOT_WHOLE)
 
@@ -149,7 +149,7 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
         from wirecheck.capture.frames import Stamp
 
         if ship := choices["ship"]:
-            from wirecheck.capture.agent.destination import Destination
+            from wirecheck.capture.agent.shipper import Destination
         what = Listening(
             tuple(dict.fromkeys(interfaces)),
             choices["ports"],
@@ -179,13 +179,13 @@ def begun(line: str) -> None:
 def summary_line(counts: "Counts", out: Path) -> str:
     """`1,234 frames in 5 files under DIR; 1,000 of 9,000 payload bytes kept; lost 0 in the kernel, 0 at the disk`."""
     parts = [
-        f"{counts.kept_frames:,} frames in {some(counts.files, 'file')} under {out}",
+        f"{counts.kept_frames:,} frames in {plural(counts.files, 'file')} under {out}",
         f"{counts.kept_bytes:,} of {sum(counts.payload_bytes.values()):,} payload bytes kept",
         f"lost {counts.lost_by('kernel'):,} in the kernel, {counts.lost_by('disk'):,} at the disk",
     ]
     if counts.backlog is not None:
         parts.append(
-            f"{some(counts.shipped_files, 'file')} shipped, {counts.lost_by('spool'):,} frames lost in the spool"
+            f"{plural(counts.shipped_files, 'file')} shipped, {counts.lost_by('spool'):,} frames lost in the spool"
         )
     if counts.tls is not None:
         tls = counts.tls
@@ -195,10 +195,6 @@ def summary_line(counts: "Counts", out: Path) -> str:
     if counts.skipped:
         parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
     return "; ".join(parts)
-
-
-def some(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def served(counts: "Counts", address: str, port: int | None) -> Any:

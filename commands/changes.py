@@ -11,19 +11,20 @@ import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import note, tell
+from wirecheck.commands.units import plural, rfc3339
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.change import Change
+    from wirecheck.decode.show.changes import Change
 
 
 @click.command(short_help="List changes to topics, configurations, ACLs and groups.")
-@inputs_argument()
+@inputs_argument
 @click.option("--object", "name", metavar="NAME", help="Only changes of this topic, group, user or broker.")
 @click.option("--failed", is_flag=True, help="Only requests that were refused or not answered.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, also if they are more than a screen.")
-@options.principals()
+@options.principals
 @options_of_listing
 def changes(
     inputs: tuple[str, ...],
@@ -96,7 +97,7 @@ def summary(found: "list[Change]") -> str:
         (unanswered, "without an answer"),
     )
     parts = ", ".join(f"{count:,} {outcome}" for count, outcome in counts if count)
-    return f"{len(found):,} change{'' if len(found) == 1 else 's'}{': ' if parts else ''}{parts}"
+    return f"{plural(len(found), 'change')}{': ' if parts else ''}{parts}"
 
 
 def row(change: "Change") -> Row:

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @click.command(short_help="List clients and those that an upgrade breaks.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
-@options.tables()
+@options.tables
 @click.option(
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
 )
@@ -35,11 +35,11 @@ Row = dict[str, Any]
     "--report", type=options.TARGET, metavar="FILE", help="With --target, also write the clients to upgrade as HTML."
 )
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
-@options.cluster()
-@names.option()
-@options.keylog()
-@options.strict()
-@options.quiet()
+@options.cluster
+@names.option
+@options.keylog
+@options.strict
+@options.quiet
 @options.form("json", "csv")
 def clients(
     inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, brokers: bool, strict: bool, **asked: Any

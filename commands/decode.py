@@ -21,7 +21,7 @@ from wirecheck.commands.screen import as_json, columns, legible, paints, progres
 from wirecheck.commands.units import time
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show import message_lines
+    from wirecheck.decode.show import message_filter, message_lines
 
 OF_FILES = (
     "connection", "ports", "topic", "frames", "limit", "strict", "client", "since", "until", "error", "follow",
@@ -45,7 +45,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
-@options.ports()
+@options.ports
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or ID.")
 @click.option(
     "--client", metavar="ID", help="Only messages of this client ID, and responses to it; * matches anything."
@@ -58,11 +58,11 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--follow", is_flag=True, help="Keep reading while the capture or directory grows.")
 @click.option("-V", "--tree", is_flag=True, help="Print all fields of each message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
-@options.dialect()
-@options.keylog()
+@options.dialect
+@options.keylog
 @options.form("json")
-@options.strict()
-@options.quiet()
+@options.strict
+@options.quiet
 @click.option("--hex", "digits", metavar="HEX", help="Decode this message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.
@@ -132,9 +132,9 @@ def printed(*, at_once: bool) -> Iterator[Callable[[str], None]]:
 
 def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
     """What makes text of a line: one row, a tree of rows, or JSON."""
-    from wirecheck.decode.show import message_page, message_row
+    from wirecheck.decode.show import message_page
 
-    rows, paint = message_row.Rows(several=several), paints()
+    rows, paint = message_page.Rows(several=several), paints()
     if form == "rows":
         return lambda line: row(rows.cells(line), paint=paint, columns=columns())
     if form == "tree":
@@ -203,7 +203,7 @@ def of_files(
     files: tuple[str, ...], choices: dict[str, Any], reading: "message_lines.Reading"
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.decode.show import message_lines
-    from wirecheck.decode.show.message_filter import Moment
+    from wirecheck.decode.show.message_filter import Filter, Moment
 
     limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
     choices.pop("follow")
@@ -212,7 +212,7 @@ def of_files(
         "since": Moment(since.ns, of_day=since.of_day) if since else None,
         "until": Moment(until.last_ns, of_day=until.of_day) if until else None,
     }
-    found = islice(messages(files, message_lines.Filter(**choices | times), reading, noticed, broken), limit)
+    found = islice(messages(files, Filter(**choices | times), reading, noticed, broken), limit)
     lines_of_files = at_least_one(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 
@@ -247,7 +247,7 @@ def at_least_one(
 
 def messages(
     files: tuple[str, ...],
-    wanted: "message_lines.Filter",
+    wanted: "message_filter.Filter",
     reading: "message_lines.Reading",
     noticed: "message_lines.Noticed",
     broken: list[str],

@@ -24,7 +24,7 @@ CAPTURE, PAGE = "capture.pcap.gz", "report.html"
     show_default=True,
     help="Write the capture and the HTML report to this folder.",
 )
-@options.quiet()
+@options.quiet
 @click.pass_context
 def demo(ctx: click.Context, out: Path) -> None:
     """Check an example: a Kafka 3.9 cluster in which one broker has a topic under another topic ID than the others.

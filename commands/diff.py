@@ -16,6 +16,7 @@ from wirecheck.commands.errors import coverage
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import Cells, Listing, options_of_listing
 from wirecheck.commands.screen import note, tell
+from wirecheck.commands.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def diff(
         if form == "text":
             better = len(found) - len(shown)
             more = f", {better:,} not shown (--all)" if better else ""
-            note(f"{len(shown):,} difference{'' if len(shown) == 1 else 's'}{more}")
+            note(f"{plural(len(shown), 'difference')}{more}")
             for side, name in zip(sides, ("before", "after"), strict=True):
                 note(f"{name}: {coverage(side)}")
     sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)

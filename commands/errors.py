@@ -10,8 +10,9 @@ import click
 
 from wirecheck.commands import completion, names
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import note, tell
+from wirecheck.commands.units import plural, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.error_rows import ErrorRow
@@ -21,7 +22,7 @@ NS_PER_S = 1_000_000_000
 
 
 @click.command(short_help="List errors, throttling and failed logins by client.")
-@inputs_argument()
+@inputs_argument
 @click.option("--client", metavar="ID", help="Only errors of this client ID.")
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
@@ -100,7 +101,7 @@ def summary(found: "list[ErrorRow]", hidden: int, traffic: "Traffic") -> str:
     """What the list rests on: `3 errors, 1 ongoing; 9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
     ongoing = sum(row.status == "ongoing" for row in found if row.effect != "routine")
     listed = len(found) - hidden
-    parts = [f"{listed:,} error{'' if listed == 1 else 's'}, {ongoing:,} ongoing"]
+    parts = [f"{plural(listed, 'error')}, {ongoing:,} ongoing"]
     if hidden:
         parts.append(f"{hidden:,} routine not shown (--all)")
     return "; ".join([*parts, coverage(traffic)])
@@ -119,7 +120,7 @@ def coverage(traffic: "Traffic") -> str:
 
 def encrypted(traffic: "Traffic") -> str:
     count = sum(each.protocol == "tls" for each in traffic.connections.values())
-    return f", {count:,} encrypted connection{'' if count == 1 else 's'} not readable" if count else ""
+    return f", {plural(count, 'encrypted connection')} not readable" if count else ""
 
 
 def as_row(row: "ErrorRow") -> Row:

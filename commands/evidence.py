@@ -40,10 +40,10 @@ Row = dict[str, Any]
 @click.command(short_help="Write the frames behind a finding as pcapng.")
 @click.argument("finding", shell_complete=completion.code)
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...", shell_complete=completion.path)
-@options.tables()
+@options.tables
 @click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
-@options.cluster()
-@options.keylog()
+@options.cluster
+@options.keylog
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
 @click.option("--with-keys", is_flag=True, help="Add the keys of its TLS connections to the file.")
 def evidence(

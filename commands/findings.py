@@ -24,7 +24,7 @@ POLL_S = 1.0
 @click.command(short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
-@options.choice()
+@options.choice
 @click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
 def findings(
@@ -79,7 +79,7 @@ def has_batch(out: Path) -> bool:
 
 
 def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
-    from wirecheck.dashboards.finding_rows import cells
+    from wirecheck.dashboards.verdict import finding_cells
     from wirecheck.story.harm import seconds
 
     codes = {finding["id"]: finding["code"] for finding in result["findings"]}
@@ -87,7 +87,7 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
     paint = paints()
 
     def told_in_a_row(finding: dict[str, Any]) -> str:
-        return row(cells(finding, codes, end_s), paint=paint, columns=columns())
+        return row(finding_cells(finding, codes, end_s), paint=paint, columns=columns())
 
     for finding in fresh:
         click.echo(as_json(finding) if form == "json" else told_in_a_row(finding))

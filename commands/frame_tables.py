@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.inputs import NOT_WHOLE, arriving, files_in, places
 from wirecheck.commands.screen import progress, tell
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
     if captures:
         yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
     if folders := [path for path in inputs if path.is_dir()]:
-        yield from written(frames_files(folders), broken)
+        yield from written(files_in(folders), broken)
 
 
 def growing(inputs: list[Path], broken: list[str], wait: Callable[[], None]) -> "Iterator[pa.Table]":
@@ -56,46 +56,15 @@ def growing(inputs: list[Path], broken: list[str], wait: Callable[[], None]) -> 
     if len(folders) < len(inputs) and len(inputs) > 1:
         raise Stop("--follow reads one capture, or folders of frames")
     if folders:
-        yield from arriving(folders, broken, wait)
-        return
+        for files in arriving(folders, lambda why: tell(f"wirecheck: {why}; waiting for some")):
+            yield from written(files, broken, some=False)
+            if not files:
+                wait()
     from wirecheck.capture.agent import offline_agent
 
     yield from offline_agent.read_growing(
         inputs[0], wait, key_logs=options.key_logs(missing=True), say=lambda line: tell(f"wirecheck: {line}")
     )
-
-
-def arriving(folders: list[Path], broken: list[str], wait: Callable[[], None]) -> "Iterator[pa.Table]":
-    """Files that are there, then those that come."""
-    from wirecheck.streaming.steps.frames_folder import FramesError
-    from wirecheck.streaming.steps.frames_folder import frames_files as there
-
-    seen: set[Path] = set()
-    waits = False
-    while True:
-        try:
-            new = [file for file in there(folders) if file not in seen]
-        except FramesError as error:
-            new = []
-            if not waits and not seen:
-                tell(f"wirecheck: {error}; waiting for some")
-        waits = True
-        if new:
-            yield from written(new, broken, some=False)
-            seen.update(new)
-        else:
-            wait()
-
-
-def frames_files(folders: list[Path]) -> list[Path]:
-    """Stop where there are none."""
-    from wirecheck.streaming.steps.frames_folder import FramesError
-    from wirecheck.streaming.steps.frames_folder import frames_files as there
-
-    try:
-        return there(folders)
-    except FramesError as error:
-        raise Stop(str(error)) from error
 
 
 def written(files: list[Path], broken: list[str], *, some: bool = True) -> "Iterator[pa.Table]":

@@ -7,7 +7,7 @@ read in a process beside this one, and that whatever cannot be read ends in one 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,7 +232,7 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     if found_kafka(found.json()["coverage"]):
         return ""
-    from wirecheck.capture.ports import busiest
+    from wirecheck.capture.traffic import busiest
 
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
     looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""
@@ -257,12 +257,37 @@ def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
 
 def files_of(frames: Frames) -> list[Path]:
     """All that are there by now. Stop where there are none."""
+    return files_in(frames.all_folders)
+
+
+def files_in(folders: list[Path]) -> list[Path]:
+    """Files of frames. Stop where there are none."""
     from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
     try:
-        return frames_files(frames.all_folders)
+        return frames_files(folders)
     except FramesError as error:
         raise Stop(str(error)) from error
+
+
+def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[Path]]:
+    """Files of frames that are there, then those that come; an empty list where nothing is new. `say` is called with
+    why there is none at the beginning.
+    """
+    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
+
+    seen: set[Path] | None = None
+    while True:
+        try:
+            there = frames_files(folders)
+        except FramesError as error:
+            there = []
+            if seen is None:
+                say(str(error))
+        seen = seen or set()
+        fresh = [file for file in there if file not in seen]
+        seen = set(there) or seen
+        yield fresh
 
 
 def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
@@ -274,8 +299,7 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
         from wirecheck.streaming.run.local_replay import LocalReplay
 
         run = LocalReplay(settings)
-        for files in frames.appearing(advance, FILES_TOGETHER):
-            run.judge(files)
+        run.judge_all(frames.appearing(advance, FILES_TOGETHER))
     return run
 
 
@@ -284,12 +308,15 @@ def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
     with progress("judging") as advance:
         from wirecheck.streaming.run.local_replay import batches_of, of_files
 
+        def advancing() -> Iterator[list[Path]]:
+            done = 0
+            for batch in batches_of(files):
+                yield batch
+                done += len(batch)
+                advance(done, len(files))
+
         run = of_files(files, settings)
-        done = 0
-        for batch in batches_of(files):
-            run.judge(batch)
-            done += len(batch)
-            advance(done, len(files))
+        run.judge_all(advancing())
     return run
 
 

@@ -16,6 +16,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
+from wirecheck.commands.units import rfc3339
 
 Row = dict[str, Any]
 Cells = list[tuple[str, str]]
@@ -27,19 +28,15 @@ AROUND_LINES = 4
 """Of a terminal's height that are not rows: the prompt, the command, and the line about those not shown."""
 
 
+inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+
+
 def options_of_listing(command: Any) -> Any:
     """What each command that lists messages takes besides its own options."""
-    decorators = (
-        options.ports(), names.option(), options.keylog(), options.strict(), options.quiet(),
-        options.form("json", "csv"),
-    )  # fmt: skip
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return command
-
-
-def inputs_argument() -> options.Decorator:
-    return click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+    form = options.form("json", "csv")
+    return options.decorated(
+        command, (options.ports, names.option, options.keylog, options.strict, options.quiet, form)
+    )
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,3 @@ def clock(time_ns: int, *, dated: bool) -> str:
     """`00:44:48`, with the day where there are several."""
     time = rfc3339(time_ns)
     return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
-
-
-def rfc3339(time_ns: int) -> str:
-    from wirecheck.decode.show.message_head import rfc3339
-
-    return rfc3339(time_ns)

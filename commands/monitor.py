@@ -104,8 +104,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option(
     "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of log lines.",
 )  # fmt: skip
-@options.ports()
-@options.dialect()
+@options.ports
+@options.dialect
 @click.option(
     "--buckets",
     type=click.IntRange(1, 256),
@@ -113,7 +113,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     show_default=True,
     help="Number of partitions of the connections.",
 )
-@options.principals()
+@options.principals
 @click.option("--judge", multiple=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),

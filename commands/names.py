@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
 
 NAMES = "wirecheck.names"
@@ -25,24 +24,23 @@ MOST_BYTES = 64 << 20
 ADDRESS = re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}\]?)(?![\w.])")
 
 
-def option() -> options.Decorator:
-    return click.option(
-        "--names",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        envvar="WIRECHECK_NAMES",
-        expose_value=False,
-        callback=_keep,
-        help="Show host names for addresses: a hosts file, JSON {address: name}, or kubectl get pods -o json.",
-    )
-
-
 def _keep(ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]) -> None:
     found: dict[str, str] = {}
     for path in value:
         found |= read(path)
     ctx.meta[NAMES] = found
+
+
+option = click.option(
+    "--names",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="WIRECHECK_NAMES",
+    expose_value=False,
+    callback=_keep,
+    help="Show host names for addresses: a hosts file, JSON {address: name}, or kubectl get pods -o json.",
+)
 
 
 def read(path: Path) -> dict[str, str]:

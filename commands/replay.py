@@ -13,7 +13,6 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.engines import SPARK, engine_for
 from wirecheck.commands.inputs import (
     Frames,
     busy,
@@ -28,6 +27,7 @@ from wirecheck.commands.inputs import (
 )
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
+from wirecheck.commands.units import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.streaming.run.query_process import QueryProcess
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
+SPARK = "spark"
 SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
@@ -43,11 +44,11 @@ SCHEMA_VERSION = 1
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Write the result tables (Parquet) to this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Also write a self-contained HTML report.")
-@options.cluster()
-@options.keylog()
-@options.ports()
-@options.dialect()
-@options.engine()
+@options.cluster
+@options.keylog
+@options.ports
+@options.dialect
+@options.engine
 @click.option(
     "--fail-on",
     envvar="WIRECHECK_FAIL_ON",
@@ -57,11 +58,11 @@ SCHEMA_VERSION = 1
     help="Exit with status 1 if a finding of this kind, or worse, is listed.",
 )
 @options.form("json", "markdown", "junit", "sarif")
-@options.choice()
-@options.strict()
-@options.principals()
+@options.choice
+@options.strict
+@options.principals
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
-@options.quiet()
+@options.quiet
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
 def replay(
     inputs: tuple[str, ...],
@@ -95,7 +96,7 @@ def replay(
         raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
     places(inputs)
     choice = options.choice_of(choices)
-    engine = engine_for(engine, inputs)
+    engine = SPARK if engine == SPARK else "local"
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
@@ -204,7 +205,7 @@ def captured_of(files: list[Path]) -> Row | None:
     from wirecheck.capture.traffic import ends
 
     between = ends(files)
-    return {"from": message_time(between[0]), "to": message_time(between[1])} if between else None
+    return {"from": rfc3339(between[0]), "to": rfc3339(between[1])} if between else None
 
 
 def shown_of(found: "Result", files: list[Path]) -> Row:
@@ -218,15 +219,9 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         leading = [told[one["findings"][0]] for entry in result["entries"] for one in (entry, *entry["consequences"])]
         shown: Row = {"exchanges": evidence_messages(files, leading)}
         if slots is not None:
-            ends = {"first": message_time(slots.first_ns), "last": message_time(slots.last_ns)}
+            ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
             shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
         return shown
-
-
-def message_time(ns: int) -> str:
-    from wirecheck.decode.show.message_head import rfc3339
-
-    return rfc3339(ns)
 
 
 def page_of(result: Row, found: "Result", shown: Row) -> str:

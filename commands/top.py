@@ -21,8 +21,9 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import frames_of, holds_tables, latest, places
+from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, latest, places
 from wirecheck.commands.screen import console, legible
+from wirecheck.commands.units import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.dashboards.top_screen import Sample
@@ -41,13 +42,13 @@ PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 @click.command(short_help="Show open findings, busy clients and recent errors live.")
 @click.argument("inputs", nargs=-1, metavar="[INPUT...]", shell_complete=completion.path)
 @options.interfaces("Listen on this interface (repeatable); needs CAP_NET_RAW.")
-@click.option("--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Only this port (repeatable).")
+@options.ports
 @click.option(
     "--window", type=click.IntRange(1, 3600), default=10, show_default=True, help="Interval for rates, in seconds."
 )
 @click.option("--once", is_flag=True, help="Print once, then exit (default without a terminal).")
-@options.keylog()
-@options.quiet()
+@options.keylog
+@options.quiet
 def top(
     inputs: tuple[str, ...], interfaces: tuple[str, ...], ports: tuple[int, ...], window: int, *, once: bool
 ) -> None:
@@ -159,7 +160,7 @@ class Live:
         recent, newest_ns = self._recent, self._recent.newest_ns
         errors = [
             Failed(
-                clock(one.last_ns),
+                rfc3339(one.last_ns)[11:19],
                 text_of(one.client_id or one.host),
                 one.api,
                 text_of(one.topic),
@@ -170,7 +171,7 @@ class Live:
         ]
         return Sample(
             self._name,
-            f"{clock(newest_ns)} UTC  {self._frames:,} frames" if newest_ns else "",
+            f"{rfc3339(newest_ns)[11:19]} UTC  {self._frames:,} frames" if newest_ns else "",
             findings_of(self._replay.result().json(), newest_ns, (self._name,)) if self._frames else (),
             tuple(talk_of(one, self._name) for one in recent.talkers()),
             tuple(errors),
@@ -236,7 +237,7 @@ def new_files(inputs: list[Path], scratch: Path | None, *, ends: bool) -> Iterat
     if folders:
         if len(folders) < len(inputs):
             raise Stop("top reads one capture, or folders of frames")
-        yield from arriving(folders, ends=ends)
+        yield from [files_in(folders)] if ends else arriving(folders, lambda _why: None)
         return
     if len(inputs) > 1:
         raise Stop("top reads one capture, or folders of frames")
@@ -252,24 +253,6 @@ def new_files(inputs: list[Path], scratch: Path | None, *, ends: bool) -> Iterat
                 file.unlink()
     except (pcap.InputError, KeyLogError) as error:
         raise Stop(str(error)) from error
-
-
-def arriving(folders: list[Path], *, ends: bool) -> Iterator[list[Path]]:
-    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
-
-    seen: set[Path] = set()
-    while True:
-        try:
-            there = frames_files(folders)
-        except FramesError as error:
-            if ends:
-                raise Stop(str(error)) from error
-            there = []
-        fresh = [file for file in there if file not in seen]
-        seen = set(there)
-        yield fresh
-        if ends and not fresh:
-            return
 
 
 def show(source: Live | Results, *, once: bool) -> None:
@@ -371,12 +354,6 @@ def talk_of(one: "Talker", source: str) -> Any:
 
 def text_of(text: str) -> str:
     return str(legible(text))
-
-
-def clock(ns: int) -> str:
-    from wirecheck.decode.show.message_head import rfc3339
-
-    return rfc3339(ns)[11:19]
 
 
 def ns_of(time_text: str) -> int:

@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 @click.command(short_help="List topics with IDs, partitions, leaders and ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
-@options.tables()
+@options.tables
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
 @click.option(
     "--topic-id",
@@ -31,10 +31,10 @@ Row = dict[str, Any]
 )
 @click.option("--at", type=options.TimeOption(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
-@options.cluster()
-@options.keylog()
-@options.strict()
-@options.quiet()
+@options.cluster
+@options.keylog
+@options.strict
+@options.quiet
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
     """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.

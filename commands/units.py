@@ -1,4 +1,4 @@
-"""Sizes, durations and times as people write them: 64M, 10G, 500ms, 24h, 00:20:03.
+"""Sizes, durations and times as people write them (64M, 10G, 500ms, 24h, 00:20:03), and as they read them.
 
 Knows: suffixes, powers of 1024 for sizes, that a bare number is bytes or seconds, and that a time without its day is
 of a day that somebody else knows. Refuses to know what is measured.
@@ -59,3 +59,15 @@ def time(text: str) -> TimeSpan:
     minutes = re.search(r"\d\d:\d\d:\d\d", text) is None
     length = 60 * NS_PER_S if minutes else 10 ** max(9 - len(fraction), 0)
     return TimeSpan(ns, ns + length - 1, of_day)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1,234 frames`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def rfc3339(time_ns: int) -> str:
+    """UTC with microseconds."""
+    from wirecheck.decode.show.message_head import rfc3339
+
+    return rfc3339(time_ns)

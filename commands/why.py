@@ -12,9 +12,10 @@ from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.errors import coverage
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Row, aligned, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.listing import Cells, Row, aligned, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
+from wirecheck.commands.units import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
@@ -25,7 +26,7 @@ KINDS = ("topic", "group", "broker", "client")
 
 @click.command(short_help="Show one topic, client, group or broker.")
 @click.argument("name", metavar="NAME")
-@inputs_argument()
+@inputs_argument
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")
 @click.option("--at", type=options.TimeOption(), help="Describe partitions as brokers did then: 2026-11-21T00:20:03Z.")
 @click.option("--all", "every", is_flag=True, help="Print all lines of each section.")
@@ -87,7 +88,7 @@ def unknown(subject: "Subject") -> str:
 
     traffic = subject.traffic
     known = {use.topic for use in traffic.uses} | {call.client_id or "" for call in traffic.calls}
-    known |= set(traffic.topic_names.values()) | set(map(str, traffic.nodes.values()))
+    known |= set(traffic.topic_names.values()) | set(map(str, traffic.brokers.values()))
     close = get_close_matches(subject.name, sorted(known - {""}), n=3, cutoff=0.5)
     hint = f"close to it: {', '.join(close)}" if close else coverage(traffic)
     return f"{subject.name}: no topic, client, group or broker of this name was seen; {hint}"

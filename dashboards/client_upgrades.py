@@ -31,7 +31,6 @@ OLD_JAVA = {
     "2.3": {"Produce": 7, "Fetch": 11, "ListOffsets": 5, "Metadata": 8},
 }
 """The highest versions of each release line (kafka-clients, ApiKeys); a client sends these to a newer broker."""
-GROUPINGS = ("prefix", "software", "host")
 PREFIX = re.compile(r"[^-._/:]+")
 FOLDED = re.compile(r"\d+")
 

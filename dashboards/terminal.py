@@ -3,7 +3,9 @@
 Knows the one JSON object that a replay gives (coverage, clusters, topics, clients, findings) and how an SRE reads it:
 what was seen first, then what is known, then what is wrong, how to see it in Wireshark, and what to do. Refuses to know
 how any of it was found.
+The first screen is a card for each cause, worst harm first, and one line of what they rest on.
 Rule: nothing is shown that is not in the object, or known of its check, and everything a line claims can be looked up.
+What was not seen is one line of the first screen; everything else needs `-v`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,22 +19,25 @@ from rich.text import Text
 
 from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.report.timeline import Axis, axis_of
-from wirecheck.dashboards.terminal_card import show_first_screen
 from wirecheck.dashboards.terminal_tables import put, rows_table
-from wirecheck.dashboards.topic_id import hex_id
 from wirecheck.dashboards.verdict import (
     BLAMED,
     KINDS,
     beyond,
+    blamed,
     by_kind,
     counted,
     heading,
+    hex_id,
+    mood,
     named_cluster,
     not_compared,
     not_read,
     plural,
+    sentence,
     share,
 )
+from wirecheck.story.cards import clients_seen, impact, state
 from wirecheck.story.remedies import remedy
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
@@ -129,11 +134,11 @@ def list_entries(result: Row, axis: Axis, console: Console) -> None:
             hang(line, console)
 
 
-def hang(line: Text, console: Console, indent: int | None = None) -> None:
+def hang(line: Text, console: Console, indent: int | None = None, *, whole: bool = False) -> None:
     """Print a line; on a terminal too narrow for it words go on below, indented. Commands stay whole, to be copied."""
     text = line.plain
     lead = len(text) - len(text.lstrip())
-    if not console.is_terminal or len(text) <= console.width or text.lstrip().startswith(COMMANDS):
+    if not console.is_terminal or len(text) <= console.width or whole or text.lstrip().startswith(COMMANDS):
         console.print(line, soft_wrap=True)
         return
     further = indent if indent is not None else lead + (len(NEXT) - 2 if text[lead:].startswith(NEXT.strip()) else 2)
@@ -313,3 +318,75 @@ def side_text(side: Row, shown: Shown) -> str:
 def clock(time: str | None, axis: Axis) -> str:
     """The time of day with milliseconds, its date where they differ."""
     return f"{axis.clock(time)}Z" if time else ""
+
+
+INDENT = 12
+MOST_CARDS = 5
+MARKS = {
+    "violation": ("\u2717", "bold red"),
+    "anomaly": ("\u2717", "bold red"),
+    "visibility": ("?", "bold magenta"),
+    "clear": ("\u2713", "bold green"),
+}
+
+
+def first_screen(result: Row) -> Iterator[Text]:
+    """Lines in their order; those that begin with a label go on below it."""
+    cards = [entry["card"] for entry in blamed(result)] if result["coverage"]["messages"] else []
+    if not cards:
+        mark, colour = MARKS[mood(result)]
+        yield Text(f" {mark} ", style=colour).append(sentence(result), style="not bold default")
+    for card in cards[:MOST_CARDS]:
+        yield from card_lines(card, clients_seen(result["clients"]))
+        yield Text("")
+    if (left := len(cards) - MOST_CARDS) > 0:
+        yield Text(f"   {plural(left, 'more cause')}: -v lists them")
+    yield from basis_lines(result)
+
+
+def card_lines(card: Row, clients: int) -> Iterator[Text]:
+    mark, colour = MARKS["violation"]
+    yield Text(f" {mark} ", style=colour).append(card["headline"], style="bold default").append(f"   {state(card)}")
+    if card["cause"]["sentence"] != card["headline"]:
+        yield labelled("cause", card["cause"]["sentence"])
+    yield labelled("impact", impact(card, clients))
+    if card["action"]["sentence"]:
+        yield labelled("fix", card["action"]["sentence"])
+    for command in card["action"]["commands"]:
+        yield labelled("look", command)
+    yield labelled("evidence", card["evidence"]["command"])
+
+
+def labelled(name: str, text: str) -> Text:
+    return Text(f"   {name:9}").append(text)
+
+
+def basis_lines(result: Row) -> Iterator[Text]:
+    coverage, counts = result["coverage"], by_kind(result["findings"])
+    missing = not_read(coverage)
+    if missing:
+        yield labelled("not seen", ", ".join(missing))
+    for words in not_compared(coverage):
+        yield labelled("unknown", words)
+    for error in coverage["input_errors"]:
+        yield labelled("not read", error)
+    parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
+    if result.get("not_listed"):
+        parts.append(f"{plural(result['not_listed'], 'finding')} not listed")
+    if coverage["messages"]:
+        decoded = coverage["decoded_messages"]
+        whole = decoded == coverage["messages"]
+        share = "all decoded" if whole else f"{decoded:,} decoded"
+        parts.append(f"{plural(coverage['messages'], 'message')}, {share}")
+    if captured := result.get("captured"):
+        parts.append(f"{captured['from'][11:19]} to {captured['to'][11:19]} UTC")
+    parts.append("details: -v")
+    parts.append("page: --report FILE.html")
+    yield Text("   " + " \u00b7 ".join(parts))
+
+
+def show_first_screen(result: Row, console: Console) -> None:
+    for line in first_screen(result):
+        text = line.plain
+        on_label = text.startswith("   ") and text[3:4] != " " and text[3:INDENT].strip()
+        hang(line, console, INDENT if on_label else 3, whole=text[INDENT:].startswith("wirecheck "))

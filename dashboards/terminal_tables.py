@@ -5,17 +5,17 @@ stands out. Refuses to know how any of it was found, and what a terminal may be 
 Rule: nothing is shown that is not in the objects; a cell that nobody said anything for is empty or says so.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.item_list import Items
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, named_cluster, plural
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster, plural
 from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT
 
@@ -329,6 +329,20 @@ def numbers(values: list[int] | None) -> str:
     return "" if values is None else ",".join(map(str, values))
 
 
-def clock(time: str | None) -> str:
-    """An RFC 3339 time to the second, without its year: 11-21 00:20:25Z."""
-    return f"{time[5:10]} {time[11:19]}Z" if time else ""
+GLUE = "\u00a0"
+"""A space at which textwrap does not break."""
+
+
+class Items:
+    """A list with commas that wraps between its items: no version stands on another line than its API."""
+
+    def __init__(self, items: Iterable[str]) -> None:
+        self.text = ", ".join(item.replace(" ", GLUE) for item in items)
+
+    def __rich_measure__(self, _console: Console, options: ConsoleOptions) -> Measurement:
+        longest = max(map(len, self.text.split(" ")), default=0)
+        return Measurement(min(longest, options.max_width), min(len(self.text), options.max_width))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        lines = wrap(self.text, max(options.max_width, 1), break_on_hyphens=False)
+        yield Text("\n".join(lines).replace(GLUE, " "))

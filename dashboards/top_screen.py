@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-__all__ = ["Failed", "Finding", "Sample", "Screen", "Talk"]
-
 KINDS = ("violation", "anomaly", "visibility", "information")
 STYLES = {"violation": "bold red", "anomaly": "yellow", "visibility": "cyan", "information": "dim"}
 WIDE = 100

@@ -4,9 +4,14 @@ Knows: kinds from worst to mildest, and that a verdict names what it rests on. R
 Rule: nothing is called healthy that was not seen; the sentence says what was read of the traffic.
 """
 
+import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
+
+from wirecheck.story.cards import duration
+from wirecheck.story.harm import seconds
 
 Row = Mapping[str, Any]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -236,3 +241,33 @@ def heading(cluster: Row, clusters: Iterable[Row]) -> str:
         return str(cluster["cluster_id"])
     told = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
     return UNKNOWN_CLUSTER if told else "(ID not captured)"
+
+
+def hex_id(topic_id: str | None) -> str:
+    """A topic id as the dashed hex that tshark and log directories show, from Kafka's base64."""
+    if not topic_id:
+        return ""
+    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))
+
+
+def clock(time: str | None) -> str:
+    """An RFC 3339 time to the second, without its year: 11-21 00:20:25Z."""
+    return f"{time[5:10]} {time[11:19]}Z" if time else ""
+
+
+def finding_cells(finding: Row, codes: Mapping[str, str], end_s: float) -> list[tuple[str, str]]:
+    """One row of text: what is wrong, for how long, which check, how often.
+
+    `codes`: of the findings that are open, by ID; `end_s`: when anything was seen last.
+    """
+    found = [
+        (finding["summary"], finding["kind"]),
+        (finding["kind"], finding["kind"]),
+        (finding["code"], "topic"),
+        (finding["id"], "frame"),
+        (f"since {clock(finding['first_seen'])}", "time"),
+        (f"open for {duration(end_s - seconds(finding['first_seen']))}", "time"),
+        (f"x{finding['count']:,}", "time"),
+    ]
+    cause = finding.get("cause")
+    return [*found, (f"cause {codes.get(cause, '')} {cause}".replace("  ", " "), "time")] if cause else found

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
 
-__all__ = ["Table", "kinds", "tables"]
-
 
 def tables(decoded: Decoded, api: str | int, side: str) -> dict[str, Table]:
     """All tables of one message kind by path; "" has one row per message of it that was decoded."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["DIALECTS", "ID_IS_AN_EXTRA_TAG", "SHIPPED", "id_tags", "plausible", "read", "read_as_any", "suggested"]
-
 SHIPPED = "kafka"
 CHANGED = (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE)
 KIP516 = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRAFT_INLINE)

@@ -25,23 +25,6 @@ one of these; our own bugs are plain exceptions. A new member needs a builder in
 
 from __future__ import annotations
 
-__all__ = [
-    "BadChecksum",
-    "BadCompression",
-    "BadLength",
-    "BadMagic",
-    "BadMarker",
-    "BadTag",
-    "BadText",
-    "BadVarint",
-    "DecodeError",
-    "LeftoverBytes",
-    "Truncated",
-    "UnexpectedNull",
-    "UnknownApi",
-    "UnknownVersion",
-]
-
 
 class DecodeError(Exception):
     """Foreign bytes that are not what their schema says."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.interpret.instruction import Instruction
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["Contents", "before_content", "contents"]
-
 
 class Contents(NamedTuple):
     """Content in messages, as on the wire; ascending within a message."""

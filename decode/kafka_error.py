@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["KafkaError"]
-
 
 class KafkaError(IntEnum):
     """An error code of Kafka; equal to its number. A code that no release has is called `ERROR_12345`."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.message import Decoded
 
-__all__ = ["decode_one", "decode_value", "nested"]
-
 WIDTH_AND_SIGN = {
     instruction.INT8: (1, True), instruction.INT16: (2, True), instruction.UINT16: (2, False),
     instruction.INT32: (4, True), instruction.INT64: (8, True), instruction.BOOL: (1, False),
@@ -167,13 +165,14 @@ def _content(decoded: Decoded, slot: Slot, value: int, length: int, *, contents:
     if slot.kind == Kind.TEXT:
         return data.decode()
     if slot.kind == Kind.UUID:
-        return _uuid(data)
+        return id_text(data)
     if slot.kind == Kind.UUIDS:
-        return [_uuid(data[at : at + 16]) for at in range(0, width, 16)]
+        return [id_text(data[at : at + 16]) for at in range(0, width, 16)]
     if slot.kind == Kind.INTEGERS:
         return np.frombuffer(data, f">i{slot.width}").tolist()
     return base64.b64encode(data).decode()
 
 
-def _uuid(data: bytes) -> str:
+def id_text(data: bytes) -> str:
+    """A UUID as Kafka prints it."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["RECORDS", "SECRET", "Spans", "confidential"]
-
 SECRET, RECORDS = 0, 1
 IDS_BYTES = 8  # of a request: key, version, correlation id
 

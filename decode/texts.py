@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["Bytes", "Lists", "Text", "id_codes", "uuids"]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

@@ -20,22 +20,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "DATA",
-    "RECORD",
-    "REQUEST",
-    "RESPONSE",
-    "SIDES",
-    "UNKNOWN_VERSION_YET",
-    "Messages",
-    "client_id",
-    "known",
-    "pack",
-    "short_header",
-    "together",
-    "wire_offset",
-]
-
 # What a message is; the last two have no header and are values found inside records (metadata log, control batches).
 REQUEST, RESPONSE, RECORD, DATA = 0, 1, 2, 3
 SIDES = ("request", "response", "record", "data")

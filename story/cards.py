@@ -8,6 +8,7 @@ command holds it, and escaped where it is printed.
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -60,6 +61,11 @@ class CardContext:
     hosts: bool = True
     """Whether clients' addresses are named."""
 
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """How many findings each check has."""
+        return Counter(row["code"] for row in self.findings.values())
+
     @property
     def files(self) -> str:
         return shlex.join(self.inputs) if self.inputs else FILE
@@ -70,9 +76,12 @@ def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContex
     if not context.hosts:
         harms = [{**one, "address": ""} for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
-    every = [one for attached in found.values() for one in attached]
+    elsewhere = possibly_hurt(found)
     made = [
-        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, context)], every, context)}
+        {
+            **entry,
+            "card": card(entry, [*found.get(place, ()), *closing(entry, context)], elsewhere.get(place, ()), context),
+        }
         for place, entry in enumerate(entries)
     ]
     return sorted(made, key=lambda entry: -hurt(entry))
@@ -90,11 +99,9 @@ def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
     return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in closed]
 
 
-def card(
-    entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], context: CardContext
-) -> dict[str, Any]:
-    """Of an entry and its harms; `every` has those of other entries too, which this one may be behind."""
-    of = harm_of(entry, harms, every, context)
+def card(entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> dict[str, Any]:
+    """Of an entry and its harms; `possibly` are clients on other cards, which this entry may be behind."""
+    of = harm_of(entry, harms, possibly, context)
     facts = CardFacts(entry, of, harms, context)
     cause = cause_of(facts)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
@@ -123,7 +130,7 @@ class CardFacts:
     @cached_property
     def stale(self) -> list[int]:
         """Brokers that may be why clients keep an old topic ID."""
-        return sorted({broker for one in self.harms if one.sure for row in one.may_also for broker in row["brokers"]})
+        return sorted({broker for one in self.harms if one.sure for broker in one.stale})
 
     def of(self, entry: Row) -> "CardFacts":
         """The same card's facts for one of its consequences."""
@@ -149,7 +156,7 @@ def capitalized(text: str) -> str:
 
 
 def harm_of(
-    entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], context: CardContext
+    entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext
 ) -> dict[str, Any]:
     mine = harm.joined(one.harm for one in harms)
     facts = harm.worst_first(harm.fact(one, context.end_s) for one in mine if one["level"] == harm.HURT)
@@ -160,23 +167,25 @@ def harm_of(
         if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
     )
     partitions = partitions_of(entry, context)
-    possibly = possibly_hurt(entry, harms, every)
     none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
     return {
         "sentence": harm_sentence(facts, partitions) or none,
         "clients": facts[: harm.MOST],
         "briefly": briefly[: harm.MOST],
         "partitions": partitions[: harm.MOST],
-        "possibly": possibly[: harm.MOST],
+        "possibly": list(possibly[: harm.MOST]),
         "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions, possibly)),
     }
 
 
-def possibly_hurt(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached]) -> list[str]:
-    """Clients on another card that may be refused because of this entry."""
-    ids = {name for one in (entry, *entry["consequences"]) for name in one["findings"]}
-    others = (one for one in every if one not in harms and one.harm["level"] == harm.HURT)
-    return sorted({one.harm["client_id"] or "" for one in others if any(row["id"] in ids for row in one.may_also)})
+def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, list[str]]:
+    """By place of an entry the clients on other cards that may be refused because of it."""
+    names: dict[int, set[str]] = {}
+    for mine, attached in found.items():
+        for one in attached:
+            for place in one.may_also - {mine} if one.harm["level"] == harm.HURT else ():
+                names.setdefault(place, set()).add(one.harm["client_id"] or "")
+    return {place: sorted(every) for place, every in names.items()}
 
 
 def possible_sentence(names: Sequence[str]) -> str:
@@ -516,8 +525,7 @@ def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
     )
     keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in context.keylogs)
-    alone = sum(other["code"] == row["code"] for other in context.findings.values()) == 1
-    name = row["code"] if alone else row["id"]
+    name = row["code"] if context.codes[row["code"]] == 1 else row["id"]
     return {
         "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
         "command": f"wirecheck evidence {name} {context.files} -o {target}{keys}",

@@ -8,10 +8,15 @@ is sure, the card says "may". Harm that fits none stays by itself, in the table 
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from wirecheck.decode.peer import Conversation
 
 Row = Mapping[str, Any]
 LATER_S = 30.0
@@ -21,7 +26,9 @@ CLOCKS_S = 1.0
 ONGOING_S = 60.0
 """A client that is refused asks again within this time: it still fails if it failed so shortly before the end."""
 MOST = 16
-"""So many clients are named in one card; the others are counted."""
+"""So many clients are named in one card; the others are counted. So many findings of one check, equal in all that its
+rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
+"""
 HURT = "hurt"
 CLOSES = "VER001"
 """The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
@@ -47,39 +54,40 @@ def relations() -> Mapping[str, Rule]:
     }
 
 
-def same_client(harm: Row, finding: Row) -> bool:
-    return (harm["client_id"] or "") in finding["client_ids"]
+def client_keys(row: Row) -> set[Any]:
+    return {row["client_id"] or ""} if "client_id" in row else set(row["client_ids"])
 
 
-def any_id(harm: Row, finding: Row) -> bool:
-    return harm["topic_id"] is not None and harm["topic_id"] in finding["topic_ids"]
+def id_keys(row: Row) -> set[Any]:
+    return {row["topic_id"]} - {None} if "topic_id" in row else set(row["topic_ids"])
 
 
-def old_id(harm: Row, finding: Row) -> bool:
-    return harm["topic_id"] is not None and harm["topic_id"] in finding["topic_ids"][:1]
+def old_id_keys(row: Row) -> set[Any]:
+    return id_keys(row) if "topic_id" in row else set(row["topic_ids"][:1])
 
 
-def same_topic(harm: Row, finding: Row) -> bool:
-    return any_id(harm, finding) or (harm["topic"] is not None and harm["topic"] == finding["topic"])
+def topic_keys(row: Row) -> set[Any]:
+    return {("id", name) for name in id_keys(row)} | ({("name", row["topic"])} if row["topic"] is not None else set())
 
 
-def same_partition(harm: Row, finding: Row) -> bool:
-    partition = finding["words"].get("partition", "")
-    return same_topic(harm, finding) and partition in map(str, harm["partitions"])
+def partition_keys(row: Row) -> set[Any]:
+    numbers = row["partitions"] if "partitions" in row else [row["words"].get("partition", "")]
+    return set(product(topic_keys(row), map(str, numbers)))
 
 
-def same_broker(harm: Row, finding: Row) -> bool:
-    return not set(harm["brokers"]).isdisjoint(finding["brokers"])
+def broker_keys(row: Row) -> set[Any]:
+    return set(row["brokers"])
 
 
-HOLDS: Mapping[str, Callable[[Row, Row], bool]] = {
-    "client": same_client,
-    "any id": any_id,
-    "old id": old_id,
-    "topic": same_topic,
-    "partition": same_partition,
-    "broker": same_broker,
+KEYS: Mapping[str, Callable[[Row], set[Any]]] = {
+    "client": client_keys,
+    "any id": id_keys,
+    "old id": old_id_keys,
+    "topic": topic_keys,
+    "partition": partition_keys,
+    "broker": broker_keys,
 }
+"""What a harm and a finding have in common where a relation holds, of either."""
 
 
 def seconds(time: str) -> float:
@@ -87,47 +95,75 @@ def seconds(time: str) -> float:
     return dt.datetime.fromisoformat(time).timestamp()
 
 
-def fits(harm: Row, finding: Row) -> bool:
-    """Whether harm can follow from a finding."""
-    rule = relations().get(finding["code"])
-    if rule is None or harm["cluster"] != finding["cluster"]:
-        return False
-    sooner = seconds(harm["last_seen"]) < seconds(finding["first_seen"]) - LATER_S
-    return not sooner and all(HOLDS[name](harm, finding) for name in rule.relations)
-
-
 class Attached(NamedTuple):
     """One harm at the entry that it follows from."""
 
     harm: Row
     sure: bool
-    may_also: tuple[Row, ...] = ()
-    """Findings that may be the reason too, of any entry."""
+    may_also: frozenset[int] = frozenset()
+    """Places of entries with findings that may be the reason too."""
+    stale: frozenset[int] = frozenset()
+    """The brokers of these findings."""
+
+
+class Reason(NamedTuple):
+    """A finding of an entry that harm may follow from."""
+
+    since_s: float
+    """Harm that begins sooner does not follow from it: not before what the finding itself follows from."""
+    until_s: float
+    """Harm that ends sooner does not either."""
+    rule: Rule
+    place: int
+    row: Row
+
+    @classmethod
+    def of(cls, row: Row, root: Row, place: int) -> "Reason":
+        rule = relations()[row["code"]]
+        states_it = row is root and "client" in rule.relations
+        since_s = -math.inf if states_it else begins_s(root) - CLOCKS_S
+        return cls(since_s, seconds(row["first_seen"]) - LATER_S, rule, place, row)
+
+    def fits(self, first_s: float, last_s: float) -> bool:
+        return first_s >= self.since_s and last_s >= self.until_s
+
+
+Key = tuple[Any, ...]
+
+
+def keys(row: Row, rule: Rule) -> Iterator[Key]:
+    """Of a harm or of a finding: where the rule's relations all hold between two, they have one in common."""
+    return ((row["cluster"], rule.code, *found) for found in product(*(KEYS[name](row) for name in rule.relations)))
 
 
 def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
     """The harms of each entry, by its place; those that fit none are left out."""
-    places: list[tuple[int, Row, Row]] = [
-        (place, findings[name], findings[entry["findings"][0]])
+    reasons = [
+        Reason.of(findings[name], findings[entry["findings"][0]], place)
         for place, entry in enumerate(entries)
         for one in (entry, *entry["consequences"])
         for name in one["findings"]
         if findings[name]["code"] in relations()
     ]
+    reasons.sort(key=lambda one: (one[:2], one.place))
+    by_key: dict[Key, list[Reason]] = defaultdict(list)
+    for reason in reasons:
+        for key in keys(reason.row, reason.rule):
+            if len(by_key[key]) < MOST:
+                by_key[key].append(reason)
+    rules = {reason.rule.code: reason.rule for reason in reasons}.values()
     found: dict[int, list[Attached]] = {}
     for harm in harms:
-        fitting = [(relations()[row["code"]], place, row) for place, row, root in places if follows(harm, row, root)]
+        first_s, last_s = seconds(harm["first_seen"]), seconds(harm["last_seen"])
+        alike = (one for rule in rules for key in keys(harm, rule) for one in by_key.get(key, ()))
+        fitting = {one.row["id"]: one for one in alike if one.fits(first_s, last_s)}.values()
         if fitting:
-            rule, place, _ = min(fitting, key=lambda one: (not one[0].sure, one[0].rank, one[1]))
-            may = tuple(row for other, _, row in fitting if not other.sure)
-            found.setdefault(place, []).append(Attached(harm, rule.sure, may))
+            nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))
+            may = [one for one in fitting if not one.rule.sure]
+            brokers = frozenset(broker for one in may for broker in one.row["brokers"])
+            attached = Attached(harm, nearest.rule.sure, frozenset(one.place for one in may), brokers)
+            found.setdefault(nearest.place, []).append(attached)
     return found
-
-
-def follows(harm: Row, finding: Row, root: Row) -> bool:
-    """Whether harm can follow from a finding, and did not begin before what the finding itself follows from."""
-    states_it = finding is root and "client" in relations()[finding["code"]].relations
-    return fits(harm, finding) and (states_it or seconds(harm["first_seen"]) >= begins_s(root) - CLOCKS_S)
 
 
 def begins_s(finding: Row) -> float:
@@ -137,7 +173,7 @@ def begins_s(finding: Row) -> float:
 
 def closed_connections(finding: Row) -> list[Row]:
     """The harm that a rejected version is: of its finding's clients."""
-    host = (finding["sides"][0]["connection"] or "").partition(">")[0].rpartition(":")[0] if finding["sides"] else ""
+    host = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}

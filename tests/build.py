@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass, field
 
 from wirecheck.decode.layouts.layout import Field, Layout, layouts
-from wirecheck.decode.layouts.readings import Dialect, readings
+from wirecheck.decode.layouts.program import Dialect, readings
 
 CASES = list(readings())  # (dialect, layout, version) of everything there is
 HEADERS = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}

@@ -37,7 +37,8 @@ def spark_folder(tmp_path_factory):
 @pytest.fixture
 def spark(spark_folder):
     """The process has one Spark, and a command that a test runs in this process ends it: then it is opened anew."""
-    from wirecheck.streaming.spark.session import Session, open_session
+    from wirecheck.streaming.spark.session import open_session
+    from wirecheck.streaming.spark.tuning import Session
 
     return open_session(Session(spark_folder))
 

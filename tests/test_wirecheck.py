@@ -176,8 +176,7 @@ def by_id(tables):
     return {table: {row["id"]: {**row, "revision": None} for row in rows} for table, rows in tables.items()}
 
 
-def test_without_pyspark_a_replay_judges_locally_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.engines.find_spec", lambda _: None)
+def test_a_replay_judges_locally_and_the_page_says_so(tmp_path):
     told = run("replay", EXAMPLE, "-v", "--report", tmp_path / "page.html")
     assert (told.exit_code, told.stderr) == (1, "")
     assert told.stdout.endswith("\nEngine    local, without Spark\n")

@@ -8,7 +8,7 @@ Refuses to hold any text of its own.
 from pathlib import Path
 
 from tools import man_page, run_notebook
-from wirecheck.dashboards.boards import grafana
+from tools.boards import grafana
 from wirecheck.judge.checks import catalogue
 from wirecheck.story.remedies import remedies
 from wirecheck.streaming.run import metric_catalogue

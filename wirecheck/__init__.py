@@ -27,7 +27,7 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.change import Change, Frame
+    from wirecheck.decode.show.changes import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic_diff import Difference
@@ -80,11 +80,11 @@ __all__ = [
 
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
-    "Change": "wirecheck.decode.show.change",
+    "Change": "wirecheck.decode.show.changes",
     "Difference": "wirecheck.decode.show.traffic_diff",
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
-    "Frame": "wirecheck.decode.show.change",
+    "Frame": "wirecheck.decode.show.changes",
 }
 """Values that commands use, too."""
 

@@ -4,6 +4,7 @@ Knows: the names of the subcommands, in the order people need them. So the captu
 `--help` starts at once. Rule: nothing is decided here.
 """
 
+import atexit
 import gc
 import os
 from importlib import import_module
@@ -53,6 +54,7 @@ class Rooms(click.Group):
 
         process_is_ours()
         gc.set_threshold(*COLLECT_RARELY)
+        atexit.register(gc.freeze)  # a process that ends need not look for cycles once more
         with orderly(), in_one_line():
             return super().invoke(ctx)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from wirecheck.decode.show.change import Change
+    from wirecheck.decode.show.changes import Change
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.message_filter import Filter, Moment
     from wirecheck.decode.show.message_lines import Reading
@@ -169,7 +169,7 @@ def by_columns(source: Source, wanted: Filter, reading: Reading) -> pa.RecordBat
 def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
     """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
     with as_input_error():
-        from wirecheck.decode.show.change import Change
+        from wirecheck.decode.show.changes import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
         found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
@@ -377,7 +377,7 @@ def warned(every: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def message(line: dict[str, Any]) -> Message:
     """The value of a line with a summary."""
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.change import Frame
+    from wirecheck.decode.show.changes import Frame
 
     latency_ns, summary = line["latency_ns"], line["summary"]
     same: dict[str, Any] = {name: line.get(name) for name in AS_IN_LINE}
@@ -440,7 +440,7 @@ def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
 
 
 def plain(name: str, found: Any) -> Any:
-    from wirecheck.decode.show.change import Frame
+    from wirecheck.decode.show.changes import Frame
 
     match name, found:
         case "sides", list():

@@ -21,21 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.change import Frame
-
-__all__ = [
-    "Card",
-    "Client",
-    "Finding",
-    "Message",
-    "Messages",
-    "Side",
-    "Table",
-    "Topic",
-    "TopicDescription",
-    "Values",
-    "Verdict",
-]
+    from wirecheck.decode.show.changes import Frame
 
 Value = TypeVar("Value")
 SHOWN_ROWS = 20

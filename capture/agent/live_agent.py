@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from wirecheck.capture.agent.destination import Destination
+    from wirecheck.capture.agent.shipper import Destination
     from wirecheck.capture.agent.spool_folder import Folder, Limits
 
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring

@@ -2,8 +2,7 @@
 
 Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written. A PROGRESS
 row says the time of the newest row, unless another time was promised.
-Refuses to know: names, numbers and room (spool_folder.py), encodings (frames_writer.py), where rows come from and what
-they say.
+Refuses to know: names, numbers and room (spool_folder.py), where rows come from and what they say.
 Rule: where a file ends depends on its rows alone, never on how they were batched. A file that failed leaves nothing
 behind, and the next one has its number.
 """
@@ -17,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from wirecheck.capture import frames
-from wirecheck.capture.agent.emptied_file import empty
-from wirecheck.capture.agent.frames_writer import FramesWriter
+from wirecheck.capture import file_metadata, frames, frames_file
 from wirecheck.capture.agent.spool_folder import Folder
 
 if TYPE_CHECKING:
@@ -30,6 +29,85 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.capture.agent.spool_folder import Limits
+    from wirecheck.capture.frames import Stamp
+
+REASON = "the spool was full before it was shipped"
+_SAID = "wirecheck.emptied"
+
+
+def empty(file: Path, into: Path) -> Counter[str] | None:
+    """Write what is left of a file of frames; how many frames are lost, by source. Raises OSError.
+
+    Its number and marks stay: who reads the files sees no hole, and hears what was lost. None, and nothing is written,
+    for what is no full file of frames.
+    """
+    try:
+        if is_emptied(file):
+            return None
+        table = frames_file.read(file)
+    except (frames.NotFramesError, pa.ArrowException):
+        return None
+    is_frame = pc.equal(table["kind"], frames.FRAME)
+    lost = Counter(table["source"].filter(is_frame).to_pylist())
+    marks = table.filter(pc.invert(is_frame))
+    progress = marks.slice(marks.num_rows - 1)
+    stamp = frames.Stamp(progress["cluster"][0].as_py(), progress["agent"][0].as_py())
+    at_ns = progress["ts_ns"][0].as_py()
+    said = frames.mark_rows(
+        [frames.Mark(frames.DROPPED, at_ns, source, n, REASON) for source, n in lost.items()], stamp
+    )
+    kept = [marks.slice(0, marks.num_rows - 1), pa.Table.from_batches([said]), progress]
+    whole = pa.concat_tables([part.select(frames.FRAMES.names).cast(frames.FRAMES) for part in kept])
+    writer = FramesWriter(into, stamp, progress["file_seq"][0].as_py())
+    writer.write(whole.cast(frames.FRAMES_CODED))
+    writer.close({_SAID: str(lost.total())})
+    return lost
+
+
+def is_emptied(file: Path) -> bool:
+    """Whether a file is what was left of one."""
+    return _SAID.encode() in (pq.read_metadata(file).metadata or {})
+
+
+SCHEMA = frames.FRAMES_CODED.append(pa.field(frames.TIME.name, frames.TIME.type))
+# Strings and ports repeat; sequence numbers, times and payload do not, and a dictionary of them costs time and memory.
+_REPEATING = [*frames.STRINGS, "kind", "file_seq", "src_port", "dst_port", "tcp_flags", "count"]
+# Of interleaved connections, but cheaper so than compressed.
+_RISING = ["frame_no", "ts_ns", "tcp_seq", "tcp_ack", frames.TIME.name]
+# zstd where most bytes are: of files of small messages a third goes, for up to 50 ns a row; elsewhere it gains nothing.
+_COMPRESSION = {path: "zstd" if path == "payload" else "lz4" for name in SCHEMA.names for path in frames.leaves(name)}
+
+
+class FramesWriter:
+    """One file. Close it."""
+
+    def __init__(self, path: Path, stamp: Stamp, file_seq: int) -> None:
+        self._stamp, self._file_seq = stamp, file_seq
+        self._span: file_metadata.Span | None = None
+        self._writer = pq.ParquetWriter(
+            path,
+            SCHEMA,
+            compression=_COMPRESSION,
+            compression_level={"payload": 1},
+            use_dictionary=_REPEATING,
+            column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
+            write_statistics=["ts_ns", "frame_no"],
+            store_schema=False,  # readers see plain strings, the contract
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        """A row group of rows in the shape of FRAMES_CODED, but for the file's number."""
+        table = frames.with_file_seq(rows, self._file_seq)
+        self._span = file_metadata.both(self._span, file_metadata.span_of(table))
+        table = table.append_column(SCHEMA.field(frames.TIME.name), frames.times(table["ts_ns"]))
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def close(self, more: dict[str, str] | None = None) -> None:
+        """The footer; with more than every file says of itself. Raises OSError."""
+        entries = file_metadata.entries(self._stamp, self._file_seq, self._span)
+        self._writer.add_key_value_metadata(entries | (more or {}))
+        self._writer.close()
+
 
 ROLL_BYTES = 64 << 20
 ROW_BYTES = 64  # what a row counts for beside its kept bytes when files are rolled

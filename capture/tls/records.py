@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from wirecheck.capture.tls.record_keys import Opened
 
 CHANGE_CIPHER: Final = 20
-ALERT: Final = 21
 HANDSHAKE: Final = 22
 APPLICATION: Final = 23
 HEADER_BYTES: Final = 5

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline, who_says
-from wirecheck.dashboards.topic_id import hex_id
+from wirecheck.dashboards.verdict import hex_id
 from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]

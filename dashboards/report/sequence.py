@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from wirecheck.decode.peer import Conversation
+
 Row = Mapping[str, Any]
 MESSAGES, LIFELINES = 6, 4
 ERROR = re.compile(r"\b[A-Z][A-Z_]{4,} \(\d+\)")
@@ -68,10 +70,10 @@ def parties(connection: str, sides: Iterable[Row], finding: Row, names: Mapping[
     """Client and server of a connection by name. A client ID counts only if the evidence of this exchange states it: a
     finding about one client may rest on what another one did.
     """
-    client, server = connection.split(">", 1)
+    client, server = Conversation.of(connection)
     words = {word for side in sides for word in side["claim"].split()}
-    own = next((name for name in finding["client_ids"] if name in words), client.rpartition(":")[0])
-    return names.get(client, own), names.get(server, server)
+    own = next((name for name in finding["client_ids"] if name in words), client.host)
+    return names.get(str(client), own), names.get(str(server), str(server))
 
 
 def deciding(sides: Iterable[Row]) -> str:

@@ -8,30 +8,35 @@ without snapshot() and restore() between them, changes nothing.
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import u8
 
 from wirecheck.decode.connection import handout
-from wirecheck.decode.connection.agents import Agents
 from wirecheck.decode.connection.connection import OTHER, key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
-from wirecheck.decode.connection.framing.structure import without_records
+from wirecheck.decode.connection.framing.without_records import WithoutRecords
 from wirecheck.decode.connection.handout import Placed
 from wirecheck.decode.connection.lifetime import decided, due, expire, flush
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
-from wirecheck.decode.connection.shared import Shared
-from wirecheck.decode.connection.state import checkpoint
-from wirecheck.decode.connection.state.parked import Parked
-from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, WIDTH, Columns
+from wirecheck.decode.connection.shared import MOST_AGENTS, Shared
+from wirecheck.decode.connection.state.parked import Block, Parked
+from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, UNSET, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
-from wirecheck.decode.wire import known
+from wirecheck.decode.interpret.interpreter import Interpreter
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
+from wirecheck.decode.wire import REQUEST, RESPONSE, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +47,115 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.handout import InOrder
 
     Ints = NDArray[np.int64]
+    from collections.abc import Sequence
+
+
+class Agents:
+    """How far each has shown its traffic, and which are waited for; one silent for long is as good as ended."""
+
+    def __init__(self, silent_ns: int) -> None:
+        self._silent_ns = silent_ns
+        self._now: dict[str, int] = {}
+        self._ended: set[str] = set()
+
+    def expect(self, agents: Iterable[str]) -> None:
+        for agent in agents:
+            self._now.setdefault(agent, UNSET)
+
+    def advance(self, agent: str, now_ns: int, *, ended: bool) -> None:
+        self._now[agent] = max(now_ns, self._now.get(agent, now_ns))
+        (self._ended.add if ended else self._ended.discard)(agent)
+
+    def gone(self) -> set[str]:
+        newest = max(self._now.values(), default=0)
+        return self._ended | {name for name, ts in self._now.items() if UNSET < ts < newest - self._silent_ns}
+
+    def tell(self, shared: Shared, names: dict[str, int]) -> None:
+        """Note which agents are not waited for, and how many are."""
+        gone = self.gone()
+        places = [names[name] for name in gone if name in names]
+        shared.gone_agents = sum(1 << place for place in places if place < MOST_AGENTS)
+        shared.agents = len(self._now.keys() - gone)
+
+    def shown(self, names: dict[str, int]) -> NDArray[np.int64]:
+        """By agent (index among the names), up to when all that is waited for has been shown; NEVER where nothing is.
+        The last place stands for no agent.
+        """
+        gone = self.gone()
+        shown = np.full(len(names) + 1, NEVER)
+        for name, place in names.items():
+            if name in self._now and name not in gone:
+                shown[place] = self._now[name]
+        return shown
+
+    def stored(self) -> dict[str, Any]:
+        return {"now": self._now, "ended": sorted(self._ended)}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        self._now, self._ended = dict(stored["now"]), set(stored["ended"])
+
+
+STATE_VERSION = 1
+"""Goes up with every change of a column (attributes.py), a block (parked.py), a text or a number."""
+MAGIC = b"wirecheck connections %d " % STATE_VERSION
+
+
+def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes:
+    """A follower's memory: texts, some numbers, and its connections."""
+    blocks = parked.stored()
+    lengths = [sum(map(len, parts)) for parts in blocks]
+    head = json.dumps({"texts": texts, "blocks": lengths}).encode()
+    first = MAGIC + b"%d\n" % len(head)
+    fixed = np.array(numbers, np.int64).tobytes()
+    return b"".join(
+        [first, head, len(fixed).to_bytes(8, "little"), fixed, *(part for parts in blocks for part in parts)]
+    )
+
+
+def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
+    """Texts, numbers and connections. Raises ValueError where another version wrote the blob."""
+    line, _, _ = blob[:100].partition(b"\n")
+    if not line.startswith(MAGIC):
+        raise ValueError(f"the checkpoint holds no connections of state version {STATE_VERSION}")
+    length = int(line.removeprefix(MAGIC))
+    memory, at = memoryview(blob), len(line) + 1
+    head = json.loads(bytes(memory[at : at + length]))
+    at += length
+    size = int.from_bytes(memory[at : at + 8], "little")
+    numbers = np.frombuffer(memory, np.int64, size // 8, at + 8).tolist()
+    at += 8 + size
+    blocks = []
+    for size in head["blocks"]:
+        blocks.append(Block(memory[at : at + size]))
+        at += size
+    return head["texts"], numbers, Parked(blocks)
+
+
+FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what looks like content
+
+
+def without_records() -> WithoutRecords:
+    compiled = programs()
+    records = [slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]
+    wanted = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
+    wanted[records] = 1
+    carrying = {
+        (form.side, form.key)
+        for form in compiled.names.values()
+        if form.side in {REQUEST, RESPONSE}
+        and form.key not in {FETCH_SNAPSHOT, ENVELOPE}
+        and any(number in form.slots for number in records)
+    }
+    found = {
+        (side, key, version): compiled.instructions[entry]
+        for side, key in carrying
+        for version, entry in enumerate(compiled.entries[Dialect.KAFKA, side, key].tolist())
+        if entry >= 0
+    }
+    return WithoutRecords(
+        Interpreter(vec[u8](wanted.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID]
+    )
+
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
 
@@ -173,12 +287,12 @@ class Follower:
         shared = self._shared
         texts = {"label": self.label, "names": list(self._names), "agents": self._agents.stored()}
         numbers = (shared.serial, shared.refused, shared.open, shared.pending, shared.frame.ts_ns, shared.early)
-        return checkpoint.pack(texts, numbers, self._parked)
+        return pack(texts, numbers, self._parked)
 
     @classmethod
     def restore(cls, blob: bytes, limits: Limits = Limits(), ports: frozenset[int] = frozenset()) -> Follower:
         """A follower that goes on where snapshot() was taken; ValueError if another version took it."""
-        texts, numbers, connections = checkpoint.unpack(blob)
+        texts, numbers, connections = unpack(blob)
         serial, refused, open_, pending, ts_ns, early = numbers
         self = cls(limits, ports, early=bool(early))
         shared = self._shared

@@ -25,7 +25,6 @@ UUID: Final = 6
 TEXT: Final = 8
 COMPACT_TEXT: Final = 9
 BYTES: Final = 10
-COMPACT_BYTES: Final = 11
 FIXED: Final = 12  # array of fixed width
 COMPACT_FIXED: Final = 13
 ARRAY: Final = 14  # target: the NEXT, BLOCK or ROWS that reads its elements; after: what follows it

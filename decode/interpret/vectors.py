@@ -17,8 +17,6 @@ from mypy_extensions import i32, i64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["bytes_of", "int32s", "int64s", "vec32", "vec64"]
-
 VEC32, VEC64 = type(vec[i32]()), type(vec[i64]())
 
 

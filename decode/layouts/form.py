@@ -15,8 +15,6 @@ from wirecheck.decode.layouts.layout import Default, Field, snake
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["UNKNOWN_TAGS", "Form", "Kind", "Slot", "number"]
-
 UNKNOWN_TAGS = "_unknownTaggedFields"
 
 

@@ -28,8 +28,6 @@ from typing import NamedTuple, TypeAlias, final
 
 from wirecheck.decode import schemas
 
-__all__ = ["Changed", "Field", "Layout", "Versions", "layouts", "parse", "snake"]
-
 OPEN = 32767
 Default: TypeAlias = int | float | str | bool | None
 PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "uuid"}

@@ -13,8 +13,6 @@ from wirecheck.decode.interpret.instruction import Instruction
 from wirecheck.decode.layouts.form import WIDTHS, Form, Kind, Slot
 from wirecheck.decode.layouts.layout import Field, Layout, layouts
 
-__all__ = ["Shape", "Writer"]
-
 OPS = {
     "bool": op.BOOL, "int8": op.INT8, "int16": op.INT16, "uint16": op.UINT16, "int32": op.INT32, "int64": op.INT64,
     "float64": op.INT64, "uuid": op.UUID,

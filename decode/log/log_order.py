@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.log.metadata_log import Entries
 
-__all__ = ["COMMITTED", "PENDING", "STATE_VERSION", "VOID", "LogOrder"]
-
 STATE_VERSION = 1
 
 PENDING, COMMITTED, VOID = 0, 1, 2

@@ -47,8 +47,9 @@ from wirecheck.decode.log.frame_table import (
     VERSION,
     FrameTable,
 )
+from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
-from wirecheck.decode.log.records import Batch, Records, read_batches
+from wirecheck.decode.log.records import Batch, read_batches
 from wirecheck.decode.wire import DATA, RECORD, Messages
 
 if TYPE_CHECKING:
@@ -74,8 +75,6 @@ def frames(records: Records, *, control: bool) -> np.ndarray:
     FrameTable(data, holes, vec[i64](records.table.ravel()), rows).fill(control)
     return np.array(rows).reshape(-1, FRAME_COLUMNS)
 
-
-__all__ = ["TOPIC_ID", "TOPIC_NAME", "Entries", "Key", "Refused", "entries", "field_entries", "joined"]
 
 TOPIC_NAME = "__cluster_metadata"
 TOPIC_ID = bytes(15) + b"\x01"  # Uuid.METADATA_TOPIC_ID, AAAAAAAAAAAAAAAAAAAAAQ

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.log.metadata_log import Entries
 
-__all__ = ["JUDGED", "LogTable", "LogTables", "log_tables"]
-
 Wanted: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
 
 _ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")

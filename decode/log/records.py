@@ -28,13 +28,11 @@ from wirecheck.decode.log.legacy_records import (
     Message,
     legacy_records,
 )
-from wirecheck.decode.log.record import Record, Records, walk_records
+from wirecheck.decode.log.record import Records, walk_records
 from wirecheck.decode.log.record_table import COLUMNS, OFFSET, STRUCTURE_UNSEEN, TIMESTAMP_MS, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-__all__ = ["CONTROL_TYPES", "Batch", "Batches", "Record", "Records", "batches", "header", "read_batches"]
 
 TO_MAGIC_BYTES = 17  # Records.HEADER_SIZE_UP_TO_MAGIC
 HEADER_BYTES = 61  # DefaultRecordBatch.RECORD_BATCH_OVERHEAD

@@ -26,8 +26,6 @@ from wirecheck.decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, he
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.wire import RECORD, pack
 
-__all__ = ["MOST_CARRIED_BYTES", "LogSecrets", "Spans", "secret_spans", "secret_types"]
-
 Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoint
 
 # A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.

@@ -19,8 +19,6 @@ from wirecheck.decode.holes import Field, laid_out
 from wirecheck.decode.log.legacy_records import OVERHEAD_BYTES
 from wirecheck.decode.log.metadata_log import Entries, field_entries
 
-__all__ = ["MOST_WAITING_BYTES", "STATE_VERSION", "Chunk", "Snapshot"]
-
 STATE_VERSION = 1
 MOST_WAITING_BYTES = 64 << 20
 MOST_WAITING_CHUNKS = 4096  # raft asks for 8 MiB at a time, later releases for 1 MiB

@@ -11,6 +11,7 @@ Rule: values of configurations and credentials are never part of a change; what 
 from __future__ import annotations
 
 import base64
+import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,12 +20,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.principal import client_host, principal
-from wirecheck.decode.show.change import Change, Frame
-from wirecheck.decode.show.learned_names import learn_brokers
+from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
-
-__all__ = ["ACTIONS", "MOST_CHANGES", "Change", "Changes", "Seen", "changes"]
 
 Body = dict[str, Any]
 MOST_CHANGES = 100_000
@@ -136,8 +133,7 @@ class Changes:
 
     direct: list[Seen] = field(default_factory=list)
     forwarded: list[Seen] = field(default_factory=list)
-    nodes: dict[str, int] = field(default_factory=dict)
-    """Broker IDs by address, as Metadata answers name them."""
+    brokers: Brokers = field(default_factory=Brokers)
     creating: dict[tuple[int, str | None, str], int] = field(default_factory=dict)
     """When a client asked for Metadata and let topics be created: by correlation ID, client ID and address."""
     others: int = 0
@@ -168,7 +164,7 @@ class Changes:
         if not len(pairs):
             return
         decoded = decode(pairs.messages, only(OF_METADATA))
-        learn_brokers(columns_of(decoded, METADATA, "response")["brokers"], self.nodes)
+        self.brokers.learn_rows(columns_of(decoded, METADATA, "response")["brokers"])
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -218,13 +214,10 @@ class Changes:
                 one.principal,
                 one.client_id,
                 one.host,
-                one.forwarded_by or self.broker(one.server),
+                one.forwarded_by or self.brokers.named(one.server),
                 errors.of(position, name),
                 one.frame,
             )
-
-    def broker(self, server: str) -> str:
-        return str(self.nodes[server]) if server in self.nodes else server
 
     def cause(self, one: Seen) -> str:
         """A broker that creates a topic for a Metadata request forwards it with that request's correlation ID."""
@@ -475,3 +468,51 @@ DETAILS: dict[str, Callable[[Body], str]] = {
     "AlterUserScramCredentials": credential,
     "UpdateFeatures": feature,
 }
+
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Frame:
+    """Packets of a capture that carry one message."""
+
+    source: str
+    """File name of the capture."""
+    first: int
+    """Number of the packet in its source, as Wireshark counts."""
+    last: int
+    """Number of the last packet; of a change the same as `first`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object that an administrative request is about: who asked for what, and the answer."""
+
+    time_ns: int
+    """When the request was seen first, in nanoseconds since 1970."""
+    action: str
+    """The API, by Kafka's name: DeleteTopics."""
+    object_type: str
+    """topic, broker, group, user, acl, quota, feature, controller, ..."""
+    object: str
+    """Its name; empty where the request means all objects of its type."""
+    details: str
+    """Counts, names of configurations, whom an ACL is about; never a value."""
+    principal: str | None
+    """`User:alice`, from the Envelope in which a broker forwards the request; None where none was seen."""
+    client_id: str | None
+    """Client ID of the request."""
+    host: str
+    """Address of the client."""
+    via_broker: str | None
+    """ID of the broker that the client asked, or its address where nothing named it."""
+    error: str | None
+    """Kafka's name of the error, NONE if the request was accepted, None where no answer was seen."""
+    frame: Frame
+    """The packet in which the request begins."""
+
+    @property
+    def time(self) -> dt.datetime:
+        """When the request was seen first, in UTC, to the microsecond."""
+        return EPOCH + dt.timedelta(microseconds=self.time_ns // 1000)

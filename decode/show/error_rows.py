@@ -12,12 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use
+from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Count, Rejection, Traffic
-
-__all__ = ["EFFECTS", "STATUSES", "ErrorRow", "error_rows"]
 
 EFFECTS = (
     "write rejected", "login failed", "read rejected", "replication rejected", "transaction rejected",
@@ -92,11 +90,7 @@ class ErrorRow:
 
 def error_rows(traffic: Traffic) -> list[ErrorRow]:
     """All of them, by harm: routine ones last; else ongoing ones first, then by effect and count."""
-    asked: dict[tuple[str | None, str, str], Calls] = {}
-    for call, calls in traffic.calls.items():
-        total = asked.setdefault((call.client_id, call.host, call.api), Calls())
-        total.seen(calls.count, calls.first_ns, calls.last_ns)
-        total.clean_ns = max(total.clean_ns, calls.clean_ns)
+    asked = gathered(traffic.calls.items(), lambda call: (call.client_id, call.host, call.api))
     found = []
     for failure, count in traffic.failures.items():
         calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
@@ -155,7 +149,7 @@ def row(failure: Rejection, count: Count, status: str, requests: int, traffic: T
         requests,
         count.first_ns,
         count.last_ns,
-        tuple(dict.fromkeys(traffic.broker(server) for server, _ in servers)),
+        tuple(dict.fromkeys(traffic.brokers.named(server) for server, _ in servers)),
         count.sum_ms if throttled else None,
         count.worst_ms if throttled else None,
     )
@@ -175,12 +169,6 @@ def effect_of(failure: Rejection) -> str:
 
 def by_harm(one: ErrorRow) -> tuple[object, ...]:
     rank = EFFECTS.index(one.effect)
-    who = (
-        one.client_id or "",
-        one.host,
-        one.api,
-        one.topic or "",
-        one.error,
-        -1 if one.follower is None else one.follower,
-    )
+    follower = -1 if one.follower is None else one.follower
+    who = one.client_id or "", one.host, one.api, one.topic or "", one.error, follower
     return one.effect == "routine", STATUSES.index(one.status), rank, -one.count, *who

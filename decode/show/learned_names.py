@@ -20,6 +20,7 @@ from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.connection.segments import FRAME
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
+from wirecheck.decode.nested import id_text
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.message import Decoded
-
-__all__ = ["Brokers", "Names", "Packet", "Places", "TopicNames", "learn_brokers", "noting"]
 
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
@@ -91,15 +90,18 @@ class Brokers(dict[str, int]):
 
     def learn(self, decoded: Decoded) -> None:
         if (METADATA, RESPONSE) in kinds(decoded):
-            learn_brokers(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"], self)
+            self.learn_rows(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"])
 
+    def learn_rows(self, brokers: Table) -> None:
+        """`brokers` of Metadata answers."""
+        hosts, texts = brokers["host"].codes()
+        for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
+            if len(self) < MOST_NAMES:
+                self[str(Peer(texts[host], port))] = node
 
-def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
-    """Which broker is behind which address, by the `brokers` of Metadata answers."""
-    hosts, texts = brokers["host"].codes()
-    for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
-        if len(nodes) < MOST_NAMES:
-            nodes[str(Peer(texts[host], port))] = node
+    def named(self, server: str) -> str:
+        """ID of the broker at an address, or the address where nothing named it."""
+        return str(self[server]) if server in self else server
 
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:
@@ -125,7 +127,7 @@ def naming(key: int, side: int) -> tuple[tuple[str, str], ...]:
 
 def ids(rows: NDArray[np.uint8]) -> frozenset[str]:
     """Ids as Kafka prints them; the one that means none is none."""
-    texts = {base64.urlsafe_b64encode(row.tobytes()).rstrip(b"=").decode() for row in np.unique(rows, axis=0)}
+    texts = {id_text(row.tobytes()) for row in np.unique(rows, axis=0)}
     return frozenset(texts - {NO_ID})
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.message_summary import Columns
     from wirecheck.decode.wire import Ints
 
-__all__ = ["SCHEMA", "of"]
-
 SCHEMA = pa.schema(
     [
         ("time", pa.timestamp("us", "UTC")),

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
 
-__all__ = ["Filter", "Moment", "key_of", "texts"]
-
 Line = dict[str, Any]
 End = tuple[str, int | None]
 DAY_NS = 86_400 * 1_000_000_000
@@ -168,7 +166,7 @@ def wrong(line: Line) -> bool:
 
 def endpoint(said: str) -> End:
     """An address, and a port or None. IPv6 with a port stands in brackets."""
-    host, colon, port = said.rpartition(":")
+    host, colon, port = said.rpartition(":")  # not `Peer.of`, which reads any text: this one names what is wrong
     if not host or (":" in host and not host.endswith("]")):
         host, colon, port = said, "", ""
     try:

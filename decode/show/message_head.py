@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Exchanges
     from wirecheck.decode.wire import Messages
 
-__all__ = ["Heads", "facts", "rfc3339"]
-
 
 class Heads:
     """Of all messages of one batch."""

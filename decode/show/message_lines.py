@@ -7,13 +7,16 @@ a broker's request log), which lines a person asked for, and their order. What a
 body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made
 pretty (decode/show/message_page.py).
 Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
+Lines that wait for earlier ones are bounded; beyond that the oldest goes, though an older one may still come.
 """
 
 from __future__ import annotations
 
 import base64
+import heapq
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,17 +24,14 @@ import numpy as np
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
 from wirecheck.decode.dialect import SHIPPED, read
-from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
-from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
-from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.show.message_head import Heads, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
-from wirecheck.decode.show.waiting_lines import Waiting
 from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
@@ -42,22 +42,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Exchanges
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.show.learned_names import Places
+    from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.wire import Ints, Messages
-
-__all__ = [
-    "PLAIN",
-    "WAIT_NS",
-    "DecodedBatch",
-    "Filter",
-    "Line",
-    "Noticed",
-    "Reading",
-    "alone",
-    "batches",
-    "enveloped",
-    "of",
-    "verdict",
-]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
@@ -299,3 +285,24 @@ def carried(body: Line) -> Line:
     """Of an Envelope the bytes that carry a message, as a length: they may hold secrets, and are shown decoded."""
     here = {name: body[name] for name in CARRIED if isinstance(body.get(name), str)}
     return {name: {"left_out": len(base64.b64decode(data))} for name, data in here.items()}
+
+
+WAITING_ROWS = 1 << 16  # of tables in all lines that wait, at some KB each: a busy capture has 1 GB in those seconds
+
+
+class Waiting:
+    """Lines in order of time."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, Line]] = []
+        self._order, self._rows = count(), 0
+
+    def add(self, ts_ns: int, rows: int, found: Line) -> None:
+        heapq.heappush(self._heap, (ts_ns, next(self._order), rows, found))
+        self._rows += rows
+
+    def due(self, before_ns: int) -> Iterator[Line]:
+        while self._heap and (self._heap[0][0] < before_ns or self._rows > WAITING_ROWS):
+            _, _, rows, found = heapq.heappop(self._heap)
+            self._rows -= rows
+            yield found

@@ -8,7 +8,6 @@ by its id has the name that other messages gave to this id, as far as they were 
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
+from wirecheck.decode.nested import id_text
 from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.layouts.form import Slot
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
-
-__all__ = ["FEW", "NOTHING", "Failure", "Summary", "columns", "first_errors", "first_topics", "rank_of", "summaries"]
 
 FEW = 2
 """Topics that are named; of more their number is said."""
@@ -202,7 +200,7 @@ def topic_codes(
         real = np.array([each != NO_ID for each in said], np.bool_)[by_id]
         nameless = (codes < 0) | (np.array([*map(len, texts), 0])[codes] == 0)
         codes = np.where(nameless, np.where(real, by_id + len(texts), -1), codes)
-        texts += [names.get(each) or base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in said]
+        texts += [names.get(each) or id_text(each) for each in said]
     return codes, texts
 
 

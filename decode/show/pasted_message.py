@@ -21,8 +21,6 @@ from wirecheck.decode.wire import REQUEST, SIDES, known, pack
 if TYPE_CHECKING:
     from wirecheck.decode.show.message_lines import Line, Reading
 
-__all__ = ["single"]
-
 Ids = tuple[int, int]  # API key and version
 SIZE_BYTES = IDS_BYTES = 4
 

@@ -21,8 +21,6 @@ from wirecheck.decode.show.traffic import THROTTLED, Traffic, quantile_ms
 if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
 
-__all__ = ["RecentError", "RecentTraffic", "Talker"]
-
 NS_PER_S = 1_000_000_000
 P99 = 0.99
 
@@ -106,7 +104,7 @@ class RecentTraffic:
         for known, traffic in self._slots:
             if known == number:
                 return traffic
-        made = Traffic(nodes=self._names.nodes, topic_names=self._names.topic_names)
+        made = Traffic(brokers=self._names.brokers, topic_names=self._names.topic_names)
         self._slots.append((number, made))
         return made
 
@@ -131,7 +129,7 @@ class RecentTraffic:
                 one.requests += counted.count
                 one.bytes += counted.request_bytes + counted.response_bytes
                 one.versions |= counted.versions
-                one.servers[traffic.broker(call.server)] += counted.count
+                one.servers[traffic.brokers.named(call.server)] += counted.count
                 one.latencies.update(counted.latencies)
             for failure, failed in traffic.failures.items():
                 one = found.setdefault(

@@ -12,13 +12,13 @@ counted in `others`.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from wirecheck.decode.api_names import keys
+from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.changes import Changes
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_summary import topic_codes
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.show.traffic import Chunk
     from wirecheck.decode.wire import Ints
-
-__all__ = ["Commit", "Member", "Move", "Subject", "View"]
 
 MOST = 10_000
 """Entries of each list."""
@@ -165,7 +163,7 @@ class Subject:
         named = equal(topics["name"], self.name)
         if not len(named):
             return
-        ids = [base64.urlsafe_b64encode(each.tobytes()).rstrip(b"=").decode() for each in topics["topic_id"][named]]
+        ids = [id_text(each.tobytes()) for each in topics["topic_id"][named]]
         id_of = dict(zip(named.tolist(), ids, strict=True))
         for row, topic_id in id_of.items():
             time_ns = int(chunk.exchanges.ts_ns[topics.message[row]])

@@ -14,8 +14,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirecheck.decode.peer import Peer
+from wirecheck.decode.show.changes import plural
 from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import Call, Calls, quantile_ms
+from wirecheck.decode.show.traffic import WAITS, Call, Calls, gathered, quantile_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.subject import Described, Move, Subject, View
     from wirecheck.decode.show.traffic import Count, Use
-
-__all__ = ["KINDS", "MOST_FACTS", "Fact", "Sections", "kinds_of", "sections"]
 
 KINDS = ("topic", "group", "broker", "client")
 """In the order in which a name is taken for one."""
@@ -36,8 +36,6 @@ GROUP_APIS = frozenset({
     "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
 })  # fmt: skip
 CONTROLLERS_OWN = frozenset({"BrokerHeartbeat", "BrokerRegistration", "Vote", "Envelope", "ControllerRegistration"})
-WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
-"""A broker holds these until there is something to answer: their latency is no measure of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,8 @@ def kinds_of(subject: Subject) -> list[str]:
         "topic": bool(subject.ids or subject.views) or any(use.topic == name for use in traffic.uses),
         "group": bool(subject.moves or subject.commits),
         "client": any(call.client_id == name for call in traffic.calls),
-        "broker": name in map(str, traffic.nodes.values())
-        or any(server.rpartition(":")[0] == name or server == name for server in servers_seen(subject)),
+        "broker": name in map(str, traffic.brokers.values())
+        or any(name in {server, Peer.of(server).host} for server in servers_seen(subject)),
     }
     return [kind for kind in KINDS if found[kind]]
 
@@ -149,7 +147,7 @@ def last_views(subject: Subject) -> dict[str, list[View]]:
 
 
 def brokers_of(subject: Subject, servers: Iterable[str]) -> str:
-    named = sorted(map(subject.traffic.broker, servers), key=lambda one: (len(one), one))
+    named = sorted(map(subject.traffic.brokers.named, servers), key=lambda one: (len(one), one))
     return ", ".join(f"broker {one}" if one.isdecimal() else one for one in dict.fromkeys(named))
 
 
@@ -233,7 +231,7 @@ def rebalances(moves: list[Move]) -> list[Fact]:
         until_ns, members = max(move.until_ns for move in found), {move.member for move in joins}
         leaves = [move for move in moves if move.kind == "leave" and since_ns <= move.time_ns <= until_ns]
         cause, who, began_ns = trigger(joins, leaves, before)
-        took = f"took {(until_ns - began_ns) / NS_PER_S:.1f} s, {plural(len(members))}" if members else ""
+        took = f"took {(until_ns - began_ns) / NS_PER_S:.1f} s, {plural(len(members), 'member')}" if members else ""
         facts.append(Fact(f"generation {generation}", who, None, began_ns, until_ns, f"{cause}; {took}"))
         before, since_ns = members, until_ns
     gone = [move for move in moves if move.kind == "leave" and move.time_ns >= since_ns]
@@ -241,10 +239,6 @@ def rebalances(moves: list[Move]) -> list[Fact]:
         Fact("left", client(move.client_id, move.host), None, move.time_ns, None, move.reason) for move in gone
     ]  # fmt: skip
     return facts
-
-
-def plural(members: int) -> str:
-    return f"{members:,} member{'' if members == 1 else 's'}"
 
 
 def trigger(joins: list[Move], leaves: list[Move], before: set[str]) -> tuple[str, str, int]:
@@ -273,7 +267,7 @@ def of_client(subject: Subject) -> Sections:
     calls = [(call, found) for call, found in traffic.calls.items() if call.client_id == name]
     mine = [found for where, found in traffic.connections.items() if where in subject.connections]
     hosts = {call.host for call, _ in calls}
-    broken = [found for found in traffic.connections.values() if found.client[0] in hosts and not found.requests]
+    broken = [found for found in traffic.connections.values() if found.client.host in hosts and not found.requests]
     uses = [(use, count) for use, count in traffic.uses.items() if use.client_id == name]
     topics = [
         Fact(f"{use.api} {use.topic}", "", count.count, count.first_ns, count.last_ns, "") for use, count in uses
@@ -297,8 +291,7 @@ def connected(subject: Subject, connections: list[Connection], *, wrong: bool = 
     """By broker: how many, how they ended, how they logged in."""
     by_server: dict[tuple[str, str], list[Connection]] = defaultdict(list)
     for one in connections:
-        host, port = one.server
-        by_server[f"[{host}]:{port}" if ":" in host else f"{host}:{port}", one.client[0]].append(one)
+        by_server[str(one.server), one.client.host].append(one)
     facts = []
     for (server, host), found in by_server.items():
         ends = Counter(ended(one) for one in found)
@@ -337,14 +330,8 @@ SYNS = 7
 
 def requests(calls: list[tuple[Call, Calls]]) -> list[Fact]:
     """By API: how many, and how long until the answer."""
-    by_api: dict[str, Calls] = {}
-    for call, found in calls:
-        total = by_api.setdefault(call.api, Calls())
-        total.seen(found.count, found.first_ns, found.last_ns)
-        total.latencies.update(found.latencies)
-        total.versions |= found.versions
     facts = []
-    for api, total in by_api.items():
+    for api, total in gathered(calls, lambda call: call.api).items():
         half, most = (quantile_ms(total.latencies, share) for share in (0.5, 0.99))
         took = "" if half is None or most is None else f"p50 {half:,.1f} ms, p99 {most:,.1f} ms"
         waits = " (waits for data or members)" if api in WAITS and took else ""
@@ -355,9 +342,9 @@ def requests(calls: list[tuple[Call, Calls]]) -> list[Fact]:
 
 def of_broker(subject: Subject) -> Sections:
     traffic, name = subject.traffic, subject.name
-    known = {server for server, node in traffic.nodes.items() if str(node) == name}
-    known |= {server for server in servers_seen(subject) if name in {server, server.rpartition(":")[0]}}
-    nodes = {str(traffic.nodes[server]) for server in known if server in traffic.nodes} | {name}
+    known = {server for server, node in traffic.brokers.items() if str(node) == name}
+    known |= {server for server in servers_seen(subject) if name in {server, Peer.of(server).host}}
+    nodes = {str(traffic.brokers[server]) for server in known if server in traffic.brokers} | {name}
     calls = [(call, found) for call, found in traffic.calls.items() if call.server in known]
     apis = {call.api for call, _ in calls}
     roles = [

@@ -23,7 +23,7 @@ from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
-from wirecheck.decode.show.learned_names import TopicNames, learn_brokers, naming
+from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
@@ -40,20 +40,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints
 
-__all__ = [
-    "THROTTLED",
-    "UNANSWERED",
-    "Call",
-    "Calls",
-    "Chunk",
-    "Count",
-    "Counts",
-    "Rejection",
-    "Traffic",
-    "Use",
-    "counted",
-]
-
 MOST_ROWS = 20_000
 """Rows of each table; a cluster of 200 brokers with 2,000 clients has fewer."""
 FETCH, METADATA, API_VERSIONS = 1, 3, 18
@@ -62,6 +48,8 @@ REPLICA = ("replica_id", "replica_state.replica_id")
 SOFTWARE = ("client_software_name", "client_software_version")
 USES = frozenset({"Produce", "Fetch", "ShareFetch"})
 """The APIs that write or read records of a topic."""
+WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
+"""A broker holds these until there is something to answer: their latency is no measure of it."""
 THROTTLE = "throttle_time_ms"
 THROTTLED = "throttled"
 UNANSWERED = "connection closed without a response"
@@ -163,6 +151,18 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
         return found
 
 
+def gathered(calls: Iterable[tuple[Call, Calls]], key: Callable[[Call], Key]) -> dict[Key, Calls]:
+    """Calls by another key than theirs."""
+    found: dict[Key, Calls] = {}
+    for call, one in calls:
+        total = found.setdefault(key(call), Calls())
+        total.seen(one.count, one.first_ns, one.last_ns)
+        total.latencies.update(one.latencies)
+        total.versions |= one.versions
+        total.clean_ns = max(total.clean_ns, one.clean_ns)
+    return found
+
+
 def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
     """Milliseconds within which this share of requests was answered; None without answers."""
     left = share * sum(latencies.values())
@@ -185,8 +185,7 @@ class Traffic:
     connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
     """The last facts of each, by name and start."""
     more_connections: int = 0
-    nodes: dict[str, int] = field(default_factory=dict)
-    """Broker IDs by address, as Metadata answers name them."""
+    brokers: Brokers = field(default_factory=Brokers)
     topic_names: TopicNames = field(default_factory=TopicNames)
     messages: int = 0
     decoded: int = 0
@@ -214,10 +213,6 @@ class Traffic:
             self.count_uses(chunk, key)
         self.count_calls(chunk)
         return chunk
-
-    def broker(self, server: str) -> str:
-        """ID of the broker at an address, or the address where nothing named it."""
-        return str(self.nodes[server]) if server in self.nodes else server
 
     def meet(self, connection: Connection) -> None:
         where = connection.name, connection.started_ns
@@ -251,7 +246,7 @@ class Traffic:
         if key == API_VERSIONS and side == REQUEST:
             self.learn_software(chunk, header)
         if key == METADATA and side == RESPONSE:
-            learn_brokers(there["brokers"], self.nodes)
+            self.brokers.learn_rows(there["brokers"])
         if side != RESPONSE:
             return
         if THROTTLE in header.names:

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
+from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import Calls, quantile_ms
+from wirecheck.decode.show.traffic import WAITS, gathered, quantile_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from wirecheck.decode.show.traffic import Traffic
-
-__all__ = ["KINDS", "Difference", "differences"]
+    from wirecheck.decode.show.traffic import Calls, Traffic
 
 KINDS = (
     "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher", "rate-lower",
@@ -36,7 +35,6 @@ ENOUGH = 20
 LEAST_MS = 5.0
 """Of a 99th percentile: shorter ones are not compared."""
 NS_PER_S = 1_000_000_000
-Key = TypeVar("Key", bound="Hashable")
 
 
 Error = tuple[str, str, str, str]
@@ -111,22 +109,11 @@ def per_minute(count: int, traffic: Traffic) -> float:
 
 
 def clients(before: Traffic, after: Traffic) -> Iterator[Difference]:
-    sides = [gathered(traffic, lambda call: call.client_id) for traffic in (before, after)]
+    sides = [gathered(traffic.calls.items(), lambda call: call.client_id) for traffic in (before, after)]
     for name in sorted({name for side in sides for name in side if name}):
         was, now = (f"{side[name].count:,} requests" if name in side else "" for side in sides)
         if not was or not now:
             yield difference("client-new" if not was else "client-gone", name, was, now)
-
-
-def gathered(traffic: Traffic, key: Callable[[Any], Key]) -> dict[Key, Calls]:
-    """Calls by another key than theirs."""
-    found: dict[Key, Calls] = {}
-    for call, calls in traffic.calls.items():
-        total = found.setdefault(key(call), Calls())
-        total.seen(calls.count, calls.first_ns, calls.last_ns)
-        total.latencies.update(calls.latencies)
-        total.versions |= calls.versions
-    return found
 
 
 def topic_ids(before: Traffic, after: Traffic) -> Iterator[Difference]:
@@ -137,28 +124,24 @@ def topic_ids(before: Traffic, after: Traffic) -> Iterator[Difference]:
 
 
 def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
-    import base64
-
     found: dict[str, set[str]] = defaultdict(set)
     for topic_id, name in traffic.topic_names.items():
         if not any(topic_id):  # Metadata of a topic that is not there yet
             continue
-        found[name].add(base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode())
+        found[name].add(id_text(topic_id))
     return found
 
 
 def versions(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """The highest version of each client and API."""
-    sides = [gathered(traffic, lambda call: (call.client_id or "", call.api)) for traffic in (before, after)]
+    sides = [
+        gathered(traffic.calls.items(), lambda call: (call.client_id or "", call.api)) for traffic in (before, after)
+    ]
     for key in sorted(sides[0].keys() & sides[1].keys()):
         was, now = (max(side[key].versions, default=-1) for side in sides)
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
             yield difference(kind, " ".join(filter(None, key)), f"v{was}", f"v{now}")
-
-
-WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
-"""A broker holds these until there is something to answer: see subject_facts.py."""
 
 
 def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:
@@ -176,12 +159,12 @@ def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:
 
 
 def by_broker(traffic: Traffic) -> dict[tuple[str, str], Calls]:
-    return gathered(traffic, lambda call: (call.api, traffic.broker(call.server)))
+    return gathered(traffic.calls.items(), lambda call: (call.api, traffic.brokers.named(call.server)))
 
 
 def rates(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """Requests per second of each API of clients."""
-    sides = [gathered(traffic, lambda call: call.api) for traffic in (before, after)]
+    sides = [gathered(traffic.calls.items(), lambda call: call.api) for traffic in (before, after)]
     for api in sorted(sides[0].keys() & sides[1].keys()):
         counts = [side[api].count for side in sides]
         was, now = (count / seconds(traffic) for count, traffic in zip(counts, (before, after), strict=True))

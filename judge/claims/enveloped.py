@@ -11,9 +11,8 @@ import numpy as np
 
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Decoded, decode
-from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Senders
 from wirecheck.judge.claims.reduce import Column

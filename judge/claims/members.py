@@ -20,8 +20,8 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, grouped
 
 Hashes = NDArray[np.uint64]
 DIGITS = 16
-Value = Callable[[int], Any]
-"""What a set keeps with a member, by row."""
+Values = Callable[[Ints], list[Any]]
+"""What a set keeps with its members, by row."""
 
 
 def label_of(table: Table, name: str) -> Column:
@@ -46,21 +46,22 @@ def named(hashes: Hashes) -> list[str]:
     return [f"{LEAST}{value:0{DIGITS}x}" for value in hashes.tolist()]
 
 
-def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, value: Value) -> Iterator[Claim]:
+def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, values: Values) -> Iterator[Claim]:
     """One claim per key of `rows`, with the least members that `members` gives to the same key; of a member that comes
     again the latest row's value.
     """
     found = {claim.key: claim for claim in reduced(rows, sightings)}
     if len(members.message):
         group, sample = grouped(members.key)
-        keys = [tuple(column.value(row) for column in members.key) for row in sample.tolist()]
-        for row, owner, name in least(group, hashes, sightings.rank[members.message]):
-            found[keys[owner]].peak[name] = value(row)
+        owners = [found[key] for key in zip(*(column.at(sample) for column in members.key), strict=True)]
+        kept = least(group, hashes, sightings.rank[members.message])
+        for owner, name, value in zip(group[kept].tolist(), named(hashes[kept]), values(kept), strict=True):
+            owners[owner].peak[name] = value
     yield from found.values()
 
 
-def least(group: Ints, hashes: Hashes, rank: Ints) -> Iterator[tuple[int, int, str]]:
-    """The latest rows of the least members of each group: row, group, name."""
+def least(group: Ints, hashes: Hashes, rank: Ints) -> Ints:
+    """The latest rows of the least members of each group."""
     order = np.lexsort((-rank, hashes, group))
     sorted_group, sorted_hash = group[order], hashes[order]
     new = np.ones(len(order), np.bool_)
@@ -68,6 +69,5 @@ def least(group: Ints, hashes: Hashes, rank: Ints) -> Iterator[tuple[int, int, s
     number = np.cumsum(new)
     begins = np.flatnonzero(np.append(True, np.diff(sorted_group) != 0))
     within: Ints = number - np.repeat(number[begins], np.diff(np.append(begins, len(order))))
-    kept = new & (within < MOST_MEMBERS)
-    names = named(sorted_hash[kept])
-    yield from zip(order[kept].tolist(), sorted_group[kept].tolist(), names, strict=True)
+    rows: Ints = order[new & (within < MOST_MEMBERS)]
+    return rows

@@ -34,6 +34,11 @@ class Column:
         code = int(self.codes[row])
         return code if self.values is None else self.values[code]
 
+    def at(self, rows: NDArray[Any]) -> list[Any]:
+        """The values of some rows."""
+        codes, values = self.codes[rows].tolist(), self.values
+        return codes if values is None else [values[code] for code in codes]
+
     def take(self, rows: NDArray[Any]) -> "Column":
         return Column(self.codes[rows], self.values)
 
@@ -71,7 +76,7 @@ def lists(column: Lists) -> Column:
 def spelled(spell: Callable[..., str], *columns: Column) -> Column:
     """One text per row, made of its parts."""
     group, sample = grouped(columns)
-    return Column(group, [spell(*(column.value(row) for column in columns)) for row in sample.tolist()])
+    return Column(group, [*map(spell, *(column.at(sample) for column in columns))])
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -129,13 +134,16 @@ class Sightings:
         """The client's port of each message."""
 
     def at(self, message: int) -> Sighting:
-        return self.at_rank(int(self.rank[message]))
+        return self.at_ranks([int(self.rank[message])])[0]
 
-    def at_rank(self, rank: int) -> Sighting:
-        if rank not in self.made:
-            row = int(self.order[rank])
-            self.made[rank] = Sighting(*(column.value(row) for column in self.columns))
-        return self.made[rank]
+    def of(self, messages: Ints) -> list[Sighting]:
+        return self.at_ranks(self.rank[messages].tolist())
+
+    def at_ranks(self, ranks: list[int]) -> list[Sighting]:
+        if new := {*ranks} - self.made.keys():
+            rows = self.order[[*new]]
+            self.made.update(zip(new, map(Sighting, *(column.at(rows) for column in self.columns)), strict=True))
+        return [self.made[rank] for rank in ranks]
 
 
 def ordered(column: Column) -> Ints:
@@ -190,12 +198,14 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
     first, last, counts = spans(sightings.rank[rows.message], group, len(sample))
     tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
     runs = over_time(rows, group, sightings)
-    for number, row in enumerate(sample.tolist()):
+    keys = zip(*(column.at(sample) for column in rows.key), strict=True)
+    seen = zip(keys, sightings.at_ranks(first), sightings.at_ranks(last), strict=True)
+    for number, (key, first_seen, last_seen) in enumerate(seen):
         yield Claim(
             rows.kind,
-            tuple(column.value(row) for column in rows.key),
-            sightings.at_rank(first[number]),
-            sightings.at_rank(last[number]),
+            key,
+            first_seen,
+            last_seen,
             count=counts[number],
             tally=tallies[number],
             peak=peaks[number],
@@ -208,9 +218,9 @@ def tallied(rows: Rows, group: Ints, groups: int) -> list[dict[str, int]]:
     if rows.tally is not None:
         both, sample = grouped([Column(group), rows.tally])
         counts = np.bincount(both, minlength=len(sample))
-        for row, count in zip(sample.tolist(), counts.tolist(), strict=True):
-            if (name := rows.tally.value(row)) is not None:
-                found[int(group[row])][name] = count
+        for number, name, count in zip(group[sample].tolist(), rows.tally.at(sample), counts.tolist(), strict=True):
+            if name is not None:
+                found[number][name] = count
     return found
 
 
@@ -223,10 +233,10 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     slot = (ts_ns if rows.since is None else rows.since) // SLOT_NS
     each, sample = grouped([Column(group), Column(rows.error), Column(slot), port])
     first, last, counts = spans(ts_ns, each, len(sample))
-    for number, row in enumerate(sample.tolist()):
-        by_slot = found.setdefault(int(group[row]), {}).setdefault(str(rows.error[row]), {})
-        run = [counts[number], first[number], last[number]]
-        by_slot.setdefault(slot_name(int(slot[row])), {})[str(port.value(row))] = run
+    where = (group[sample].tolist(), rows.error[sample].tolist(), slot[sample].tolist(), port.at(sample))
+    for key, error, in_slot, at_port, *run in zip(*where, counts, first, last, strict=True):
+        by_slot = found.setdefault(key, {}).setdefault(str(error), {})
+        by_slot.setdefault(slot_name(in_slot), {})[str(at_port)] = run
     return found
 
 

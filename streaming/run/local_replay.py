@@ -6,16 +6,19 @@ Rule: the rows are those of the query (`spark/pipeline.py`), whatever files are 
 open connections and with what is told of a cluster, not with the length of a capture.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+from wirecheck.streaming.steps.decode_process import Begun, DecodeProcess
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store.latest_rows import LatestRows
+from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
-from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.run_result import LatestRows, Result
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
@@ -37,9 +40,32 @@ class LocalReplay:
     def judge(self, files: Iterable[Path]) -> None:
         """Files that are judged together."""
         self.loop.batch(files)
-        for row in self.loop.told:
-            self._latest.add(row.route, from_ipc(row.cell))
+        self._keep(self.loop.told)
         self.loop.told.clear()
+
+    def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
+        """Batch after batch. From the second on, a process beside this one decodes a batch while this one judges the
+        batch before and follows the next.
+        """
+        batches = iter(batches)
+        for files in batches if os.cpu_count() == 1 else islice(batches, 1):
+            self.judge(files)
+        process, before = None, list[Begun]()
+        try:
+            for files in batches:
+                process = process or DecodeProcess(self.loop.settings)
+                begun = process.begin(self.loop.follow(self.loop.packed(files)))
+                self._keep(self.loop.judge(process.end(before)))
+                before = begun
+            if process is not None:
+                self._keep(self.loop.judge(process.end(before)))
+        finally:
+            if process is not None:
+                process.close()
+
+    def _keep(self, rows: Iterable[Tagged]) -> None:
+        for row in rows:
+            self._latest.add(row.route, from_ipc(row.cell))
 
     def result(self) -> Result:
         return self._latest.result()

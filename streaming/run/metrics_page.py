@@ -251,6 +251,7 @@ class Page(Collector):
         worst = worst_findings.worst(self.shown, self.roles or {}, self.follow)
         self.cards.refresh()
         headlines = self.cards.headlines
+        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in self.cards.failures.items()}
         found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())

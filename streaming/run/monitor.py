@@ -31,22 +31,22 @@ from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
-from wirecheck.streaming.run.housekeeping import table_maintenance
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
+from wirecheck.streaming.run.resources import exclusive, served, stop_signals, table_maintenance, workplace
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
+from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import Loads, most_loaded
+from wirecheck.streaming.spark.tuning import Session
 from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
+from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 LOOK_S = 0.2

@@ -128,7 +128,8 @@ def main() -> None:
     asked: Queue[Any] = Queue()
     Thread(target=listen, args=(asked,), daemon=True).start()
     from wirecheck.streaming.spark.java import JavaMissing
-    from wirecheck.streaming.spark.session import RUNNING, Session, SparkDidNotStart, open_session
+    from wirecheck.streaming.spark.session import RUNNING, SparkDidNotStart, open_session
+    from wirecheck.streaming.spark.tuning import Session
 
     Thread(target=import_module, args=("wirecheck.streaming.run.replay",)).start()  # half a second, while Java starts
     try:

@@ -13,14 +13,16 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import FrameType
 
 from wirecheck.http_server import serving
-from wirecheck.streaming.checkpoint import lock
+from wirecheck.streaming.checkpoint import CheckpointRefused, committed, lock, run_of
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front, is_this_machine, routes
+from wirecheck.streaming.spark.memory import give_back
+from wirecheck.streaming.store import compaction, result_folder
 from wirecheck.streaming.store.lease import Lease, leased
 from wirecheck.streaming.store.storage import is_local, local, why
 
@@ -110,3 +112,59 @@ def workplace(checkpoint: str) -> Iterator[Path]:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+EVERY_S = 600
+LAST_S = 5
+"""So long an end waits for the pass that runs."""
+
+
+@contextmanager
+def table_maintenance(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[None]:
+    """Meanwhile; at the end of a monitor that judges what is there once more."""
+    stopping = Event()
+    thread = Thread(target=maintain_tables, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(LAST_S)
+    if plan.once and not lost(lease):
+        tidy(plan, say)
+
+
+def maintain_tables(plan: Plan, say: Say, stopping: Event, lease: Lease | None) -> None:
+    while not stopping.wait(EVERY_S) and not lost(lease):
+        tidy(plan, say)
+
+
+def lost(lease: Lease | None) -> bool:
+    """Whether the tables are another monitor's now."""
+    return lease is not None and lease.lost
+
+
+def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
+    """One pass over all tables, as at that time; now, where none is said."""
+    try:
+        run = run_of(plan.checkpoint)
+        if run:
+            keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
+    except (OSError, ValueError, CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
+        say(
+            f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"
+        )
+    give_back()
+
+
+def keep_small(plan: Plan, run: str, now_s: float) -> None:
+    upto = committed(plan.checkpoint)
+    before_s = None if plan.retain_results_s is None else now_s - plan.retain_results_s
+    if result_folder.kind_of(plan.out) == result_folder.DELTA:
+        from wirecheck.streaming.store import delta_upkeep
+
+        delta_upkeep.keep(plan.out, run, delta_upkeep.UpkeepTerms(now_s, plan.retain_s, before_s), upto)
+        return
+    compaction.compact(plan.out, run, compaction.CompactionTerms(now_s, plan.retain_s), upto)
+    if before_s is not None:
+        compaction.retire(plan.out, run, before_s, upto)

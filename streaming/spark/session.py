@@ -25,7 +25,6 @@ from wirecheck.streaming.spark.java import Java, find_java
 from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
 from wirecheck.streaming.spark.tuning import QUERY, Session, settings
 
-__all__ = ["Session", "SparkDidNotStart", "close_session", "open_session"]
 GIVE_BACK = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_TRIM_THRESHOLD_": str(GIVE_BACK_BYTES[0]),

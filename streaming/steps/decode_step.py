@@ -7,17 +7,22 @@ one of ours is raised all the same, the cell is halved until the exchange is alo
 set aside and named among the input errors, all others are claimed as if it were not there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
-from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.collector_pause import collector_paused
+from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
 from wirecheck.decode.dialect import read
-from wirecheck.decode.message import Messages
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agent_marks import MARKS
 from wirecheck.judge.claims import unlisted
@@ -25,7 +30,6 @@ from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.exchange_rows import exchange_rows
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
 from wirecheck.streaming.store.result_tables import as_ipc, schema
@@ -45,6 +49,7 @@ class Claimed:
     """Rows of the exchanges table, where they are wanted."""
 
 
+@collector_paused()
 def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
@@ -100,3 +105,58 @@ def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
 
 def mark(source: str, why: str, seen: Sighting) -> Claim:
     return Claim("mark", (DECODING, MARKS[INPUT_ERROR], source or None, why), seen, tally={"count": 1})
+
+
+Ints = NDArray[np.integer[Any]]
+
+
+def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> pa.Table:
+    messages, request, response = exchanges.messages, exchanges.request, exchanges.response
+    one = np.where(request >= 0, request, response)
+    both = (request >= 0) & (response >= 0)
+    latency_ns = exchanges.ts_ns[response] - exchanges.ts_last_ns[request]
+    columns = {
+        "label": pa.repeat(exchanges.label, len(exchanges)),
+        "connection": chosen((connection.name for connection in exchanges.connections), exchanges.connection[one]),
+        "time": exchanges.ts_ns[one] // 1000,
+        "api": api_names(messages.key[one]),
+        "version": messages.version[one],
+        "correlation_id": messages.correlation_id[one],
+        "outcome": chosen(OUTCOMES, exchanges.outcome),
+        "request_bytes": where(request >= 0, messages.size[request]),
+        "response_bytes": where(response >= 0, messages.size[response]),
+        "latency_us": where(both, latency_ns // 1000),
+        "request_status": statuses(decoded, request),
+        "response_status": statuses(decoded, response),
+    }
+    kinds = schema("exchanges")
+    return pa.table([as_kind(columns[name], kinds.field(name).type) for name in kinds.names], schema=kinds)
+
+
+def as_kind(column: pa.Array | Ints, kind: pa.DataType) -> pa.Array:
+    return (column if isinstance(column, pa.Array) else pa.array(column)).cast(kind)
+
+
+def where(seen: NDArray[np.bool_], values: Ints) -> pa.Array:
+    return pa.array(values, mask=~seen)
+
+
+def chosen(words: Iterable[str], numbers: Ints, seen: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pc.take(pa.array(words, pa.string()), pa.array(numbers, mask=None if seen is None else ~seen))
+
+
+def api_names(keys: Ints) -> pa.Array:
+    different, index = np.unique(keys, return_inverse=True)
+    return chosen(map(api_name, different.tolist()), index)
+
+
+def api_name(key: int) -> str:
+    try:
+        return form(key, "request").api
+    except KeyError:
+        return str(key)
+
+
+def statuses(decoded: Decoded, message: Ints) -> pa.Array:
+    different, index = np.unique(decoded.status[message], return_inverse=True)
+    return chosen((Status(status).name.lower() for status in different.tolist()), index, message >= 0)

@@ -30,7 +30,10 @@ class Loop:
         self.told: list[Tagged] = []
 
     def batch(self, files: Iterable[Path]) -> None:
-        self.rows_of(row for rows in pack_files(map(str, files), self.settings) for row in rows)
+        self.rows_of(self.packed(files))
+
+    def packed(self, files: Iterable[Path]) -> Iterator[Tagged]:
+        return (row for rows in pack_files(map(str, files), self.settings) for row in rows)
 
     def rows_of(self, packed: Iterable[Tagged]) -> None:
         """One batch, packed."""

@@ -8,20 +8,117 @@ leave PATIENCE_S later. So a reader at any moment, and after any crash, sees eve
 twice. What Spark may still repeat stays as it is: it may say otherwise then.
 """
 
+import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Folders, run_at
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.streaming.store.retention import BY_FILE
-from wirecheck.streaming.store.spans import Span
+from wirecheck.streaming.store.run_result import LatestRows
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """Batches whose rows lie in the file of the last of them."""
+
+    first: int
+    last: int
+    rows: int
+    begun_s: float
+    """When the first of its rows were written, in seconds since 1970; never later than they were first seen here."""
+    written_s: float
+    """When the last were."""
+    thinned: bool = False
+    """Whether revisions that were replaced within it have left."""
+    made_s: float | None = None
+    """When its rows were put together; None once the files they came from have left."""
+
+
+def read_spans(run: Folders, numbers: Sequence[int]) -> list[Span]:
+    """Those whose file is there, in order. What is not known is read once more, like a batch that came since."""
+    there = set(numbers)
+    try:
+        said = json.loads(run.summary() or b"{}")
+        known = [Span(**one) for one in said["spans"]] if said.get("version") == VERSION else []
+    except (ValueError, KeyError, TypeError, AttributeError):  # cut off, or of another release
+        return []
+    return [span for span in known if span.last in there]
+
+
+def keep_spans(run: Folders, known: Sequence[Span]) -> None:
+    said = {"version": VERSION, "spans": [asdict(span) for span in known]}
+    run.keep_summary(json.dumps(said).encode())
+
+
+BY_FILE = ("coverage", "exchanges")
+"""Their rows are old when they were written long ago: of a connection that is open they are told again and again."""
+BY_ROW = ("findings", "clients", "topics")
+"""Theirs when that of which they tell was seen for the last time long ago, by capture time."""
+OVER = ("deleted", "former", "replaced")
+"""Topics of other states stay."""
+
+
+def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
+    """What is older than this time, in seconds since 1970. Only batches up to `committed` are touched.
+
+    What may still change, or still holds, stays. A row leaves with all its revisions, the oldest first, so that no
+    reader at any moment takes one that was replaced for the last. Frames that come later may bring it back, whole.
+    """
+    for table in BY_FILE:
+        retire_files(run_at(f"{out}/{table}/run={run}"), before_s, committed)
+    for table in BY_ROW:
+        retire_rows(run_at(f"{out}/{table}/run={run}"), table, before_s, committed)
+
+
+def retire_files(run: Folders, before_s: float, committed: int) -> None:
+    numbers = [number for number in run.numbers() if number <= committed]
+    known = read_spans(run, numbers)
+    for span in known:
+        if span.written_s < before_s:
+            for number in [number for number in numbers if span.first <= number <= span.last]:
+                run.remove(number)
+                numbers.remove(number)
+    upto = known[-1].last if known else -1
+    for number in (number for number in numbers if number > upto):
+        if run.written_s(number) >= before_s:
+            return
+        run.remove(number)
+
+
+def retire_rows(run: Folders, table: str, before_s: float, committed: int) -> None:
+    numbers = [number for number in run.numbers() if number <= committed]
+    held = LatestRows()
+    for number in numbers:
+        if (rows := run.rows(number, ("id", "revision", "last_seen", "state"))) is not None:
+            held.add(table, rows)
+    gone = expired(table, held.tables().get(table), before_s)
+    if gone is None or not len(gone):
+        return
+    for number in numbers:
+        rows = run.rows(number)
+        stays = pc.invert(pc.is_in(rows["id"], gone)) if rows is not None else None
+        if rows is not None and not pc.all(stays, min_count=0).as_py():
+            run.put(rows.filter(stays), number, run.written_s(number))
+            run.sweep([number])
+
+
+def expired(table: str, rows: pa.Table | None, before_s: float) -> pa.Array | None:
+    """The ids of those that leave."""
+    if rows is None:
+        return None
+    old = pc.less(rows["last_seen"], pa.scalar(round(before_s * 1e6)).cast(rows["last_seen"].type))
+    if table == "topics":
+        old = pc.and_(old, pc.is_in(rows["state"], pa.array(OVER)))
+    return rows["id"].filter(pc.fill_null(old, False)).combine_chunks()
+
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
@@ -69,7 +166,7 @@ def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -
 
 def compact_table(run: Folders, terms: CompactionTerms, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
-    one = CompactionPass(run, terms, numbers, spans.read(run, numbers))
+    one = CompactionPass(run, terms, numbers, read_spans(run, numbers))
     one.leave()
     one.gather()
     one.thin()
@@ -87,7 +184,7 @@ class CompactionPass:
 
     def keep(self, known: list[Span]) -> None:
         self.known = known
-        spans.keep(self.run, known)
+        keep_spans(self.run, known)
 
     def leave(self) -> None:
         """The files whose rows lie in others by now, once nobody opens them any more."""

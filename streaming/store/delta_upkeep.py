@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from wirecheck.streaming.store.compaction import MOST_ROWS, TWICE, withdrawn
+from wirecheck.streaming.store.compaction import BY_FILE, BY_ROW, MOST_ROWS, TWICE, expired, withdrawn
 from wirecheck.streaming.store.delta_tables import BATCH, DAY, NOW, RUN, of_batches, opened, put, rows_of
-from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.streaming.store.retention import BY_FILE, BY_ROW, expired
+from wirecheck.streaming.store.run_result import LatestRows
 
 TARGET_BYTES = 32 << 20
 """Of a file of rows without revisions: one that has come to that is left alone."""

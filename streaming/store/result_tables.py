@@ -37,7 +37,7 @@ EXCHANGES = ResultTable(
     ),
     in_result=False,
 )
-"""Its rows are made by `exchange_rows.py`."""
+"""Its rows are made by `steps/decode_step.py`."""
 TOTALS = ResultTable(
     "totals",
     "The monitor's counters. One row per measure and detail.",

@@ -6,8 +6,8 @@ import pytest
 
 from tests import traffic as t
 from wirecheck.capture import file_metadata, frames, frames_file
-from wirecheck.capture.agent.emptied_file import empty
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.agent.spool import empty
 from wirecheck.capture.file_metadata import FileMetadata, Span
 
 

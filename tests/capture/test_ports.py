@@ -4,7 +4,7 @@ import pytest
 
 from tests import traffic
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.ports import busiest
+from wirecheck.capture.traffic import busiest
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tools import board_svg
 from tools.board_svg import Series
-from wirecheck.dashboards.boards.grafana import FOLDER
+from tools.boards.grafana import FOLDER
 
 BOARD = json.loads((FOLDER / "wirecheck-overview.json").read_text())
 FROM_S, TO_S = 1_800_000_000, 1_800_000_600

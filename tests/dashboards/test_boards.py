@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.dashboards.expressions import plain
-from wirecheck.dashboards.boards.grafana import BOARDS, FOLDER, documents, text
+from tools.boards.grafana import BOARDS, FOLDER, documents, text
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX
 

@@ -10,8 +10,8 @@ import yaml
 
 from tests.dashboards.expressions import plain
 from tests.dashboards.quiet import QUIET
-from wirecheck.dashboards import boards
-from wirecheck.dashboards.boards.grafana import BOARDS
+from tools import boards
+from tools.boards.grafana import BOARDS
 from wirecheck.streaming.run.metric_catalogue import METRICS
 
 SOURCES = "".join(path.read_text() for path in Path(boards.__file__).parent.glob("*.py"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wirecheck.decode.principal import LONGEST_TEXT, client_host, principal
+from wirecheck.decode.envelope import LONGEST_TEXT, client_host, principal
 
 ANONYMOUS = b"\0\0\x05User\x0aANONYMOUS\0\0"
 

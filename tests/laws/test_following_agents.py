@@ -15,7 +15,7 @@ from tests.decode.connection.conversations import FETCH, answered, facts, reques
 from tests.laws.test_following import conversations, follow
 from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.streaming.steps.follower_calls import by_time
+from wirecheck.streaming.steps.follow_step import in_time
 from wirecheck.streaming.steps.pack_step import together
 
 RUNS = settings(max_examples=30, deadline=None, derandomize=True)
@@ -25,6 +25,10 @@ SECOND = 10**9
 def view(frames, agent, *, lost=(), skew_ns=0, left_out=None):
     kept = [replace(frame, ts_ns=frame.ts_ns + skew_ns) for i, frame in enumerate(frames) if i not in lost]
     return segments(kept, agent, left_out)
+
+
+def by_time(whole):
+    return whole.take(in_time(whole))
 
 
 def seen_by_both(first, second, *, calls=1):

@@ -22,7 +22,7 @@ import yaml
 
 from tests import traffic
 from tests.dashboards.expressions import plain
-from wirecheck.dashboards.boards.grafana import BOARDS
+from tools.boards.grafana import BOARDS
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"

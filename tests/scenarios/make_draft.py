@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests import traffic
 from tests.build import build, case
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect
 
 FOLDER = Path(__file__).parent / "captures" / "kip516-draft"
 CONTRADICTION = FOLDER.with_name("kip516-draft-contradiction")

@@ -98,7 +98,7 @@ def by_decode(tables, dialect):
             int(min(found["src"], found["dst"])[-5:]), found["side"], found.get("dialect", "kafka"), "body" in found,
             ID in set(message_filter.texts(found.get("body"))),
         )
-        for found in message_lines.of(tables, message_lines.Filter(), message_lines.Reading(dialect))
+        for found in message_lines.of(tables, message_filter.Filter(), message_lines.Reading(dialect))
     )  # fmt: skip
 
 

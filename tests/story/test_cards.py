@@ -12,7 +12,7 @@ from tests.commands.conftest import EXAMPLE
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import door
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.terminal_card import card_lines
+from wirecheck.dashboards.terminal import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
@@ -25,6 +25,7 @@ from wirecheck.streaming.store.run_result import plain
 
 HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
 EVIL = "$(reboot); `id` '\"\n\x1b[2J"
+FITS = harm.Reason.fits
 STALE = found("LOG001", topic="t", topic_ids=[OLD, NEW], brokers=[4])
 
 
@@ -146,6 +147,30 @@ def test_every_hurt_client_is_named_and_writes_are_writes():
     assert impact(cards([RECREATED], [refused(count=1)])[0], 9).startswith("1 fetch rejected (")
 
 
+@pytest.mark.parametrize("ids", [1_000, 1], ids=["of many topics", "of one topic"])
+def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids, monkeypatch):
+    asked = []
+    monkeypatch.setattr(harm.Reason, "fits", lambda *times: asked.append(times) or FITS(*times))
+    topics = [f"{number % ids:022}" for number in range(1_000)]
+    rows = [
+        plain(row) | {"cause": None}
+        for n, old in enumerate(topics)
+        for row in (
+            {**RECREATED, "id": f"a{n}", "topic_ids": [old, NEW]},
+            {**STUCK, "id": f"b{n}", "topic_ids": [old], "client_ids": [f"c{n}"]},
+        )
+    ]
+    entries = [{"findings": [row["id"]], "consequences": []} for row in rows]
+    harms = [refused(f"c{n % 1_000}", api, topic_id=topics[n % 1_000]) for n, api in enumerate(["Fetch", "X"] * 1_000)]
+    found = harm.by_entry(entries, {row["id"]: row for row in rows}, harms)
+    assert len(harms) == len(rows) == 2_000
+    assert {place: sorted({one.harm["client_id"] for one in of}) for place, of in found.items()} == {
+        2 * n + 1: [f"c{n}"] for n in range(1_000)
+    }
+    assert 2_000 <= len(asked) <= 2_000 * (harm.MOST + 1)
+    assert ids == 1 or len(asked) == 4_000
+
+
 def test_more_clients_than_fit_are_counted():
     (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(harm.MOST + 4)])
     assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
@@ -216,7 +241,7 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
 def test_the_tables_name_checks_and_relations_that_there_are():
     assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
     for rule in harm.relations().values():
-        assert set(rule.relations) <= harm.HOLDS.keys()
+        assert set(rule.relations) <= harm.KEYS.keys()
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
     assert unsure
     assert not any(harm.relations()[code].sure for code in unsure & harm.relations().keys())
@@ -263,7 +288,7 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     from rich.console import Console
 
     from tests.dashboards.results import RESULT
-    from wirecheck.dashboards.terminal_card import show_first_screen
+    from wirecheck.dashboards.terminal import show_first_screen
 
     coverage = {**RESULT["coverage"], "encrypted_connections": 0, "undecoded_messages": 0, "input_errors": []}
     coverage["decoded_messages"] = coverage["messages"]

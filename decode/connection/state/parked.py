@@ -4,7 +4,7 @@ Knows: blocks of connections as they were parked together, who of them is still 
 columns, the lowest value of each, and by how much each row exceeds it, in as many bytes as the largest excess needs.
 Refuses to know: what the columns mean, but for the few that say who falls due or gives way.
 Rule: parking costs as much as is parked, storing as much as its bytes, touching as much as is touched; a block of which
-most have left is written anew with its neighbours. STATE_VERSION (checkpoint.py) goes up when this layout changes.
+most have left is written anew with its neighbours. STATE_VERSION (follower.py) goes up when this layout changes.
 """
 
 from __future__ import annotations

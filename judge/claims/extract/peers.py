@@ -80,7 +80,9 @@ def odd(batch: Batch) -> Iterator[Claim]:
         key = [batch.host(message), batch.endpoint(message), what]
         client_ids = batch.client_id(message)
         rows = Rows("odd_exchange", key, message, api_of(batch, message))
-        yield from sets(rows, rows, hashed(client_ids), batch.sightings, lambda row: client_ids.value(row) or "")
+        yield from sets(
+            rows, rows, hashed(client_ids), batch.sightings, lambda rows: [one or "" for one in client_ids.at(rows)]
+        )
 
 
 def api_of(batch: Batch, message: Ints) -> Column:

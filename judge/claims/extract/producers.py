@@ -5,6 +5,7 @@ Rule: sets of topics per client are bounded (`members.py`); with each member sta
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -48,9 +49,10 @@ def named_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: C
     if answers is not None:
         hashes = (hashes & UPPER) | (hashed(answers) >> HALF)
 
-    def value(row: int) -> object:
-        seen = batch.sightings.at(int(message[row]))
-        return [*seen, names.value(row), answers.value(row) if answers is not None else ""]
+    def values(rows: Ints) -> list[Any]:
+        seen = batch.sightings.of(message[rows])
+        answered = [""] * len(rows) if answers is None else answers.at(rows)
+        return [[*one, name, answer] for one, name, answer in zip(seen, names.at(rows), answered, strict=True)]
 
     rows = Rows(kind, who(batch, message), message)
-    yield from sets(rows, rows, hashes, batch.sightings, value)
+    yield from sets(rows, rows, hashes, batch.sightings, values)

@@ -7,6 +7,7 @@ Rule: brokers' own fetches make no sets, because they hold every partition there
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,14 +89,15 @@ def members(batch: Batch) -> Iterator[Claim]:
 
 
 def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Iterator[Claim]:
-    def value(row: int) -> object:
+    def values(rows: Ints) -> list[Any]:
         if kind == "session_asks":
-            return 1
-        seen = batch.sightings.at(int(found.message[row]))
-        return [*seen, str(found.label.value(row)), int(found.number[row])]
+            return [1] * len(rows)
+        seen = batch.sightings.of(found.message[rows])
+        inside = zip(seen, found.label.at(rows), found.number[rows].tolist(), strict=True)
+        return [[*one, str(label), number] for one, label, number in inside]
 
     rows, inside = (Rows(kind, who(batch, at), at) for at in (message, found.message))
-    yield from sets(rows, inside, found.hashes, batch.sightings, value)
+    yield from sets(rows, inside, found.hashes, batch.sightings, values)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ from tests.capture.reading import frames_of
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent import shipper as module
 from wirecheck.capture.agent.counts import SPOOL, Counts
-from wirecheck.capture.agent.destination import Destination
-from wirecheck.capture.agent.emptied_file import REASON, is_emptied
-from wirecheck.capture.agent.shipper import MOST_WAIT_S, Shipper, longest_wait_s
-from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
+from wirecheck.capture.agent.shipper import MOST_WAIT_S, Destination, Shipper, longest_wait_s
+from wirecheck.capture.agent.spool import REASON, ROLL_BYTES, Spool, is_emptied
 from wirecheck.capture.agent.spool_folder import Folder, Limits
 from wirecheck.capture.agent.writer import Writer
 from wirecheck.capture.frames import DROPPED

@@ -14,7 +14,7 @@ from wirecheck.capture import frames, frames_file, original_frames, pcapng_expor
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show import message_lines
+from wirecheck.decode.show import message_filter, message_lines
 
 KINDS = {
     "1.3 AES-256-GCM": ("1.3", None),
@@ -47,7 +47,7 @@ def capture(path, segments):
 
 def lines(tables):
     shown = message_lines.of(
-        tables, message_lines.Filter(), message_lines.Reading(contents=True), message_lines.Noticed()
+        tables, message_filter.Filter(), message_lines.Reading(contents=True), message_lines.Noticed()
     )
     return [{k: line[k] for k in line if k not in {"time", "frame", "source"}} for line in shown]
 

@@ -25,8 +25,7 @@ from tests.decode.connection.conversations import (
 )
 from tests.traffic import ACK, FIN, PSH, RST, Talk
 from wirecheck.decode.connection.exchanges import joined
-from wirecheck.decode.connection.follower import Follower, Limits
-from wirecheck.decode.connection.state.checkpoint import MAGIC
+from wirecheck.decode.connection.follower import MAGIC, Follower, Limits
 
 SECOND = 1_000_000_000
 

@@ -9,8 +9,7 @@ from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.show import changes as audit
-from wirecheck.decode.show.change import Frame
-from wirecheck.decode.show.changes import ACTIONS, changes
+from wirecheck.decode.show.changes import ACTIONS, Frame, changes
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
 CLIENT, BROKER, CONTROLLER = ("10.0.4.12", 40000), ("10.0.1.3", 9092), ("10.0.1.9", 9093)

@@ -10,9 +10,8 @@ from tests.build import plain
 from tests.traffic import Talk
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
-from wirecheck.decode.show import waiting_lines
-from wirecheck.decode.show.message_filter import Moment
-from wirecheck.decode.show.message_lines import Filter, Reading
+from wirecheck.decode.show.message_filter import Filter, Moment
+from wirecheck.decode.show.message_lines import Reading
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -182,7 +181,7 @@ def test_a_line_without_its_body_says_what_the_message_is_about_and_how_long_its
 
 def test_no_more_lines_wait_than_memory_is_for(monkeypatch):
     """A busy capture has more in WAIT_NS than anybody can hold: its first lines come before it is read to the end."""
-    monkeypatch.setattr(waiting_lines, "WAITING_ROWS", 40)
+    monkeypatch.setattr("wirecheck.decode.show.message_lines.WAITING_ROWS", 40)
     talk = opened()
     for turn in range(30):
         metadata(talk, turn + 1, names=("orders", "payments"))

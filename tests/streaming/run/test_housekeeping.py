@@ -7,9 +7,9 @@ from time import monotonic
 
 import pytest
 
-from wirecheck.streaming.run import housekeeping
-from wirecheck.streaming.run.housekeeping import table_maintenance
+from wirecheck.streaming.run import resources
 from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.run.resources import table_maintenance
 from wirecheck.streaming.store.batches import Folders, write
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
@@ -17,8 +17,8 @@ from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     plan = Plan(str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), retain_s=0)
-    monkeypatch.setattr(housekeeping, "run_of", lambda _: "r")
-    monkeypatch.setattr(housekeeping, "committed", lambda _: 1)
+    monkeypatch.setattr(resources, "run_of", lambda _: "r")
+    monkeypatch.setattr(resources, "committed", lambda _: 1)
     for number in (0, 1):
         rows = [{"id": "a", "revision": number + 1, "withdrawn": False}]
         write(from_ipc(to_ipc("topics", rows)), topics(plan), number)
@@ -31,7 +31,7 @@ def topics(plan):
 
 
 def test_a_pass_runs_beside_whatever_else_does(plan, monkeypatch):
-    monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
+    monkeypatch.setattr(resources, "EVERY_S", 0.01)
     until = monotonic() + 20
     with table_maintenance(plan, pytest.fail):
         while topics(plan).summary() is None and monotonic() < until:
@@ -42,9 +42,9 @@ def test_a_pass_runs_beside_whatever_else_does(plan, monkeypatch):
 
 def test_an_end_does_not_wait_for_a_pass(plan, monkeypatch):
     begun, never = Event(), Event()
-    monkeypatch.setattr(housekeeping, "EVERY_S", 0)
-    monkeypatch.setattr(housekeeping, "LAST_S", 0.01)
-    monkeypatch.setattr(housekeeping, "tidy", lambda *_: (begun.set(), never.wait(20)))
+    monkeypatch.setattr(resources, "EVERY_S", 0)
+    monkeypatch.setattr(resources, "LAST_S", 0.01)
+    monkeypatch.setattr(resources, "tidy", lambda *_: (begun.set(), never.wait(20)))
     began = monotonic()
     with table_maintenance(plan, pytest.fail):
         assert begun.wait(10)
@@ -57,11 +57,11 @@ def test_a_pass_that_fails_is_told_and_tried_again(plan):
     before = part.read_bytes()
     part.write_bytes(b"no parquet")
     os.utime(part, (1_000_000,) * 2)
-    housekeeping.tidy(plan, said.append)
+    resources.tidy(plan, said.append)
     (line,) = said
     assert line.startswith("tables were not compacted: ")
     assert "\n" not in line
     part.write_bytes(before)
     os.utime(part, (1_000_000,) * 2)
-    housekeeping.tidy(plan, pytest.fail)
+    resources.tidy(plan, pytest.fail)
     assert topics(plan).rows(1)["revision"].to_pylist() == [2]

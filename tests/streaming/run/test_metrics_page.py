@@ -207,6 +207,47 @@ def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_li
     assert {line.partition(":")[0] for line in page.news()} == {"withdrawn"}
 
 
+def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told, monkeypatch):
+    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    page.news()
+    before = dict(page.cards.headlines)
+    (label,) = {name.partition("|")[0] for name in before}
+
+    def raising(*_choices, **_words):
+        raise KeyError("words of the wire")
+
+    monkeypatch.setattr(open_cards.Result, "json", raising)
+    for _ in range(2):
+        page.take({"findings": next(batch["findings"] for batch in told if len(batch.get("findings", ())))}, now_ns=S)
+        found = values(page)
+    assert page.cards.headlines == before != {}
+    assert found[f'check_failures_total{{check="cards",cluster="{label}"}}'] == 2
+    assert any(name.startswith("finding_info{") for name in found)
+    (line,) = page.news()
+    assert line.startswith(f"the findings of [{label}] have no new sentences: KeyError in test_metrics_page.py:")
+    assert "words of the wire" not in line
+    assert page.news() == []
+    monkeypatch.undo()
+    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    page.forget()
+    page.cards.refresh()
+    assert page.cards.headlines == {}
+
+
+def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
+    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+    place = findings.column_names.index("label")
+    page.take({"findings": findings.set_column(place, "label", pa.array(["other"] * len(findings)))}, now_ns=S)
+    make = open_cards.OpenCards.make
+    monkeypatch.setattr(
+        open_cards.OpenCards, "make", lambda cards, label: make(cards, label) if label == "other" else 1 / 0
+    )
+    values(page)
+    assert {name.partition("|")[0] for name in page.cards.headlines} == {"other"}
+    assert len(page.cards.failures) == 1
+
+
 def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):
     page = Page()
     page.places = {"out": tmp_path, "frames": tmp_path / "gone"}

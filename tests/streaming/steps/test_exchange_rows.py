@@ -11,7 +11,7 @@ from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.streaming.steps.cells import from_cell
-from wirecheck.streaming.steps.exchange_rows import api_name, exchange_rows
+from wirecheck.streaming.steps.decode_step import api_name, exchange_rows
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import Settings

@@ -11,10 +11,9 @@ from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
-from wirecheck.streaming.steps import follow_step, follower_calls
+from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.follow_step import Bucket, Marks, Progress, StateVersionMismatch
-from wirecheck.streaming.steps.follower_calls import rounds
+from wirecheck.streaming.steps.follow_step import Bucket, Marks, Progress, StateVersionMismatch, rounds
 from wirecheck.streaming.steps.pack_step import FrameFile, file_cell, pack_files, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS
@@ -171,7 +170,7 @@ def test_a_cell_is_parsed_once(frames_files, monkeypatch):
     settings = Settings(buckets=1, agents={"a": AgentFiles()})
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     parsed = []
-    monkeypatch.setattr(follower_calls, "read_file", lambda cell: parsed.append(cell) or read_file(cell))
+    monkeypatch.setattr(follow_step, "read_file", lambda cell: parsed.append(cell) or read_file(cell))
     bucket = Bucket("L", 0, settings)
     list(bucket.receive(cells[1:]))
     assert parsed == []
@@ -185,7 +184,7 @@ def test_calls_are_kept_for_so_many_frames_only(frames_files, monkeypatch):
     settings = Settings(buckets=1, agents={"a": AgentFiles()})
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     at_once = messages(Bucket("L", 0, settings).receive(cells))
-    monkeypatch.setattr(follower_calls, "FRAMES_A_CALL", 1000)
+    monkeypatch.setattr(follow_step, "FRAMES_A_CALL", 1000)
     monkeypatch.setattr(follow_step, "KEPT_FRAMES", 2000)
     kept, bounded = [], Bucket.bounded
     monkeypatch.setattr(Bucket, "bounded", lambda self, count: (bounded(self, count), kept.append(self.kept_frames)))
@@ -200,7 +199,7 @@ def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_togeth
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     at_once = messages(Bucket("L", 0, settings).receive(cells))
     sizes = [len(read_file(cell).segments) for cell in cells]
-    monkeypatch.setattr(follower_calls, "FRAMES_A_CALL", sizes[0] + sizes[1])
+    monkeypatch.setattr(follow_step, "FRAMES_A_CALL", sizes[0] + sizes[1])
     alone = [len(files) for files in rounds({"a": deque(cells)})]
     assert (alone[0], sum(alone)) == (2, len(cells))
     assert [len(files) for files in rounds({"a": deque(cells), "b": deque([file(1, agent="b")])})] == [len(cells) + 1]
@@ -212,7 +211,7 @@ def test_small_results_of_calls_share_a_cell_and_large_ones_do_not(frames_files,
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
 
     def of_cells(most):
-        monkeypatch.setattr(follower_calls, "MESSAGES_A_CELL", most)
+        monkeypatch.setattr(follow_step, "MESSAGES_A_CELL", most)
         return [messages([row]) for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES]
 
     apart, by_two, together = of_cells(0), of_cells(2000), of_cells(10**9)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from wirecheck.streaming.store import batches, compaction, spans
+from wirecheck.streaming.store import batches, compaction
 from wirecheck.streaming.store.batches import Folders, write
 from wirecheck.streaming.store.compaction import HOUR_S, PATIENCE_S, CompactionTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
@@ -140,7 +140,7 @@ def test_a_file_is_as_old_as_its_newest_row_and_no_younger_than_now(run):
     tell(run, 4, [("e", 1)], LATER + 5000)  # written by a clock that has gone back since
     passes(run, 1, replace(TERMS, many_batches=1))
     assert run.written_s(3) == BEGUN + 3
-    (first, last) = spans.read(run, run.numbers())
+    (first, last) = compaction.read_spans(run, run.numbers())
     assert (first.begun_s, first.written_s, last.written_s) == (BEGUN, BEGUN + 3, LATER)
 
 
@@ -148,7 +148,7 @@ def test_a_summary_that_is_lost_or_damaged_costs_one_reading(run):
     passes(run, 1)
     for said in (b"{", b"[]", b'{"version": 1, "spans": [{"first": 0}]}', b'{"version": 0, "spans": []}'):
         run.keep_summary(said)
-        assert spans.read(run, run.numbers()) == []
+        assert compaction.read_spans(run, run.numbers()) == []
         passes(run)
         assert (run.numbers(), seen(run)) == ([3], {"d": 1, "b": 2, "a": 3})
 

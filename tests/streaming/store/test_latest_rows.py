@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from wirecheck.streaming.store import latest_rows
-from wirecheck.streaming.store.latest_rows import LatestRows
+from wirecheck.streaming.store import run_result
 from wirecheck.streaming.store.result_tables import from_ipc, latest_revisions, to_ipc
+from wirecheck.streaming.store.run_result import LatestRows
 
 
 def rows(*told):
@@ -19,7 +19,7 @@ def test_the_last_revision_of_each_id_holds():
 
 @pytest.mark.parametrize("table", ["coverage", "totals"])
 def test_no_more_is_held_than_twice_what_holds(table, monkeypatch):
-    monkeypatch.setattr(latest_rows, "SPARE_ROWS", 10)
+    monkeypatch.setattr(run_result, "SPARE_ROWS", 10)
     held = LatestRows()
     for revision in range(500):
         held.add(table, rows(("a", revision, revision), ("b", revision, 0)))
@@ -28,7 +28,7 @@ def test_no_more_is_held_than_twice_what_holds(table, monkeypatch):
 
 
 def test_what_was_withdrawn_is_not_shown_and_what_has_no_revisions_is_kept_whole(monkeypatch):
-    monkeypatch.setattr(latest_rows, "SPARE_ROWS", 0)
+    monkeypatch.setattr(run_result, "SPARE_ROWS", 0)
     held = LatestRows()
     for revision, withdrawn in ((1, False), (2, True)):
         topic = {"id": "t", "revision": revision, "label": "L", "withdrawn": withdrawn, "name": "orders"}

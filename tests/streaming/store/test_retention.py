@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from wirecheck.streaming.store import compaction, retention
+from wirecheck.streaming.store import compaction
 from wirecheck.streaming.store.batches import Folders, write
 from wirecheck.streaming.store.compaction import CompactionTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
@@ -36,7 +36,7 @@ def test_rows_leave_that_were_last_seen_before_with_all_their_revisions(tmp_path
         rows += [seen("old", number + 1, at_s, state="open")] if number < 2 else []
         rows += [seen("taken back", number + 1, at_s, state="withdrawn" if number else "open")] if number < 2 else []
         tell(tmp_path, "findings", number, rows)
-    retention.retire(tmp_path, "r", BEFORE_S, 2)
+    compaction.retire(tmp_path, "r", BEFORE_S, 2)
     assert names(tmp_path, "findings") == ["both"]
     assert {row["id"] for row in revisions(tmp_path, "findings", "r")} == {"both"}
 
@@ -46,7 +46,7 @@ def test_topics_that_are_there_stay_and_what_no_time_is_known_of(tmp_path):
     tell(tmp_path, "topics", 0, [seen(state, 1, OLD_S, state=state, withdrawn=False) for state in states])
     tell(tmp_path, "clients", 0, [seen("client", 1, OLD_S, withdrawn=False), {"id": "others", "revision": 1}])
     tell(tmp_path, "partitions", 0, [{"id": "p", "revision": 1, "withdrawn": False, "until": int(OLD_S * 1e9)}], OLD_S)
-    retention.retire(tmp_path, "r", BEFORE_S, 0)
+    compaction.retire(tmp_path, "r", BEFORE_S, 0)
     assert names(tmp_path, "topics") == ["current", "unresolved"]
     assert names(tmp_path, "clients") == ["others"]
     assert names(tmp_path, "partitions") == ["p"]
@@ -58,10 +58,10 @@ def test_files_of_what_is_counted_leave_whole_compacted_or_not(tmp_path):
         tell(tmp_path, "coverage", number, [{"id": f"{number}", "revision": 1, "withdrawn": False}], written_s)
         tell(tmp_path, "exchanges", number, [{"label": f"{number}"}], written_s)
     compaction.compact(tmp_path, "r", CompactionTerms(NOW_S, 0), 7)
-    retention.retire(tmp_path, "r", BEFORE_S, 7)
+    compaction.retire(tmp_path, "r", BEFORE_S, 7)
     assert names(tmp_path, "coverage") == ["4", "5", "6", "7"]
     assert Folders(tmp_path / "exchanges" / "run=r").numbers() == [4, 5, 6, 7]
-    retention.retire(tmp_path, "r", NOW_S, 6)
+    compaction.retire(tmp_path, "r", NOW_S, 6)
     assert Folders(tmp_path / "exchanges" / "run=r").numbers() == [7]
 
 
@@ -74,7 +74,7 @@ def test_a_file_of_what_is_counted_holds_no_more_than_a_day(tmp_path):
         compaction.compact(tmp_path, "r", CompactionTerms(now_s, 0), 71)
     assert len(Folders(tmp_path / "coverage" / "run=r").numbers()) >= 3
     assert Folders(tmp_path / "topics" / "run=r").numbers()[0] > 48
-    retention.retire(tmp_path, "r", OLD_S + DAY_S * 2, 71)
+    compaction.retire(tmp_path, "r", OLD_S + DAY_S * 2, 71)
     assert 24 <= len(names(tmp_path, "coverage")) <= 48
     assert len(names(tmp_path, "topics")) == 72
 
@@ -95,6 +95,6 @@ def test_cut_off_at_any_step_no_replaced_revision_stands(tmp_path, monkeypatch):
     monkeypatch.setattr(Folders, "put", cut)
     for _ in range(4):
         with pytest.raises(CutError):
-            retention.retire(tmp_path, "r", BEFORE_S, 3)
+            compaction.retire(tmp_path, "r", BEFORE_S, 3)
         assert [row["revision"] for row in last(revisions(tmp_path, "findings", "r"))] in ([newest], [])
     assert names(tmp_path, "findings") == []

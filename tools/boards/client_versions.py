@@ -4,7 +4,7 @@ Knows exchanges by API and version, and the findings about versions. Refuses to 
 Rule: what brokers speak among themselves stands apart from what clients speak; a roll shows in the first.
 """
 
-from wirecheck.dashboards.boards.panel import (
+from tools.boards.panel import (
     ALERTED,
     CLUSTER,
     ON,

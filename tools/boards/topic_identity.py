@@ -4,7 +4,7 @@ Knows the checks about topic ids and who they blame: controllers, brokers, clien
 in the findings table, never in labels. Rule: recreations stand beside contradictions, because one explains the other.
 """
 
-from wirecheck.dashboards.boards.panel import (
+from tools.boards.panel import (
     ALERTED,
     ON,
     RECREATED,

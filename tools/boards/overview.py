@@ -4,7 +4,7 @@ Knows the monitor's metrics and the order in which a person on call reads. Refus
 do. Rule: a verdict is never shown without what it rests on beside it.
 """
 
-from wirecheck.dashboards.boards.panel import (
+from tools.boards.panel import (
     ALERTED,
     MONITOR_RESTARTED,
     ON,

@@ -4,7 +4,7 @@ Knows the metrics of agents. Refuses to know what becomes of their frames but wh
 Rule: each place where something can be lost has a panel, and says what the loss does to the verdict.
 """
 
-from wirecheck.dashboards.boards.panel import AGENT, LAG, LOSS_STEPS, ON, RATE, Panel, Query, spread
+from tools.boards.panel import AGENT, LAG, LOSS_STEPS, ON, RATE, Panel, Query, spread
 
 AGENTS = (
     Panel(

@@ -27,11 +27,11 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import heatmap as heat
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from wirecheck.dashboards.boards import client_versions, health, overview, topic_identity
-from wirecheck.dashboards.boards.panel import Board, Event, Link, Panel, Query, Row, Variable
+from tools.boards import client_versions, health, overview, topic_identity
+from tools.boards.panel import Board, Event, Link, Panel, Query, Row, Variable
 
 BOARDS = (overview.BOARD, topic_identity.BOARD, client_versions.BOARD, health.BOARD)
-FOLDER = Path(__file__).resolve().parent.parent / "grafana" / "wirecheck"
+FOLDER = Path(__file__).resolve().parents[2] / "dashboards" / "grafana" / "wirecheck"
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 RUNBOOKS = "http://127.0.0.1:9108/runbooks"
 """Where a monitor serves them, until the variable of the dashboard says another place."""

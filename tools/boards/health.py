@@ -4,8 +4,8 @@ Knows the metrics of agents and of the pipeline, in the order that bytes flow. R
 place where something can be lost has a panel, and says what the loss does to the verdict.
 """
 
-from wirecheck.dashboards.boards.agent_panels import AGENTS
-from wirecheck.dashboards.boards.panel import (
+from tools.boards.agent_panels import AGENTS
+from tools.boards.panel import (
     AGENT_RESTARTED,
     ALERTED,
     CLUSTER,

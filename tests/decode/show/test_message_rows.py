@@ -15,7 +15,7 @@ from tests.decode.show.test_message_lines import (
     wrapped,
 )
 from wirecheck.decode.show.message_lines import Reading
-from wirecheck.decode.show.message_row import Rows, duration
+from wirecheck.decode.show.message_page import Rows, duration
 
 SHORT = Reading(bodies=False, summary=True)
 DAY_NS = 86_400 * 1_000_000_000
