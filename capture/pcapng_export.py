@@ -1,7 +1,7 @@
 """Frames back into a capture file: the connections somebody wants to show, as pcapng that every tool opens.
 
 Knows: how rows of the frames table become IP packets again, with comments; which connections there are and how large.
-Refuses to know: what is worth showing, what a finding is (the door asks).
+Refuses to know: what is worth showing, what a finding is (the command asks).
 Rule: what the table does not hold is never made up in silence. Bytes that were left out stand as zeros at their full
 length, and the section's comment says how many; addresses, ports, sequence numbers, flags and times are those of the
 capture, and what a frame lacks beside them (link layer, window, TTL) is constant.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-COLUMNS = ("kind", "cluster", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
+COLUMNS = ("kind", "cluster", "agent", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
 SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out", "decrypted")
 MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
 RAW_IP = 101
