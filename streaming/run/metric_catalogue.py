@@ -63,7 +63,9 @@ METRICS = (
     ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "New and changed findings."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),
-    Named("topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted, former or unresolved."),
+    Named(
+        "topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted, former or unresolved."
+    ),
     Named("topics_recreated_total", "counter", CLUSTER, "Topic IDs that were replaced by another of the same name."),
     Named("clients", "gauge", CLUSTER, "Clients (client ID at an address) seen."),
     Named("clients_on_removed_versions", "gauge", CLUSTER, "Clients that send versions Kafka 4.0 has removed."),
