@@ -216,10 +216,6 @@ def counted(kind: str, count: int) -> str:
     return f"{count:,} {SINGULARS[kind] if count == 1 else PLURALS[kind]}"
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def size(count: int) -> str:
     """Bytes in the largest binary unit that leaves at least one."""
     amount = float(count)
