@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from wirecheck.story.cards import duration
+from wirecheck.story.cards import duration, plural
 from wirecheck.story.harm import seconds
 
 Row = Mapping[str, Any]
