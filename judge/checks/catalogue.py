@@ -79,7 +79,8 @@ def declared(words: str) -> Reads:
         found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
     for word in found:
         space, _, kind = word.partition(":")
-        if space not in SPACES or not (kind == WHATEVER or is_filed(kind, space)):
+        filed = kind in CLAIMS and any(there == space for there, *_ in CLAIMS[kind].subjects)
+        if space not in SPACES or not (kind == WHATEVER or filed):
             message = f"{word}: nothing of that kind is filed there"
             raise ValueError(message)
     return frozenset(found)
@@ -88,10 +89,6 @@ def declared(words: str) -> Reads:
 def needed(words: str) -> Reads:
     """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
     return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
-
-
-def is_filed(kind: str, space: str) -> bool:
-    return kind in CLAIMS and any(filed == space for filed, *_ in CLAIMS[kind].subjects)
 
 
 def covers(declared: Reads, word: str) -> bool:
