@@ -72,11 +72,8 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
         if header and header.has("cluster_id"):
             good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)
             if api == "Fetch":
-                answers = batch.lines(
-                    "Fetch", "response", "responses.partitions"
-                )  # only who serves the log looks at it
-                served = answers.message[of_log(answers)] if answers else ()
-                good &= np.isin(header.partner, served)
+                answers = batch.lines("Fetch", "response", "responses.partitions")
+                good &= np.isin(header.partner, answers.message[of_log(answers)] if answers else ())
             yield header.states("cluster_id", "@endpoint cluster_id =accepted", good)
 
 
