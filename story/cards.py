@@ -204,8 +204,7 @@ def names_clients(entry: Row, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
     rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
     return any(
-        row["kind"] in BLAMED
-        and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
+        row["kind"] in BLAMED and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
         for row in rows
     )
 

@@ -23,7 +23,6 @@ from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
-    bindings,
     clusters,
     drafts,
     topic_id_uses,
@@ -38,7 +37,7 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
+    "TID": ("Topic IDs", (topic_ids, agreement, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching, sessions)),
     "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),

@@ -10,7 +10,7 @@ from typing import Any
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
-from wirecheck.judge.checks.topics.bindings import renumbered
+from wirecheck.judge.checks.topics.topic_ids import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
