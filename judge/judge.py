@@ -17,8 +17,8 @@ from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
+from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
