@@ -77,3 +77,17 @@ def halved(path, share, folder):
     for part, mine in zip(parts, (packets[:cut], packets[cut + 20 :]), strict=True):
         part.write_bytes(data[:24] + b"".join(mine))
     return parts
+
+
+def test_evidence_has_the_keys_that_a_broker_logs_by_session(tmp_path):
+    """TLS 1.2 of Java: a line names the session, not the client's random."""
+    path = Scenario("zk39-tls12-mutual-inconsistent-id").pcap
+    files = frames([path], tmp_path / "frames")
+    finding = next(row for row in judged_frames(files).rows["findings"] if row["code"] == "TID002")
+    search = Search(finding, files, tmp_path / "try", keep_records=False, captures=[path], with_keys=True)
+    assert search.proven(tmp_path / "e.pcapng") > (0, 0)
+    data = (tmp_path / "e.pcapng").read_bytes()
+    assert 0 < data.count(b"Master-Key:") < 37
+    assert b"\x17\x03\x03" in data
+    assert b"shipments" not in data.partition(b"RSA Session-ID:")[2]
+    assert search.notes == []
