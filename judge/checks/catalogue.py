@@ -17,6 +17,7 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks import wire_checks
 from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
@@ -28,7 +29,6 @@ from wirecheck.judge.checks.topics import (
     topic_id_uses,
     topic_ids,
 )
-from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -46,8 +46,8 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
     "DRF": ("Draft dialects", (drafts,)),
-    "WIR": ("Messages on the wire", (wire_format,)),
-    "VIS": ("Blind spots", (visibility,)),
+    "WIR": ("Messages on the wire", (wire_checks,)),
+    "VIS": ("Blind spots", (wire_checks,)),
 }
 KINDS: Mapping[str, str] = {
     "violation": "Kafka's rules forbid it, or two sources contradict each other",
