@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
-from wirecheck.capture.source.pcapng_secrets import TLS_KEY_LOG
+from wirecheck.capture.source.pcapng import TLS_KEY_LOG
 from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster, plural
-from wirecheck.story.cards import rejected
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster
+from wirecheck.story.cards import plural, rejected
 from wirecheck.story.harm import HURT
 
 Row = Mapping[str, Any]
