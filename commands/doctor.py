@@ -12,9 +12,10 @@ import click
 from wirecheck import extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
+from wirecheck.dashboards import colours
 
 Line = tuple[str, str, str, str]
-COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+COLOURS = {"ok": colours.GREEN, "warn": colours.AMBER, "fail": colours.RED}
 
 
 @click.command(short_help="Show what this machine lacks, and how to fix it.")
