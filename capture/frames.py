@@ -83,9 +83,12 @@ COLUMNS = (
     ),
     Column(
         "decrypted",
-        pa.bool_(),
-        "Whether its connection was decrypted: payload, lengths, sequence and acknowledgement numbers are then "
-        "those of the plaintext, and a gap in these numbers has no known length.",
+        pa.int64(),
+        "0, or the run of decryption: the time of the first row that an agent decrypted of the connection since it "
+        "started. Payload, lengths, sequence and acknowledgement numbers are then those of the plaintext, and a gap in "
+        "these numbers has no known length. Numbers of different runs have nothing in common.",
+        0,
+        LATEST_NS,
     ),
     Column(
         "count",
@@ -141,7 +144,6 @@ def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
     columns["ts_ns"] = pa.array([mark.ts_ns for mark in marks], pa.int64())
     columns["payload"] = pa.array([b""] * n, pa.binary())
     columns["left_out"] = pa.array([[]] * n, pa.list_(SPAN))
-    columns["decrypted"] = pa.array(np.zeros(n, np.bool_))
     columns["count"] = pa.array([mark.count for mark in marks], pa.int64())
     columns["reason"] = pa.array([mark.reason for mark in marks], pa.string()).dictionary_encode().cast(CODED)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=FRAMES_CODED)

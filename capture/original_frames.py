@@ -1,6 +1,6 @@
 """Frames of TLS connections as they were captured, encrypted, and the few lines of key logs that open them.
 
-Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those of its ClientHello.
+Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those that its hellos name.
 Refuses to know: what is inside, and who may have the keys (the door asks).
 Rule: only connections in which TLS was undone are read again; what was plain on the wire stays as trim left it.
 """
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-RANDOM_AT, RANDOM_BYTES = 11, 32  # of a ClientHello, behind the headers of record and handshake and the version
-_HELLO = re.compile(rb"\x16\x03[\x00-\x04]..\x01", re.DOTALL)
-_LINE = re.compile(rb"[A-Z0-9_]+ ([0-9a-fA-F]{64}) [0-9a-fA-F]+\s*")
+RANDOM_AT, RANDOM_BYTES = 11, 32  # of a hello, behind the headers of record and handshake and the version
+SESSION_AT = RANDOM_AT + RANDOM_BYTES  # its length, in a byte, then the session's ID
+_HELLO = re.compile(rb"\x16\x03[\x00-\x04]..[\x01\x02]", re.DOTALL)
+_HEX = rb"[0-9a-fA-F]"
+_LINE = re.compile(
+    rb"(?:[A-Z0-9_]+ (" + _HEX + rb"{64}) |RSA Session-ID:(" + _HEX + rb"+) Master-Key:)" + _HEX + rb"+\s*"
+)
 
 
 def encrypted(table: pa.Table, captures: Sequence[Path]) -> pa.Table | None:
@@ -48,11 +52,12 @@ def encrypted(table: pa.Table, captures: Sequence[Path]) -> pa.Table | None:
 
 def key_lines(table: pa.Table, key_logs: Iterable[Path], captures: Iterable[Path]) -> bytes:
     """The lines that open these frames, of key logs and of those in captures. Raises OSError."""
-    payloads = table["payload"].to_pylist()
-    randoms = {p[RANDOM_AT : RANDOM_AT + RANDOM_BYTES].hex() for p in payloads if _HELLO.match(p)}
+    hellos = [p for p in table["payload"].to_pylist() if _HELLO.match(p)]
+    names = {p[RANDOM_AT:SESSION_AT].hex() for p in hellos}
+    names |= {p[SESSION_AT + 1 : SESSION_AT + 1 + p[SESSION_AT]].hex() for p in hellos if len(p) > SESSION_AT}
     lines = (line for text in _texts(key_logs, captures) for line in text)
     found = dict.fromkeys(
-        line.strip() for line in lines if (m := _LINE.fullmatch(line)) and m[1].decode().lower() in randoms
+        line.strip() for line in lines if (m := _LINE.fullmatch(line)) and (m[1] or m[2]).decode().lower() in names
     )
     return b"".join(line + b"\n" for line in found)
 

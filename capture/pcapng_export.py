@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-COLUMNS = ("kind", "cluster", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
+COLUMNS = ("kind", "cluster", "agent", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
 SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out", "decrypted")
 MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
 RAW_IP = 101

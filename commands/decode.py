@@ -63,9 +63,10 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @options.keylog
 @options.form("json")
 @options.strict
+@options.principals
 @options.quiet
 @click.option("--hex", "digits", metavar="HEX", help="Decode this message instead of files; - reads it from stdin.")
-def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
+def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, **choices: Any) -> None:
     """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.
 
     A line has the time (UTC), the sender and the receiver, the API and its version, topics (or the group), errors, the
@@ -99,6 +100,10 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
     with progress("waiting" if follow else "reading"):
         found = lines_of_input(files, digits, choices, rows=form == "rows")
+        if no_principals:
+            from wirecheck.decode.show.message_lines import without_principals
+
+            found = map(without_principals, found)
         first = [*islice(found, 1)]
     malformed = False
     shown = printer(form, several=len(files) > 1)

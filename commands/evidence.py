@@ -46,8 +46,16 @@ Row = dict[str, Any]
 @options.keylog
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
 @click.option("--with-keys", is_flag=True, help="Add the keys of its TLS connections to the file.")
+@options.principals
 def evidence(
-    finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, *, with_keys: bool, **reading: Any
+    finding: str,
+    inputs: tuple[str, ...],
+    out: Path | None,
+    target: Path,
+    *,
+    with_keys: bool,
+    no_principals: bool,
+    **reading: Any,
 ) -> None:
     """Write the frames behind a finding as pcapng.
 
@@ -59,7 +67,8 @@ def evidence(
     same finding in the file.
 
     TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
-    the plaintext that was not redacted.
+    the plaintext that was not redacted. With --no-principals, Envelopes do not say for whom they are, and TLS frames
+    are decrypted.
 
     \b
     Examples:
@@ -69,6 +78,8 @@ def evidence(
     """
     from wirecheck.streaming.steps.settings import Settings
 
+    if no_principals and (with_keys or reading["keep_records"]):
+        raise click.UsageError(f"give --no-principals or {'--with-keys' if with_keys else '--keep-records'}, not both")
     folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
     if folders_of_tables:
         raise click.UsageError(f"{folders_of_tables[0]} holds result tables: use --from {folders_of_tables[0]}")
@@ -88,8 +99,8 @@ def evidence(
             else:
                 coming.wait()
             files = files_of(coming)
-        captures = [place(name) for name in inputs if not Path(name).is_dir()]
-        search = Search(found, files, room / "try", reading["keep_records"], captures, with_keys)
+        captures = [place(name) for name in inputs if not Path(name).is_dir() and not no_principals]
+        search = Search(found, files, room / "try", reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
@@ -137,6 +148,7 @@ class Search:
     keep_records: bool
     captures: list[Path] = field(default_factory=list)
     with_keys: bool = False
+    principals: bool = True
     notes: list[str] = field(default_factory=list)
     """What to say of the file besides."""
     tried: int = 0
@@ -184,7 +196,8 @@ class Search:
     def frames(self, connections: "set[Pair]") -> "pa.Table":
         from wirecheck.capture import pcapng_export as capture
 
-        return capture.selected(self.files, self.finding["label"], connections)
+        table = capture.selected(self.files, self.finding["label"], connections)
+        return table if self.principals else without_principals(table)
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
@@ -218,6 +231,19 @@ class Search:
             for side in self.finding["sides"]
             for number in {side["frame"]["first"], side["frame"]["last"]}
         }
+
+
+def without_principals(frames: "pa.Table") -> "pa.Table":
+    """The same frames, redacted once more."""
+    from itertools import chain
+
+    import pyarrow as pa
+
+    from wirecheck.capture.trim.trimmer import Trim
+
+    trim = Trim(principals=False)
+    rows = [*chain.from_iterable(map(trim.add, frames.combine_chunks().to_batches())), *trim.drain()]
+    return pa.Table.from_batches(rows, frames.schema)
 
 
 @contextmanager

@@ -27,8 +27,16 @@ POLL_S = 1.0
 @options.choice
 @click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
+@options.principals
 def findings(
-    out: Path, wanted: str | None, form: str, *, follow: bool, allow_missing_topic: bool, **asked: Any
+    out: Path,
+    wanted: str | None,
+    form: str,
+    *,
+    follow: bool,
+    allow_missing_topic: bool,
+    no_principals: bool,
+    **asked: Any,
 ) -> None:
     """List the open findings in the --out folder of a monitor or a replay. With ID, print one finding in full: ID is a
     finding ID (a unique prefix is enough) or a check code that has exactly one open finding.
@@ -50,7 +58,7 @@ def findings(
         raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
     choice = options.choice_of(asked)
     if wanted is not None:
-        show_one(latest(out).json(choice), wanted, form)
+        show_one(latest(out).json(choice, principals=not no_principals), wanted, form)
         return
     if choice.topics and not allow_missing_topic and not follow:
         options.need_topics(choice.topics, latest(out).json())
@@ -58,7 +66,7 @@ def findings(
     while follow and not has_batch(out):
         sleep(POLL_S)
     while True:
-        result = latest(out).json(choice)
+        result = latest(out).json(choice, principals=not no_principals)
         fresh = [finding for finding in result["findings"] if told.get(finding["id"]) != finding]
         told = {finding["id"]: finding for finding in result["findings"]}
         print_rows(result, fresh, form)

@@ -35,16 +35,16 @@ PIPED_COLUMNS = 160
 """What tables may take where nobody says how wide a line is: names are not folded away from grep."""
 
 
-def console(*, stderr: bool = False) -> "Console":
+def console() -> "Console":
     from rich.console import Console
 
-    told = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would exit with 1, which says that something was found
 
-    return Terminal(stderr=stderr, width=None if told else PIPED_COLUMNS)
+    return Terminal(width=None if told else PIPED_COLUMNS)
 
 
 PAINT: dict[str, dict[str, Any]] = {

@@ -380,6 +380,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         parts.append(f"{plural(coverage['messages'], 'message')}, {share}")
     if captured := result.get("captured"):
         parts.append(f"{captured['from'][11:19]} to {captured['to'][11:19]} UTC")
+    if engine := result.get("engine"):
+        parts.append("Spark engine" if engine == "spark" else f"{engine} engine")
     parts.append("details: -v")
     parts.append("page: --report FILE.html")
     yield Text("   " + " \u00b7 ".join(parts))

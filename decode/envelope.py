@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ENVELOPE = 58
 CARRIED = ("requestData", "responseData")
 """Fields of an Envelope, and of nothing else, that hold the other message."""
+FORWARDED_FOR = ("requestPrincipal", "clientHostAddress")
+"""Fields of an Envelope that say for whom its request is."""
 DEEPEST = 4
 """Messages below one Envelope that are read: Kafka knows one, and ENVELOPE itself is not forwardable (ApiKeys)."""
 UNKNOWN_KEY = -1
@@ -81,8 +83,9 @@ LONGEST_TEXT = 1 << 14
 
 
 def client_host(address: bytes | None) -> str | None:
-    """The address as text; None where it is neither IPv4 nor IPv6."""
-    return str(ip_address(address)) if address is not None and len(address) in ADDRESS_BYTES else None
+    """The address as text; None where it is neither IPv4 nor IPv6, or zeros, which evidence has in its place."""
+    is_known = address is not None and len(address) in ADDRESS_BYTES and any(address)
+    return str(ip_address(address)) if address is not None and is_known else None
 
 
 def principal(data: bytes | None) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.envelope import DEEPEST, ENVELOPE, FORWARDED_FOR, unwrapped
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.message import Projection, Status, decode, only
@@ -41,22 +41,23 @@ class Spans(NamedTuple):
     """SECRET or RECORDS."""
 
 
-def confidential(messages: Messages, request_of: Ints) -> tuple[Spans, NDArray[np.int8]]:
+def confidential(messages: Messages, request_of: Ints, *, principals: bool = True) -> tuple[Spans, NDArray[np.int8]]:
     """The spans, and each message's status: of one that is not OK nothing is known.
 
-    `request_of` is, by message, the one in the batch that it answers, -1 if none.
+    `request_of` is, by message, the one in the batch that it answers, -1 if none. Without `principals` it is a secret
+    for whom an Envelope is.
     """
     decoded = decode(messages, _projection())
-    return _all_spans(decoded, request_of, DEEPEST), decoded.status
+    return _all_spans(decoded, request_of, DEEPEST, _marked(principals=principals)), decoded.status
 
 
-def _all_spans(decoded: Decoded, request_of: Ints, steps: int) -> Spans:
+def _all_spans(decoded: Decoded, request_of: Ints, steps: int, marked: NDArray[np.bool_]) -> Spans:
     """The spans of messages, and of what their Envelopes carry so many steps down."""
-    own = _spans(decoded)
+    own = _spans(decoded, marked)
     if not (decoded.messages.key == ENVELOPE).any():
         return own
     inner = unwrapped(decoded, request_of)
-    return _joined(own, _within(decoded, inner, steps)) if len(inner.outer) else own
+    return _joined(own, _within(decoded, inner, steps, marked)) if len(inner.outer) else own
 
 
 @cache
@@ -65,14 +66,23 @@ def _projection() -> Projection:
     for slot in programs().slots:
         if slot.secret or slot.kind == Kind.RECORDS:
             kept[slot.number] = 1
-    carried = only({("Envelope", "request"): ["request_data"], ("Envelope", "response"): ["response_data"]}).wanted
+    request = ["request_data", "request_principal", "client_host_address"]
+    carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).wanted
     assert carried is not None
     return Projection(kept | carried)
 
 
 @cache
-def _marked() -> NDArray[np.bool_]:
-    return np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
+def _marked(*, principals: bool) -> NDArray[np.bool_]:
+    marked = np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
+    if not principals:
+        marked[[_number(ENVELOPE, "request", name) for name in FORWARDED_FOR]] = True
+    return marked
+
+
+def _number(key: int, side: str, name: str) -> int:
+    """Of a field of a message's body."""
+    return form(key, side).root.children["body"].children[name].number
 
 
 @cache
@@ -80,8 +90,8 @@ def _kinds() -> NDArray[np.int8]:
     return np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
 
 
-def _spans(decoded: Decoded) -> Spans:
-    messages, tokens = decoded.messages, np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
+def _spans(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
+    messages, tokens = decoded.messages, np.flatnonzero(marked[decoded.field] & (decoded.length > 0))
     message = np.searchsorted(decoded.token_at[1:], tokens, "right")
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)
@@ -91,12 +101,12 @@ def _spans(decoded: Decoded) -> Spans:
     )  # fmt: skip
 
 
-def _within(decoded: Decoded, carried: Unwrapped, steps: int) -> Spans:
+def _within(decoded: Decoded, carried: Unwrapped, steps: int, marked: NDArray[np.bool_]) -> Spans:
     """Spans of inner messages, in the coordinates of those they came in."""
     inner, outer, request_of = carried
     found = decode(inner, _projection())
     readable = (found.status == Status.OK) & ((inner.key != ENVELOPE) | (steps > 1))
-    spans = _all_spans(found, request_of, steps - 1) if steps > 1 else _spans(found)
+    spans = _all_spans(found, request_of, steps - 1, marked) if steps > 1 else _spans(found, marked)
     begin = _carried_at(decoded, outer)
     open_bytes = np.where(inner.side == RESPONSE, 0, IDS_BYTES)  # which request it was is no secret
     unread = np.flatnonzero(~readable & (inner.size > open_bytes))
@@ -110,8 +120,9 @@ def _within(decoded: Decoded, carried: Unwrapped, steps: int) -> Spans:
 
 def _carried_at(decoded: Decoded, outer: Ints) -> Ints:
     """Where the inner message begins in each of these Envelopes."""
-    numbers = [form(ENVELOPE, side).root.children["body"].children[name].number
-               for side, name in (("request", "requestData"), ("response", "responseData"))]  # fmt: skip
+    numbers = [
+        _number(ENVELOPE, side, name) for side, name in (("request", "requestData"), ("response", "responseData"))
+    ]
     tokens = np.flatnonzero(np.isin(decoded.field, numbers))
     place = dict(zip((np.searchsorted(decoded.token_at, tokens, "right") - 1).tolist(), tokens.tolist(), strict=True))
     value = decoded.value[[place[message] for message in outer.tolist()]]

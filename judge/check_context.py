@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import LIVES, SORTING, Failure, Failures, failure
@@ -87,37 +87,27 @@ class CheckContext:
 
     def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        filed = self.filed_for(subject)
-        if filed.waits:
-            self.pending.add(self.subject)
-        return filed.claims.get((id(group), kind), [])
+        return self.filed_for(subject).claims.get((id(group), kind), [])
 
     def groups(self, subject: Subject) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        filed = self.filed_for(subject)
-        if filed.waits:
-            self.pending.add(self.subject)
-        return filed.groups
+        return self.filed_for(subject).groups
 
     def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
         """Some kinds of claims about a subject but those of strangers, whichever cluster they are of."""
         return [
             claim
             for claim in self.ledger.claims_of(*subject).values()
-            if claim.kind in kinds and self.hears(claim, self.strangers.speaker(claim))
+            if claim.kind in kinds and not self.strangers.silenced(claim, self.strangers.speaker(claim))
         ]
 
-    def everybody(self, space: str, kind: str) -> Iterator[tuple[Subject, list[Claim]]]:
-        """The same of one kind about every subject of a space, in order."""
-        for subject in sorted(self.ledger.subjects(space)):
-            yield subject, self.believed(subject, kind)
-
-    def hears(self, claim: Claim, host: str | None) -> bool:
-        return not self.strangers.silenced(claim, host)
-
     def filed_for(self, subject: Subject) -> Filed:
-        """A subject's claims for the one in hand, which is judged again once strangers among them are none any more."""
+        """A subject's claims for the one in hand, which is judged again once strangers among them are none any more, or
+        more of the metadata log is known to be committed.
+        """
         filed = self.filed_in(subject)
+        if filed.waits:
+            self.pending.add(self.subject)
         if filed.ungranted:
             self.strangers.rests(filed.ungranted, self.subject)
         return filed
@@ -174,7 +164,7 @@ class CheckContext:
         host = self.strangers.speaker(claim) if subject[0] != "host" else None
         if host is not None:
             filed.ungranted.add(host)
-        if subject[0] != "host" and not self.hears(claim, host):
+        if subject[0] != "host" and self.strangers.silenced(claim, host):
             return
         if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return
@@ -185,16 +175,15 @@ class CheckContext:
                 if not self.counts(part, group):
                     continue
                 said = answered(part)
-            fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
+            fate = COMMITTED
+            if "offset" in said.peak:  # an entry of the metadata log, in the life in which it was written
+                order = self.log(group, self.lives(group).born(said))
+                offset, epoch = np.array([said.peak["offset"]]), np.array([said.peak["epoch"]])
+                fate = int(order.standing(offset, epoch)[0])
             filed.waits |= fate == PENDING
             if fate == COMMITTED:
                 filed.claims.setdefault((id(group), said.kind), []).append(said)
             yield group, said
-
-    def fate(self, claim: Claim, group: Group) -> int:
-        """Whether an entry of the metadata log stands in the life in which it was written."""
-        offset, epoch = np.array([claim.peak["offset"]]), np.array([claim.peak["epoch"]])
-        return int(self.log(group, self.lives(group).born(claim)).standing(offset, epoch)[0])
 
     def log(self, group: Group, life: int) -> LogOrder:
         """What is known of the order of a cluster's metadata log in one of its lives."""
@@ -211,7 +200,6 @@ class CheckContext:
         return self.logs[id(group), life]
 
     def lives(self, group: Group) -> LogLives:
-        """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
             mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
             try:

@@ -31,7 +31,7 @@ class Failure(NamedTuple):
     subject: Subject
     cluster: str
     error: str
-    """Kind of the exception, and where: ValueError in leadership.py:128."""
+    """Kind of the exception, and where: ValueError in replicas.py:128."""
     seen: Sighting | None
     """The last thing said of the subject."""
     trace: str = ""
@@ -109,7 +109,6 @@ class Failures:
         return self.sorted
 
     def new_ones(self) -> list[Failure]:
-        """What failed since the last call."""
         new, self.new = self.new, []
         return new
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.judge import agent_marks
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
@@ -25,9 +24,8 @@ from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.life_cycle import CONNECTION, EVERY_NS, Agenda, RowPace, Settlement
-from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.subject_eviction import Room, too_many_connections
+from wirecheck.judge.subject_eviction import Overflow, Room, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters
@@ -41,8 +39,6 @@ EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers":
 
 
 class EmittedRow(NamedTuple):
-    """One revision of one row of a result table."""
-
     table: str
     key: str
     revision: int
@@ -102,9 +98,9 @@ class Judge:
         """
         return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
-    def hear(self, said: agent_marks.Marks) -> None:
+    def hear(self, said: Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
-        for claim in agent_marks.claims_of(said, self.watermark_ns):
+        for claim in claims_of(said, self.watermark_ns):
             self.ledger.absorb(claim)
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
@@ -198,7 +194,6 @@ class Judge:
             return set()
 
     def every_subject(self) -> set[Subject]:
-        """All that is judged in clusters."""
         return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
 
     def separate_clusters(self) -> None:
@@ -206,7 +201,6 @@ class Judge:
         self.clusters, self.without = separate(self.label, stated, self.connections, self.failures, self.reports)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
-        """When connections to an endpoint carried requests."""
         for busy in self.ledger.claims("busy", "link", endpoint):
             yield from ((first_ns, last_ns) for first_ns, last_ns in busy.peak["spans"])
 
@@ -219,7 +213,6 @@ class Judge:
         return (first, max([*(claim.last.ts_ns for claim in told), *served])) if first is not None else None
 
     def context(self) -> CheckContext:
-        """What checks see now."""
         self.separate_clusters()
         context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         context.failures = self.failures
@@ -258,7 +251,6 @@ class Judge:
         return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
-        """Subjects with those that look at them."""
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
     def dirty(self) -> set[Subject]:

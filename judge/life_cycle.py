@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from wirecheck.decode.connection.limits import Limits
-from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
@@ -33,6 +33,7 @@ from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, Revision, table_of
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.releases import Ranges, digest, read
 from wirecheck.judge.topology.strangers import IDENTITY, beyond, is_unread, protocol_of
 
@@ -44,11 +45,10 @@ class Agenda:
 
     def __init__(self, stored: Callable[[str], Any], name: str = "agenda") -> None:
         self.names = [f"{name}-{number}" for number in range(SHARDS)]
-        self.shards: list[dict[Subject, int]] = [
-            {tuple(subject): due_ns for subject, due_ns in stored(name) or ()} for name in self.names
-        ]
-        self.due: dict[Subject, int] = {subject: due for shard in self.shards for subject, due in shard.items()}
+        rows = (row for name in self.names for row in stored(name) or ())
+        self.due: dict[Subject, int] = {tuple(subject): due_ns for subject, due_ns in rows}
         self.changed: set[int] = set()
+        """Numbers of shards."""
 
     def __contains__(self, subject: Subject) -> bool:
         return subject in self.due
@@ -58,7 +58,6 @@ class Agenda:
         if before is None or due_ns < before:
             self.drop(subject)
             self.due[subject] = due_ns
-            self.shards[shard_at(due_ns)][subject] = due_ns
             self.changed.add(shard_at(due_ns))
 
     def update(self, due: Iterable[tuple[Subject, int]]) -> None:
@@ -66,10 +65,8 @@ class Agenda:
             self.wait(subject, due_ns)
 
     def drop(self, subject: Subject) -> None:
-        """It waits for nothing any more."""
         due_ns = self.due.pop(subject, None)
         if due_ns is not None:
-            del self.shards[shard_at(due_ns)][subject]
             self.changed.add(shard_at(due_ns))
 
     def ripe(self, watermark_ns: int, **others_ns: int) -> set[Subject]:
@@ -77,10 +74,12 @@ class Agenda:
         return {one for one, due_ns in self.due.items() if due_ns <= others_ns.get(one[0], watermark_ns)}
 
     def changed_shards(self) -> dict[str, Any]:
-        """Since the last call."""
-        changed = {self.names[number]: [*self.shards[number].items()] for number in sorted(self.changed)}
+        changed: dict[int, list[tuple[Subject, int]]] = {number: [] for number in sorted(self.changed)}
+        for subject, due_ns in self.due.items() if changed else ():
+            if shard_at(due_ns) in changed:
+                changed[shard_at(due_ns)].append((subject, due_ns))
         self.changed.clear()
-        return changed
+        return {self.names[number]: rows for number, rows in changed.items()}
 
 
 def shard_at(due_ns: int) -> int:
@@ -276,7 +275,6 @@ class Settlement:
                 self.ledger.rewrite(link)
 
     def settled(self, subject: Subject, passed_ns: int) -> bool:
-        """Whether a connection is over, and nothing of it comes any more."""
         return (due_ns := self.due_ns(subject)) is not None and due_ns <= passed_ns
 
     def due_ns(self, subject: Subject) -> int | None:
@@ -342,7 +340,6 @@ def connection_key(claims: Iterable[Claim]) -> Key:
     return next(((c["endpoint"], c["client"], c["started_ns"]) for c in claims), ())
 
 
-SECOND_NS = 1_000_000_000
 EVERY_NS = 60 * SECOND_NS
 CONNECTION_NS = 2 * EVERY_NS
 """Rows of a connection, of which a fleet has most, say how much of it was counted: sums are told with every batch."""
@@ -408,7 +405,6 @@ class RowPace:
         return True
 
     def waits(self, subject: Subject) -> None:
-        """Until its second of the minute, or of the two."""
         self.due.wait(subject, next_ns(subject, self.now_ns(subject), row_ns(subject)))
 
     def now_ns(self, subject: Subject) -> int:

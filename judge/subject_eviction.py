@@ -1,7 +1,7 @@
 """Bounds by number: what leaves the ledger when there is too much in it, however young it is.
 
-Knows: which claims show that somebody got an answer without error, in which order subjects leave, and what becomes of
-their rows. Does not know how they are counted (`overflow.py`), nor what leaves by age (`ageing.py`).
+What leaves by age is in `ageing.py`. What is beyond the bounds is counted, and stated in one row `others` per table,
+and per check of findings.
 The rules, at the end of a batch and before it is judged, per cluster label; each bound is a setting:
 - Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
   without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
@@ -11,29 +11,154 @@ The rules, at the end of a batch and before it is judged, per cluster label; eac
   are kept, the first.
 - Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
   (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
-- Of brokers that follow, and of what they say of their versions, FOLLOWERS are kept, those that came first: anybody
-  can send any replica id.
+- Of brokers that follow, and of what they say of their versions, FOLLOWERS are kept, those that came first: anybody can
+  send any replica id.
 - Of one kind of claims about one subject so many are kept, those that were made first.
 Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
-only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came. The rows
-of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single claims that
-leave stands as it was emitted last. What leaves in the batch it came in is never judged.
+only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came. The rows of a
+topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single claims that leave
+stands as it was emitted last. What leaves in the batch it came in is never judged. A finding that stands makes no room;
+one that comes when there is none is counted. Findings about what was never answered without error take at most half of
+the room of a check. What was counted stays counted for the run.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+import hashlib
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from wirecheck.judge.checks import evaluate
+from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.connection_sums import CUT
 from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRows, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
-from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.result_table import Body, ResultRow
+from wirecheck.judge.results.judged_tables import JUDGED
+from wirecheck.judge.results.result_table import REVISION, Body, ResultRow
 from wirecheck.judge.thresholds import Settings
+
+K = 512
+"""The standard error is 1 / sqrt(K - 2): 4.4 %."""
+SPACE = 1 << 64
+
+
+class Distinct:
+    """How many different things there were, without keeping them: the K least hashes of what was counted (Bar-Yossef et
+    al., "Counting Distinct Elements in a Data Stream", 2002). Exact below K; a function of the set, whatever its order.
+    """
+
+    def __init__(self, least: list[int] | None = None) -> None:
+        self.least = least or []
+        """The least hashes, ascending."""
+
+    def add(self, thing: str) -> bool:
+        """Whether the sketch has changed."""
+        number = int.from_bytes(hashlib.blake2b(thing.encode(errors="surrogatepass"), digest_size=8).digest())
+        if len(self.least) == K and number >= self.least[-1]:
+            return False
+        at = bisect_left(self.least, number)
+        if at < len(self.least) and self.least[at] == number:
+            return False
+        insort(self.least, number)
+        del self.least[K:]
+        return True
+
+    def __len__(self) -> int:
+        return len(self.least) if len(self.least) < K else (K - 1) * SPACE // self.least[-1]
+
+
+OTHERS = "others"
+TOPICS, CLIENTS = "topics", "clients"
+Stored = dict[str, Any]
+
+
+class Uncounted(NamedTuple):
+    table: str
+    code: str = ""
+    kind: str = ""
+
+
+class Beyond:
+    def __init__(self, revision: int = 0, first_ns: int = 1 << 62, last_ns: int = 0, least: Any = None) -> None:
+        self.revision, self.first_ns, self.last_ns, self.sketch = revision, first_ns, last_ns, Distinct(least)
+
+
+class Overflow:
+    def __init__(self, settings: Settings, stored: Stored | None) -> None:
+        known = stored or {"sizes": {}, "standing": {}, "beyond": []}
+        self.settings = settings
+        self.sizes: dict[str, int] = known["sizes"]
+        """Subjects per shard of the ledger, so that they are counted without being loaded."""
+        self.standing: dict[str, list[int]] = known["standing"]
+        """Per check the findings that stand; and of these, those about what was never answered without error."""
+        self.beyond = {Uncounted(*about): Beyond(*counts) for about, counts in known["beyond"]}
+        self.moved: set[Uncounted] = set()
+        self.left: Counter[str] = Counter()
+        """What this batch made leave, by space of the ledger."""
+
+    def count(self, about: Uncounted, thing: str, first_ns: int, last_ns: int) -> None:
+        beyond = self.beyond.setdefault(about, Beyond())
+        if beyond.sketch.add(thing):
+            self.moved.add(about)
+        beyond.first_ns, beyond.last_ns = min(first_ns, beyond.first_ns), max(last_ns, beyond.last_ns)
+
+    def opens(self, name: str, body: Body, *, stranger: bool) -> bool:
+        """Whether there is room for a finding that is new."""
+        standing = self.standing.setdefault(body["code"], [0, 0])
+        most = self.settings.most_findings
+        if standing[0] >= most or (stranger and standing[1] >= most // 2):
+            self.missed(name, body)
+            return False
+        standing[0] += 1
+        standing[1] += stranger
+        return True
+
+    def closes(self, body: Body, *, stranger: bool) -> None:
+        standing = self.standing[body["code"]]
+        standing[0] -= 1
+        standing[1] -= stranger
+
+    def missed(self, name: str, body: Body) -> None:
+        about = Uncounted(FINDINGS, body["code"], body["kind"])
+        self.count(about, name, body["first_seen"], body["last_seen"])
+
+    def leaves(self, subject: Subject, first_ns: int, last_ns: int) -> None:
+        self.left[subject[0]] += 1
+        table = CLIENTS if subject[0] == "client" else TOPICS
+        self.count(Uncounted(table), "|".join(subject), first_ns, last_ns)
+
+    def rows(self, source: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
+        """The `others` rows that have changed: table, id, revision, body."""
+        for about in sorted(self.moved):
+            beyond = self.beyond[about]
+            beyond.revision += 1
+            key = "|".join((source, OTHERS, *(part for part in about if part)))
+            body = {"cluster": cluster, "first_seen": beyond.first_ns, "last_seen": beyond.last_ns}
+            yield about.table, key, beyond.revision, {**columns(about, len(beyond.sketch), self.settings), **body}
+        self.moved.clear()
+
+    def state(self) -> Stored:
+        beyond = [[about, [b.revision, b.first_ns, b.last_ns, b.sketch.least]] for about, b in self.beyond.items()]
+        return {"sizes": self.sizes, "standing": self.standing, "beyond": beyond}
+
+
+def columns(about: Uncounted, count: int, settings: Settings) -> Body:
+    """Of the row of a table that stands for what is not kept; what a kept row would say is empty."""
+    (table,) = (table for table in JUDGED if table.name == about.table)
+    empty: Body = {c.name: [] if pa.types.is_list(c.type) else None for c in table.columns if c not in REVISION}
+    if about.table == TOPICS:
+        return {**empty, "withdrawn": False, "state": OTHERS, OTHERS: count}
+    if about.table == CLIENTS:
+        return {**empty, "withdrawn": False, "requests": 0, OTHERS: count}
+    summary = f"{count:,} more findings of this check are not kept: the bound is {settings.most_findings:,}."
+    check = {"code": about.code, "name": CHECKS[about.code].name, "kind": about.kind, "summary": summary}
+    return {**empty, "state": "open", **check, "count": count, OTHERS: count}
+
 
 SLACK = 10
 FOLLOWER, VERSIONS = "follower", "fetch_versions"
@@ -54,9 +179,10 @@ class Standing(NamedTuple):
     last_ns: int
 
 
-def bounded(settings: Settings) -> dict[str, int]:
-    """Spaces whose subjects are counted, and how many are kept."""
-    return {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
+def excess(space: str, most: int, ledger: Ledger, rank: Callable[[Subject], Any]) -> list[Subject]:
+    """The subjects of the least rank that leave; none while there are not too many."""
+    count = ledger.count(space)
+    return sorted(ledger.subjects(space), key=rank)[: count - most] if count > most + most // SLACK else []
 
 
 def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Subject]:
@@ -76,9 +202,7 @@ def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Su
 
 def too_many_followers(ledger: Ledger) -> list[Subject]:
     """Nothing rests on what they say but that a replica is never fetched (CTL011)."""
-    if ledger.count(FOLLOWER) <= FOLLOWERS + FOLLOWERS // SLACK:
-        return []
-    return sorted(ledger.subjects(FOLLOWER), key=lambda one: (standing(one, ledger).first_ns, one))[FOLLOWERS:]
+    return excess(FOLLOWER, FOLLOWERS, ledger, lambda one: (-standing(one, ledger).first_ns, one))
 
 
 def standing(subject: Subject, ledger: Ledger) -> Standing:
@@ -99,7 +223,6 @@ def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: b
 
 
 def never_answered(subject: Subject, ledger: Ledger) -> bool:
-    """Whether a subject is about a topic or client that was never answered without error."""
     return subject[0] in {"name", "id", "client"} and not standing(subject, ledger).answered
 
 
@@ -127,10 +250,7 @@ def spoken(claims: list[Claim]) -> Iterator[Claim]:
 
 
 def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:
-    """The connections that settle early; none while there are not too many."""
-    count = ledger.count("connection")
-    if count <= most + most // SLACK:
-        return []
+    """The connections that settle early."""
 
     def order(subject: Subject) -> tuple[object, ...]:
         answered, closed, last_ns = False, False, 0
@@ -140,7 +260,7 @@ def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:
                 answered, closed = peak.get("responses", 0) > 0, bool(peak.get("closed_by", [""])[-1])
         return answered, not closed, last_ns, subject
 
-    return sorted(ledger.subjects("connection"), key=order)[: count - most]
+    return excess("connection", most, ledger, order)
 
 
 class Room:
@@ -149,12 +269,12 @@ class Room:
         self.settings = overflow.settings
 
     def crowd(self) -> list[Subject]:
-        """The topics and clients that are too many; what looks at them is to be judged again."""
         found: list[Subject] = []
         for subject in too_many_followers(self.ledger):
             self.overflow.left[subject[0]] += 1
             self.ledger.forget(subject)
-        for space, most in bounded(self.settings).items():
+        topics, clients = self.settings.most_topics, self.settings.most_clients
+        for space, most in (("name", topics), ("id", topics), ("client", clients)):
             gone = over(space, self.ledger, self.emitted, most)
             near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}
             for subject in gone:
@@ -201,6 +321,5 @@ class Room:
         return stranger
 
     def closes(self, name: str, row: Revision) -> None:
-        """A row is withdrawn, or forgotten."""
         if row.open and table_of(name) == FINDINGS:
             self.overflow.closes(row.body, stranger=row.stranger)

@@ -38,8 +38,6 @@ SKEW_NS = 1_000_000_000
 
 
 class History:
-    """One id under one name."""
-
     def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
         self.topic_id, self.bindings, self.context, self.group = topic_id, bindings, context, group
         self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
@@ -59,7 +57,6 @@ class History:
 
     @cached_property
     def logged(self) -> list[Claim]:
-        """Its records in the metadata log."""
         return [claim for claim in self.bindings if "offset" in claim.peak]
 
     @cached_property
@@ -129,8 +126,6 @@ class History:
 
 
 class Topic:
-    """A name in a group."""
-
     def __init__(self, name: str, group: Group, context: CheckContext) -> None:
         self.name, self.group, self.context = name, group, context
         self.bindings = context.claims("binding", group, "name", name)

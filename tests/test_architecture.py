@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
     "story": {"judge", "decode.peer"},
-    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.file_metadata"},
+    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file"},
     "dashboards": {"story", "decode.peer"},
     "commands": {
         "capture",

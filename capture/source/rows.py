@@ -104,7 +104,7 @@ class Rows:
             "payload": self._payloads(),
             "payload_len": _narrow(cells[packet.LENGTH]),
             "left_out": cut_spans(cells[packet.KEPT], cells[packet.LENGTH]),
-            "decrypted": pa.array(np.zeros(n, np.bool_)),
+            "decrypted": pa.array(np.zeros(n, np.int64)),
             "count": _wide(cells[packet.LENGTH] - cells[packet.KEPT]),
             "reason": pa.nulls(n, frames.CODED),
         }

@@ -55,12 +55,13 @@ class Encrypted(Batch):
         if not self._known:
             return rows
         made = plain_rows(self.columns, self._payloads, first, first + rows.num_rows, self._known)
-        return _replaced(rows, made) if array(made.is_plain).any() else rows
+        return _replaced(rows, made) if array(made.run).any() else rows
 
 
 def _replaced(rows: pa.RecordBatch, made: PlainRows) -> pa.RecordBatch:
     """The rows with the plain bytes in place of the encrypted ones."""
-    number, is_plain = array(made.row), array(made.is_plain).astype(np.bool_)
+    number, run = array(made.row), array(made.run)
+    is_plain = run != 0
     if len(number) != len(rows):  # some have a hole in their middle
         rows = rows.take(pa.array(number))
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
@@ -72,12 +73,12 @@ def _replaced(rows: pa.RecordBatch, made: PlainRows) -> pa.RecordBatch:
     mask = pa.array(is_plain)
     columns["payload"] = pc.replace_with_mask(columns["payload"], mask, _payloads(made))
     columns["left_out"] = pc.if_else(mask, pa.scalar([], columns["left_out"].type), columns["left_out"])
-    columns["decrypted"] = pc.or_(columns["decrypted"], mask)
+    columns["decrypted"] = pa.array(run)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
 
 
 def _payloads(made: PlainRows) -> pa.BinaryArray:
-    size = array(made.size)[array(made.is_plain) != 0]
+    size = array(made.size)[array(made.run) != 0]
     at = np.zeros(len(size) + 1, np.int32)
     np.cumsum(size, out=at[1:])
     buffers = [None, pa.py_buffer(at), pa.py_buffer(b"".join(made.pieces.data))]
@@ -180,7 +181,7 @@ class Decryption(WaitingRows):
 
     def _on_rows(self, rows: pa.RecordBatch, table: Segments) -> None:
         placed = self._follower.placed
-        self._begin_new(placed)
+        self._begin_new(placed, table)
         self._batches.append(Encrypted(rows, table, placed, self._connections))
         self._learn_bases(table, placed)
 
@@ -225,12 +226,14 @@ class Decryption(WaitingRows):
                     if serial in self._over:
                         self._end(serial)
 
-    def _begin_new(self, placed: Placed) -> None:
+    def _begin_new(self, placed: Placed, table: Segments) -> None:
         """Rows of connections that carry bytes wait until it is known what these are."""
-        for serial in np.unique(placed.serial[placed.offset >= 0]).tolist():
+        there = np.flatnonzero(placed.offset >= 0)
+        serials, first = np.unique(placed.serial[there], return_index=True)
+        for serial, began_ns in zip(serials.tolist(), table.ts_ns[there[first]].tolist(), strict=True):
             if serial not in self._connections and serial not in self._settled:
                 tls = TlsConnection(self._secrets, self._sessions, self._budget)
-                self._connections[serial] = Known(tls, tls.streams)
+                self._connections[serial] = Known(tls, tls.streams, max(began_ns, 1))
 
     def _end(self, serial: int) -> None:
         """Nothing more comes of it: what is not decided will not be."""

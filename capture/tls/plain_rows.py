@@ -31,8 +31,10 @@ UNKNOWN: Final = -1
 class Known:
     """A connection that may be TLS, with what rows need to know of it."""
 
-    def __init__(self, tls: Any, streams: list[RecordStream | None]) -> None:
+    def __init__(self, tls: Any, streams: list[RecordStream | None], run: i64) -> None:
         self.tls = tls  # its TlsConnection
+        self.run: i64 = run
+        """What its rows have as `decrypted`."""
         self.streams = streams
         self.key: str = ""
         self.base: vec[i64] = vec[i64]([UNKNOWN, UNKNOWN])
@@ -81,21 +83,26 @@ class PlainRows:
 
     def __init__(self, first: i64) -> None:
         self._first: i64 = first
+        self._run: i64 = 0
         self.row: vec[i64] = vec[i64]()  # its number among those that leave
-        self.is_plain: vec[i64] = vec[i64]()  # 0: the row stays as it is, and the rest means nothing
+        self.run: vec[i64] = vec[i64]()  # 0: the row stays as it is, and the rest means nothing
         self.seq: vec[i64] = vec[i64]()
         self.ack: vec[i64] = vec[i64]()
         self.flags: vec[i64] = vec[i64]()
         self.size: vec[i64] = vec[i64]()
         self.pieces = PlainPieces()
 
+    def begin_row(self, run: i64) -> None:
+        self._run = run
+        self.pieces.begin_row()
+
     def leave(self, row: i64) -> None:
         self.add(row, 0, 0, 0, 0)
-        self.is_plain[i64(len(self.is_plain)) - 1] = 0
+        self.run[i64(len(self.run)) - 1] = 0
 
     def add(self, row: i64, seq: i64, ack: i64, flags: i64, size: i64) -> None:
         self.row = append(self.row, row - self._first)
-        self.is_plain = append(self.is_plain, 1)
+        self.run = append(self.run, self._run)
         self.seq = append(self.seq, seq & MASK)
         self.ack = append(self.ack, ack & MASK)
         self.flags = append(self.flags, flags)
@@ -153,7 +160,7 @@ def _add(out: PlainRows, rows: Columns, payloads: Payloads, row: i64, known: Kno
     mine, other = known.streams[side], known.streams[1 - side]
     if other is not None and flags & ACK and known.base[1 - side] != UNKNOWN:
         ack = _moved(ack, known.base[1 - side], other.space)
-    out.pieces.begin_row()
+    out.begin_row(known.run)
     if mine is not None and known.base[side] != UNKNOWN:
         space = mine.space
         begin = rows.offset[row] if length > 0 else near(seq, known.base[side], space.decided)

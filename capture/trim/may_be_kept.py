@@ -181,6 +181,8 @@ class Stretches(NamedTuple):
 class Confidence:
     """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
 
+    principals: bool = True
+    """Whether for whom an Envelope is may be kept."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Bytes of messages by reason."""
     _log: LogCuts = field(default_factory=LogCuts)
@@ -213,7 +215,7 @@ class Confidence:
         if (messages.key == ENVELOPE).any():
             spans, status = self._with_envelopes(exchanges)
         else:
-            spans, status = confidential(messages, np.full(len(messages), -1, np.int64))
+            spans, status = confidential(messages, np.full(len(messages), -1, np.int64), principals=self.principals)
         if (status >= Status.TRUNCATED).any():
             spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(status >= Status.TRUNCATED))
         log = carries_log(messages, spans)
@@ -241,7 +243,8 @@ class Confidence:
             del self._envelopes[next(iter(self._envelopes))]
         count = len(messages)
         both = _joined([messages, *earlier])
-        spans, status = confidential(both, np.concatenate([request_of, np.full(len(earlier), -1, np.int64)]))
+        request_of = np.concatenate([request_of, np.full(len(earlier), -1, np.int64)])
+        spans, status = confidential(both, request_of, principals=self.principals)
         mine = spans.message < count
         return _picked(spans, mine), status[:count]
 

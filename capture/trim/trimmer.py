@@ -113,10 +113,10 @@ class Bounds:
 class Trim(WaitingRows):
     """One agent's rows."""
 
-    def __init__(self, bounds: Bounds = Bounds()) -> None:
+    def __init__(self, bounds: Bounds = Bounds(), *, principals: bool = True) -> None:
         super().__init__(Follower(early=True))
         self._bounds = bounds
-        self._confidence = Confidence()
+        self._confidence = Confidence(principals)
         self._boundary = Boundaries()
         self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens

@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
-from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline, who_says
+from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline
 from wirecheck.dashboards.verdict import hex_id
 from wirecheck.story.remedies import remedy
 
@@ -36,7 +36,7 @@ LIMITS = {
     "open": OPEN_EVIDENCE,
     "lanes": lanes.DRAWN,
     "folded": lanes.FOLDED,
-    "rows": who_says.FOLDED,
+    "rows": lanes.OPEN_ROWS,
 }
 
 
@@ -96,7 +96,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             versions_picture=versions,
             entry_lanes=lanes.entries(result, axis),
             traffic=lanes.traffic(attached.traffic, axis),
-            who=who_says.who_says(result, attached.statements),
+            who=lanes.who_says(result, attached.statements),
             exchanges=attached.exchanges,
             sequences=sequences(result, attached),
             explanations=explained(result, attached.explanations),

@@ -100,7 +100,7 @@ class Connection:
         self.limits_hit: i64 = 0
         self.agent: i64 = -1
         self.second_agent: i64 = -1  # the other agent that showed the connection, -1 none
-        self.numbering: i64 = THE_WIRES  # or the agent whose own sequence numbers all that is followed of it has
+        self.run: i64 = THE_WIRES  # or the run of `agent` whose sequence numbers all that is followed of it has
         self.gaps: list[tuple[int, int, int]] = []  # (time, side, bytes) of the first ones
         self.pending: i64 = 0  # memory of what waits, as it was counted last (eviction.py)
         self.touched: i64 = -1  # its place among the connections touched in this call
@@ -142,9 +142,9 @@ class Connection:
         self.lower.turn_off()
         self.higher.turn_off()
 
-    def renumber(self, agent: i64) -> None:
+    def renumber(self, agent: i64, run: i64) -> None:
         """The agent shows it by sequence numbers of its own: it is followed by these, from where it began."""
-        self.numbering = self.agent = agent
+        self.agent, self.run = agent, run
         self.second_agent = -1
         self.lower, self.higher = _renumbered(self.lower), _renumbered(self.higher)
         self.in_flight, self.early_responses = MessageQueue(), MessageQueue()
@@ -278,7 +278,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.close_ns,
         connection.answered_out_of_order,
         connection.limits_hit,
-        connection.numbering != THE_WIRES,
+        connection.run != THE_WIRES,
         connection.life == RELEASED,
         ask.cut_bytes + answer.cut_bytes,
         ask.cut_segments + answer.cut_segments,

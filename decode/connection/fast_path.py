@@ -33,7 +33,7 @@ def kind_of(frame: Frame, connection: Connection, direction: Direction, other: D
     """What the frame is to the connection. Nothing is changed."""
     if frame.flags | PSH != ACK | PSH or connection.life != OPEN or connection.deadline_ns <= frame.ts_ns:
         return ANYTHING
-    if frame.agent != connection.agent or frame.numbering != connection.numbering:
+    if frame.agent != connection.agent or frame.run != connection.run:
         return ANYTHING
     if connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET:
         return ANYTHING

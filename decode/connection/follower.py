@@ -29,7 +29,7 @@ from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import MOST_AGENTS, Shared
 from wirecheck.decode.connection.state.parked import Block, Parked
-from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, UNSET, WIDTH, Columns
+from wirecheck.decode.connection.stream.frame import NEVER, UNSET, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
 from wirecheck.decode.interpret.interpreter import Interpreter
@@ -335,7 +335,7 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
-            segments.cut, np.where(segments.renumbered, names[agents], THE_WIRES),
+            segments.cut, segments.run,
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column

@@ -104,6 +104,13 @@ def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> 
     connection.note_gap(now, direction.side, to - at)
 
 
+def begin_run(connection: Connection, direction: Direction, seq: i64, now: i64) -> None:
+    """The next byte seen has this number, of another run. What is missing before it counts as one byte."""
+    if direction.stream != UNSEEN and not (direction.next_offset == 0 and direction.began_at(seq)):
+        declare(connection, direction, direction.next_offset + 1, now)
+        direction.base = (seq - direction.next_offset) & 0xFFFFFFFF
+
+
 def close_holes(shared: Shared, connection: Connection, direction: Direction, now: i64) -> None:
     """Nothing more will come: every hole is final, also that up to what was sent or acknowledged."""
     wait_no_more(connection, direction, now, shared.bounds.half_slack_ns)

@@ -27,7 +27,7 @@ PORTS = 1 << 16
 CLASSES = 256
 """Of connections. All connections of one class are in one bucket, however many buckets there are."""
 PER_SEGMENT = (
-    "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut", "renumbered",
+    "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut", "run",
 )  # fmt: skip
 
 
@@ -55,8 +55,10 @@ class Segments:
     """On the wire."""
     cut: Ints
     """How many of them a snap length cut off."""
-    renumbered: NDArray[np.bool_]
-    """Whether the sequence numbers of its connection are its agent's own, and gaps in them of unknown length."""
+    run: Ints
+    """0: its sequence numbers are the wire's. Else the run of its agent that made them; gaps in them have no known
+    length.
+    """
     payload: NDArray[np.uint8]
     """Kept bytes of all segments, concatenated."""
     payload_at: Ints
@@ -132,11 +134,11 @@ def segments(table: pa.Table) -> Segments:
     endpoints, (src, dst) = _endpoints(addresses, src_ip, dst_ip, table)
     payload, payload_at = _bytes(table["payload"])
     cut = _ints(table["count"]) if "count" in table.column_names else np.zeros(len(table), np.int64)
-    renumbered = table["decrypted"].to_numpy() if "decrypted" in table.column_names else np.zeros(len(table), np.bool_)
+    run = _ints(table["decrypted"]) if "decrypted" in table.column_names else np.zeros(len(table), np.int64)
     return Segments(
         label, names, endpoints, agent, source, _ints(table["frame_no"]), _ints(table["ts_ns"]), src, dst,
         _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32),
-        _ints(table["payload_len"]), cut, renumbered, payload, payload_at, *_spans(table["left_out"]),
+        _ints(table["payload_len"]), cut, run, payload, payload_at, *_spans(table["left_out"]),
     )  # fmt: skip
 
 

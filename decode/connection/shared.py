@@ -79,7 +79,7 @@ class Shared:
         """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
         show that it does, by another clock or in later files.
         """
-        if connection.numbering != THE_WIRES:
+        if connection.run != THE_WIRES:
             return False
         if connection.second_agent < 0:
             return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.bounds.hole_ns

@@ -28,8 +28,9 @@ from wirecheck.decode.connection.connection import (
 from wirecheck.decode.connection.fast_path import ANYTHING, BEGINS, WITHIN, kind_of, settle, take
 from wirecheck.decode.connection.framing.framing import cut, cut_frame
 from wirecheck.decode.connection.framing.recognise import tls_record
-from wirecheck.decode.connection.gaps import declare_gaps
+from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
+from wirecheck.decode.connection.matching import finish
 from wirecheck.decode.connection.stream.direction import NEAR
 from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, THE_WIRES, UNSET
 from wirecheck.decode.connection.stream.modes import HELD, LINGERING, OPEN, RELEASED, RUNNING, SEARCHING, UNSEEN
@@ -129,20 +130,53 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
 
 def _counts_alike(shared: Shared, connection: Connection) -> bool:
     """Whether the frame's sequence numbers are those that the connection is followed by. An agent's own go before the
-    wire's, until it shows the wire's again; what others show meanwhile is not followed.
+    wire's, until it shows the wire's again; what others show meanwhile is not followed. Its next run goes on behind a
+    gap.
     """
     frame = shared.frame
-    if frame.numbering == connection.numbering:
+    if frame.run == connection.run and (frame.run == THE_WIRES or frame.agent == connection.agent):
         return True
-    if connection.numbering == THE_WIRES:
-        if connection.protocol != KAFKA:
-            connection.renumber(frame.numbering)
-        return connection.protocol != KAFKA
+    if connection.run == THE_WIRES:
+        if connection.protocol == KAFKA:
+            return False
+        connection.renumber(frame.agent, frame.run)
+        if frame.flags & SYN == 0:
+            _begin_run(connection, frame)
+        return True
     if connection.life == LINGERING:
         return frame.flags & SYN != 0 and not connection.direction(frame.side).began_at(frame.seq + 1)
-    if frame.agent == connection.agent and frame.length > 0:
+    if frame.agent != connection.agent or frame.flags & SYN:
+        return frame.agent == connection.agent
+    if frame.run == THE_WIRES and frame.length > 0:
         close(shared, connection, frame.ts_ns)
-    return False
+    if frame.run < connection.run:
+        return False
+    _go_over(shared, connection)
+    return True
+
+
+def _go_over(shared: Shared, connection: Connection) -> None:
+    """To the agent's next run: it was started again within the connection. Nothing that it shows now continues or
+    answers what it showed before.
+    """
+    frame = shared.frame
+    close_holes(shared, connection, connection.lower, frame.ts_ns)
+    close_holes(shared, connection, connection.higher, frame.ts_ns)
+    progress(shared, connection)
+    connection.run = frame.run
+    _begin_run(connection, frame)
+    if connection.client >= 0:
+        finish(shared, connection)
+
+
+def _begin_run(connection: Connection, frame: Frame) -> None:
+    """Sequence numbers begin at those of this frame, its agent's first of the connection; of one that was seen from its
+    beginning they are those behind SYN.
+    """
+    direction = connection.direction(frame.side)
+    begin_run(connection, direction, frame.seq, frame.ts_ns)
+    if frame.flags & ACK:
+        begin_run(connection, connection.other(direction), frame.ack, frame.ts_ns)
 
 
 def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]) -> Connection | None:
@@ -283,8 +317,8 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
-    if frame.numbering != THE_WIRES:
-        connection.renumber(frame.numbering)
+    if frame.run != THE_WIRES:
+        connection.renumber(frame.agent, frame.run)
     if shared.tapped:
         connection.tap()
     return connection

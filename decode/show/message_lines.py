@@ -24,7 +24,7 @@ import numpy as np
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
 from wirecheck.decode.dialect import SHIPPED, read
-from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, client_host, principal, unwrapped
+from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, FORWARDED_FOR, client_host, principal, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
@@ -243,12 +243,20 @@ def enveloped(
 
 def forwarded_for(envelope: Line) -> Line:
     """Who the request in an Envelope is of, where the Envelope says so; `body` is that of the Envelope."""
-    data, address = (envelope.get(name) for name in ("requestPrincipal", "clientHostAddress"))
+    data, address = (envelope.get(name) for name in FORWARDED_FOR)
     found = {
         "principal": principal(base64.b64decode(data)) if isinstance(data, str) else None,
         "client_host": client_host(base64.b64decode(address)) if isinstance(address, str) else None,
     }
     return {name: text for name, text in found.items() if text is not None}
+
+
+def without_principals(line: Line) -> Line:
+    """The same line without the principal and the address in its Envelope."""
+    found = {name: value for name, value in line.items() if name not in {"principal", "client_host"}}
+    if isinstance(body := line.get("body"), dict):
+        found["body"] = body | carried(body, FORWARDED_FOR)
+    return found | ({"enveloped": without_principals(line["enveloped"])} if "enveloped" in line else {})
 
 
 def without_ids(messages: Messages, i: int) -> Line:
@@ -281,9 +289,9 @@ def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> L
     return {"undecoded": status.name.lower().replace("_", "-") + where}
 
 
-def carried(body: Line) -> Line:
+def carried(body: Line, names: Iterable[str] = CARRIED) -> Line:
     """Of an Envelope the bytes that carry a message, as a length: they may hold secrets, and are shown decoded."""
-    here = {name: body[name] for name in CARRIED if isinstance(body.get(name), str)}
+    here = {name: body[name] for name in names if isinstance(body.get(name), str)}
     return {name: {"left_out": len(base64.b64decode(data))} for name, data in here.items()}
 
 

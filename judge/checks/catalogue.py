@@ -2,8 +2,10 @@
 
 Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
 means: the one in the family's module that bears the row's name. Does not know how a check finds.
-Rule: codes and names are final and never reused. A page is its function's docstring with four headings; a check that
-is not built yet is listed as planned and is not counted.
+Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
+reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
+rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused. A page
+is its function's docstring with four headings.
 """
 
 import re
@@ -15,22 +17,22 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, node_ids, replicas
+from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.judge.checks.clients import fetching, groups, leaders, sessions, versions
-from wirecheck.judge.checks.declared_reads import Reads, needs, reads
+from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
     bindings,
-    cluster_ids,
+    clusters,
     drafts,
     topic_id_uses,
     topic_ids,
-    unauthenticated_host_check,
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.kinds import KINDS as CLAIMS
+from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.results.finding import Evidence, Rule
 from wirecheck.judge.topology.clusters import Group
 
@@ -38,12 +40,12 @@ Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic IDs", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
-    "FET": ("Fetching", (fetching, sessions, leaders)),
-    "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, node_ids, replicas)),
+    "FET": ("Fetching", (fetching, sessions)),
+    "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),
     "LOG": ("The metadata log", (log_agreement,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
-    "CLU": ("Clusters", (cluster_ids, unauthenticated_host_check)),
+    "CLU": ("Clusters", (clusters,)),
     "DRF": ("Draft dialects", (drafts,)),
     "WIR": ("Messages on the wire", (wire_format,)),
     "VIS": ("Blind spots", (visibility,)),
@@ -62,33 +64,67 @@ SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 HEADINGS = ("Detects.", "Why it matters.", "False positives.", "Source.")
 
 
+Reads = frozenset[str]
+TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
+OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
+"""What the history of a name rests on: its own claims, and those of its ids (`topic_history.py`)."""
+
+
+def declared(words: str) -> Reads:
+    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing. A word
+    may be marked as needed (`needed`).
+    """
+    found: set[str] = set()
+    for word in words.replace(NEEDED, "").split():
+        found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
+    for word in found:
+        space, _, kind = word.partition(":")
+        if space not in SPACES or not (kind == WHATEVER or is_filed(kind, space)):
+            message = f"{word}: nothing of that kind is filed there"
+            raise ValueError(message)
+    return frozenset(found)
+
+
+def needed(words: str) -> Reads:
+    """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
+    return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
+
+
+def is_filed(kind: str, space: str) -> bool:
+    return kind in CLAIMS and any(filed == space for filed, *_ in CLAIMS[kind].subjects)
+
+
+def covers(declared: Reads, word: str) -> bool:
+    return word in declared or f"{word.partition(':')[0]}:{WHATEVER}" in declared
+
+
 @dataclass(frozen=True)
 class Check(Rule):
     status: str
-    """planned, preview or stable."""
+    """preview or stable."""
     spaces: tuple[str, ...]
     """The spaces of the ledger whose subjects it looks at."""
     reads: Reads
-    """What it reads of the ledger, there and elsewhere (`declared_reads.py`)."""
+    """What it reads of the ledger, there and elsewhere (`declared`)."""
     needs: Reads
     """Of what it reads about its subject, that without which it finds nothing."""
     one_per: str
     """What makes it one finding."""
-    function: Function | None
+    function: Function
 
 
 def read() -> dict[str, Check]:
     lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
-        function = None if status == "planned" else function_of(code, name)
-        looks_at = tuple(spaces.split(","))
-        checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), needs(read), one_per, function)
+        looks_at, function = tuple(spaces.split(",")), function_of(code, name)
+        checks[code] = Check(
+            code, name, kind, summary, status, looks_at, declared(read), needed(read), one_per, function
+        )
     return checks
 
 
 def function_of(code: str, name: str) -> Function:
-    """The function of the family's modules that bears the check's name."""
     wanted = name.replace("-", "_")
     found: list[Function] = [vars(module)[wanted] for module in FAMILIES[code[:3]][1] if wanted in vars(module)]
     (function,) = found
@@ -102,8 +138,6 @@ def page(code: str, remedy: str = "") -> str:
     """One check as a page of Markdown, with its remedy if given. KeyError for an unknown code."""
     check = CHECKS[code]
     head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.one_per}.\n"
-    if check.function is None:
-        return head + "\nThe code is reserved; this release does not look for it yet.\n"
     named = parts(check.function.__doc__ or "")
     text = "\n\n".join(paragraph(f"**{heading}.** {words}") for heading, words in named.items())
     related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
@@ -119,7 +153,7 @@ def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def in_a_sentence(check: Check) -> str:
     """The first of what it finds."""
-    found = parts(check.function.__doc__ or "")["Detects"] if check.function else "Not looked for yet."
+    found = parts(check.function.__doc__ or "")["Detects"]
     first = SENTENCE.match(found)
     return (first[0] if first else found).replace("|", "\\|")
 
@@ -150,11 +184,10 @@ def paragraph(words: str) -> str:
 
 def document(remedies: Mapping[str, str]) -> str:
     """CHECKS.md: every check by family, with what to do about it by code."""
-    built = [check for check in CHECKS.values() if check.function is not None]
     lines = [
         "# Checks",
         "",
-        f"wirecheck has {len(built)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
+        f"wirecheck has {len(CHECKS)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
         "this page from their docstrings.",
         "",
         *(f"- **{kind}**: {meaning}." for kind, meaning in KINDS.items()),
@@ -172,8 +205,7 @@ def document(remedies: Mapping[str, str]) -> str:
         "",
     ]
     for family, (title, _) in FAMILIES.items():
-        codes = [check.code for check in built if check.code.startswith(family)]
+        codes = [code for code in CHECKS if code.startswith(family)]
         pages = [page(code, remedies.get(code, "")).replace("## ", "### ", 1) for code in codes]
-        if pages:
-            lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
+        lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
     return "\n".join(lines)

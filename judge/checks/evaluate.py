@@ -15,7 +15,6 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.declared_reads import WHATEVER
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
@@ -29,7 +28,6 @@ Rows = Callable[[Subject, CheckContext], Iterator[ResultRow]]
 
 
 def function_of(name: str) -> Rows:
-    """What makes rows, by the name that a table's value says."""
     module, _, function = name.partition(".")
     found: Rows = vars(import_module(f"wirecheck.judge.results.{module}"))[function]
     return found
@@ -47,8 +45,7 @@ UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "
 
 @cache
 def codes_of(space: str) -> list[str]:
-    """The checks that look at the subjects of a space."""
-    return [code for code, check in catalogue.CHECKS.items() if check.function is not None and space in check.spaces]
+    return [code for code, check in catalogue.CHECKS.items() if space in check.spaces]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -56,7 +53,7 @@ def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
     """Those of them that may say something of a subject under which only these kinds of claims are filed: one that
     finds none of those that it needs there, or else of those that it reads there, is silent.
     """
-    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{WHATEVER}"}
+    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{catalogue.WHATEVER}"}
     mine = f"{space}:"
     checks = {code: catalogue.CHECKS[code] for code in codes_of(space)}
     asked = {
@@ -107,7 +104,6 @@ def findings(
     check: catalogue.Check, subject: Subject, groups: list[Group], context: CheckContext
 ) -> Iterator[ResultRow]:
     """One check's findings about one subject; what two groups of one name say is one finding."""
-    assert check.function is not None
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
         if group.stranger and check.kind != "visibility" and subject[0] != "host":

@@ -7,19 +7,35 @@ Rule: a finding that rests on claims shows the first and the last sighting of ea
 check states otherwise.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_streaks import Streak, stuck
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
 
 Key = tuple[Any, ...]
+
+
+def clock(ts_ns: int) -> str:
+    """As 2026-11-21 00:10:25.616 UTC."""
+    seconds, rest = divmod(ts_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1_000_000:03d} UTC"
+
+
+def about(ts_ns: int) -> str:
+    """A time that is known to a slot of 10 s only: as about 2026-11-21 00:10:20 UTC."""
+    return f"about {datetime.fromtimestamp(ts_ns // 1_000_000_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def gathered(claims: Iterable[Claim], by: str | Callable[[Claim], Key]) -> list[tuple[Key, list[Claim]]]:
@@ -42,40 +58,66 @@ def resting_on(claims: Collection[Claim], *key: Any, **columns: Any) -> Evidence
     return Evidence(key, **{"sides": ends(claims), "count": sum(claim.count for claim in claims), **columns})
 
 
+def of_link(claim: Claim, **words: Any) -> Evidence:
+    """One finding per client host and endpoint."""
+    host, endpoint = claim["host"], claim["endpoint"]
+    return resting_on([claim], host, endpoint, words={"host": host, "server": endpoint, **words})
+
+
 def of_id(subject: Subject, group: Group, context: CheckContext) -> dict[str, Any]:
-    """Columns of a finding about a topic ID."""
     return {"topic": name_of(subject, group, context), "topic_ids": (subject[1],)}
+
+
+def of_topic(topic: Topic, *histories: History) -> dict[str, Any]:
+    return {"topic": topic.name, "topic_ids": tuple(history.topic_id for history in histories)}
 
 
 def clients_of(claims: Iterable[Claim]) -> tuple[str | None, ...]:
     return tuple(sorted({claim["client_id"] for claim in claims}, key=str))
 
 
+def apis_of(claims: Iterable[Claim]) -> str:
+    return ", ".join(sorted({claim["api"] for claim in claims}))
+
+
+def brokers_of(claims: Iterable[Claim], context: CheckContext) -> tuple[int | None, ...]:
+    return tuple(context.broker(claim) for claim in claims)
+
+
+def if_broker(node: int | str) -> tuple[int, ...]:
+    """What is known of a node (`CheckContext.node`) as a column."""
+    return (node,) if isinstance(node, int) else ()
+
+
 def servers_of(claims: Iterable[Claim]) -> str:
-    """As a word of a finding."""
     return ", ".join(sorted({claim["endpoint"] for claim in claims}))
 
 
 def lasting(
-    claims: Iterable[Claim], errors: Collection[int], apis: Collection[str], context: CheckContext
+    claims: Iterable[Claim], errors: Collection[int], apis: Collection[str] | None, context: CheckContext
 ) -> Iterator[tuple[Claim, Streak]]:
-    """Claims about answers of some APIs with errors that make a client stuck, and from when to when."""
+    """Claims about answers of some APIs, or all, with errors that make a client stuck, and from when to when."""
     for claim in claims:
-        if claim["api"] in apis and (streak := stuck(claim, errors, context)) is not None:
+        if (apis is None or claim["api"] in apis) and (streak := stuck(claim, errors, context)) is not None:
             yield claim, streak
 
 
-OWN = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
-"""Client IDs of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
+def stuck_client(
+    claim: Claim, streak: Streak, *key: Any, context: CheckContext, words: dict[str, Any], **columns: Any
+) -> Evidence:
+    """One client that one server refuses, since when."""
+    about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": streak.count}
+    words = {"since": clock(streak.first_ns), **words}
+    return resting_on([claim], *key, **{**about, "first_ns": streak.first_ns, **columns}, words=words)
 
 
 def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> str:
     """The brokers among those who asked, by number, as a word of a finding. A client ID proves nothing: it counts only
     from a host that acts as that broker.
     """
-    found = ((OWN.fullmatch(claim["client_id"] or ""), claim["host"]) for claim in claims)
-    brokers = {(int(match[1]), host) for match, host in found if match}
-    return ",".join(map(str, sorted({broker for broker, host in brokers if context.acts_as(broker, host, group)})))
+    named = {(broker_of(claim["client_id"]), claim["host"]) for claim in claims}
+    brokers = {broker for broker, host in named if broker is not None and context.acts_as(broker, host, group)}
+    return ",".join(map(str, sorted(brokers)))
 
 
 def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:

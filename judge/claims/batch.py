@@ -5,7 +5,7 @@ columns of a message become parts of keys (`Lines`). Does not know what a messag
 Rule: everything is a column over messages; nothing is looked up message by message.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,11 @@ from wirecheck.judge.claims.claim import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
 
 Bools = NDArray[np.bool_]
+UNSUPPORTED_VERSION = 35
+AUTHENTICATION = (17, 36)
+"""SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""
+GREETINGS = (*AUTHENTICATION, 18)
+"""These and ApiVersions."""
 Parts = str | Sequence[Any]
 """Of a key: words, with columns among them."""
 ABSENT: dict[str, Table] = {}
@@ -47,7 +52,6 @@ class Batch:
 
     @cached_property
     def kinds(self) -> set[tuple[int, int]]:
-        """(key, side) of the messages that were decoded."""
         good = self.decoded.status == Status.OK
         messages = self.decoded.messages
         pairs = np.unique(messages.key[good].astype(np.int64) * len(SIDES) + messages.side[good])
@@ -66,9 +70,28 @@ class Batch:
         found = self.tables(api, side)
         return Lines(self, (api, side), found[path]) if found else None
 
+    def states(self, kind: str, key: Parts, message: Ints, where: Bools | None = None, **more: Any) -> Rows:
+        """What messages of any kind state; `more` as of `Rows`."""
+        stated = Rows(kind, key_of_messages(self, key, message), message, **more)
+        return stated if where is None else stated.where(where)
+
+    def answers(self, but: Collection[int] = ()) -> Iterator[tuple[str, Mapping[str, Table]]]:
+        """The responses that were decoded, by API; without some keys."""
+        for key, side in sorted(self.kinds):
+            if side == RESPONSE and key not in but:
+                yield name_of(key), self.tables(name_of(key), "response")
+
+    @cached_property
+    def unsupported(self) -> Ints:
+        """Responses that have UNSUPPORTED_VERSION anywhere. In an ApiVersions answer it is how versions are
+        negotiated.
+        """
+        errors = (t for _, tables in self.answers(GREETINGS) for t in tables.values() if "error_code" in t.names)
+        found = [table.message[table["error_code"] == UNSUPPORTED_VERSION] for table in errors]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+
     @cached_property
     def exchange(self) -> Ints:
-        """Per message its exchange."""
         return self.exchanges.exchange
 
     def partner(self, message: Ints, side: int) -> Ints:
@@ -153,10 +176,24 @@ class Batch:
         )
 
 
-def connection_key(batch: Batch, message: Ints) -> list[Column]:
-    started = np.array([connection.started_ns for connection in batch.exchanges.connections], np.int64)
-    host, endpoint, client = (batch.connection_part(message, part) for part in (2, 1, 0))
-    return [host, endpoint, client, Column(started[batch.exchanges.connection[message]])]
+def key_of_messages(batch: Batch, parts: Parts, message: Ints) -> list[Column]:
+    """Parts of a key: columns over these messages, and words as of `Lines`."""
+    found: list[Column] = []
+    for part in parts.split() if isinstance(parts, str) else parts:
+        if isinstance(part, Column):
+            found.append(part)
+        elif part == "@connection":
+            found += [batch.host(message), batch.endpoint(message), batch.connection_part(message, 0)]
+            started = np.array([connection.started_ns for connection in batch.exchanges.connections], np.int64)
+            found.append(Column(started[batch.exchanges.connection[message]]))
+        elif part == "@who":
+            found += [batch.client_id(message), batch.host(message), batch.endpoint(message)]
+        elif part[0] == "@":
+            values = getattr(batch, part[1:])(message)
+            found.append(values if isinstance(values, Column) else Column(values))
+        else:
+            found.append(constant(part[1:] or None, len(message)))
+    return found
 
 
 def row_of(table: Table, message: Ints) -> Ints:
@@ -184,7 +221,7 @@ class Lines:
     A column is found by its name in the table, or else in the nearest table around it that has one; `^` begins to look
     in the table around, `/` is the message's own. Among the parts of a key `=text` is the same for every row, `-` is
     None, and `@endpoint`, `@host`, `@client_id`, `@who` (client ID, host, endpoint) and `@connection` (four parts) are
-    who talks to whom.
+    who talks to whom, `@api` and `@version` in which request.
     """
 
     def __init__(self, batch: Batch, kind: tuple[str, str], table: Table) -> None:
@@ -223,7 +260,6 @@ class Lines:
         return found if rows is None else found[rows]
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        """Numbers."""
         values: Ints = self.taken(name, lambda table, bare: table[bare])
         return values
 
@@ -244,11 +280,9 @@ class Lines:
 
     def column(self, word: str, rows: Ints | None = None) -> Column:
         """One part of a key, of all rows or of some."""
-        if word == "-" or word.startswith("="):
-            return constant(word[1:] or None, len(self) if rows is None else len(rows))
-        if word.startswith("@"):
-            parts: Column = getattr(self.batch, word[1:])(self.message if rows is None else self.message[rows])
-            return parts
+        if word[0] in "-=@":
+            (part,) = key_of_messages(self.batch, [word], self.message if rows is None else self.message[rows])
+            return part
         table, bare, there = self.place(word)
         found = part_of(table, bare)
         if there is None:
@@ -260,11 +294,10 @@ class Lines:
         for part in parts.split() if isinstance(parts, str) else parts:
             if isinstance(part, Column):
                 found.append(part if rows is None else part.take(rows))
-            elif part == "@connection":
-                found += connection_key(self.batch, self.message if rows is None else self.message[rows])
+            elif part[0] in "-=@":
+                found += key_of_messages(self.batch, [part], self.message if rows is None else self.message[rows])
             else:
-                words = ("@client_id", "@host", "@endpoint") if part == "@who" else (part,)
-                found += [self.column(word, rows) for word in words]
+                found.append(self.column(part, rows))
         return found
 
     def states(self, kind: str, key: Parts, where: Bools | None = None, **more: Any) -> Rows:
@@ -292,7 +325,6 @@ class Lines:
 
     @cached_property
     def header(self) -> "Lines | None":
-        """Of the messages of the other half."""
         return self.batch.lines(self.kind[0], "response" if self.kind[1] == "request" else "request")
 
     def other(self, part: str | Ints, absent: int) -> Ints:
@@ -312,7 +344,6 @@ class Lines:
 
 
 def part_of(table: Table, name: str) -> Column:
-    """A column of a table as a part of keys."""
     values = table[name]
     if isinstance(values, Text):
         return texts(values)

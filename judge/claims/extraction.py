@@ -1,47 +1,48 @@
 """Exchanges in, claims out: everything the judge ever hears of a batch.
 
-Knows: the families of claims, and that Envelopes hold exchanges of their own. Does not know what follows from a claim.
+Knows: the families of claims, and that Envelopes hold exchanges of their own: what brokers forward to the controller.
+An inner message is seen where and when its Envelope is; it is its client's word, and who forwards it is no client of
+that API. Does not know what follows from a claim.
 Rule: what comes out is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.envelope import DEEPEST
-from wirecheck.decode.message import Decoded, Status
-from wirecheck.judge.claims import enveloped
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.decode.envelope import DEEPEST, ENVELOPE, client_host, principal, unwrapped
+from wirecheck.decode.message import Decoded, Status, decode
+from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
+from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged, pack, unpack
 from wirecheck.judge.claims.extract import (
     administration,
     bindings,
+    client_sets,
     clients,
     control,
-    descriptions,
     drafts,
     error_answers,
     log_entries,
-    offsets,
     peers,
-    producers,
     replicas,
     servers,
-    sessions,
     uses,
     wire_format,
 )
-from wirecheck.judge.claims.reduce import Rows, reduced
+from wirecheck.judge.claims.reduce import Column, Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
 FAMILIES = (
     bindings,
     administration,
-    descriptions,
     control,
     uses,
-    offsets,
     replicas,
     error_answers,
     servers,
@@ -49,16 +50,19 @@ FAMILIES = (
     wire_format,
     log_entries,
     drafts,
-    sessions,
+    client_sets,
     peers,
 )
+
+PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
+"""Columns of the exchanges; all others are facts that an inner message has from its Envelope."""
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
-    sets = [*sessions.members(batch), *producers.members(batch), *peers.odd(batch)] if len(decoded) else []
+    sets = [*client_sets.members(batch), *client_sets.topics_by_name(batch), *peers.odd(batch)] if len(decoded) else []
     facts = merged(
         [
             *forwarded,
@@ -70,21 +74,12 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
             *sets,
         ]
     )
-    return merged(
-        [
-            *stated,
-            *servers.carried(stated),
-            *servers.names(stated),
-            *servers.deletions(stated),
-            *servers.idless(stated),
-            *facts,
-        ]
-    )
+    return merged([*stated, *servers.derived(stated), *facts])
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:
     """What clients' topic administration says inside Envelopes, and in Envelopes in there."""
-    found = enveloped.inside(exchanges, decoded) if steps else None
+    found = inside(exchanges, decoded) if steps else None
     if found is None:
         return []
     batch = Batch(found.exchanges, answering(found.exchanges, found.decoded), found.senders)
@@ -108,3 +103,61 @@ def rows_of(batch: Batch) -> Iterator[Rows]:
 
 def stating(rows: Iterable[Rows]) -> Iterator[Rows]:
     return (part for part in rows if len(part.message))
+
+
+class Inside(NamedTuple):
+    exchanges: Exchanges
+    decoded: Decoded
+    senders: Senders
+
+
+def inside(exchanges: Exchanges, decoded: Decoded) -> Inside | None:
+    """The inner exchanges of a batch; None where it has no Envelopes."""
+    if not (decoded.messages.key == ENVELOPE).any():
+        return None
+    request_of = np.full(len(decoded), -1, np.int64)
+    answered = exchanges.response >= 0
+    request_of[exchanges.response[answered]] = exchanges.request[answered]
+    messages, outer, _ = unwrapped(decoded, request_of)
+    if not len(messages):
+        return None
+    inner = np.full(len(decoded), -1, np.int64)
+    inner[outer] = np.arange(len(outer))
+    request, response = halves(exchanges.request, inner), halves(exchanges.response, inner)
+    facts: dict[str, Any] = {f.name: getattr(exchanges, f.name) for f in fields(exchanges)}
+    columns: dict[str, Any] = {name: value for name, value in facts.items() if isinstance(value, np.ndarray)}
+    rows = (request >= 0) | (response >= 0)
+    found = replace(
+        exchanges,
+        messages=messages,
+        **{name: column[outer] for name, column in columns.items() if name not in PER_EXCHANGE},
+        request=request[rows],
+        response=response[rows],
+        outcome=exchanges.outcome[rows],
+        out_of_order=exchanges.out_of_order[rows],
+    )
+    assert set(messages.side.tolist()) <= {REQUEST, RESPONSE}
+    envelope = np.where(request_of[outer] >= 0, request_of[outer], outer)
+    return Inside(found, decode(messages), senders(decoded, envelope))
+
+
+def senders(decoded: Decoded, envelope: Ints) -> Senders:
+    """By the Envelope request of each inner message: whom it names; None where it was not seen, or has another form."""
+    table = tables(decoded, ENVELOPE, "request")[""]
+    named: list[tuple[str | None, str | None]] = [(None, None)]
+    for row in range(len(table)):
+        data, address = (table[name].field(row) for name in ("request_principal", "client_host_address"))
+        named.append(
+            (
+                principal(None if data is None else data.data.tobytes()),
+                client_host(None if address is None else address.data.tobytes()),
+            )
+        )
+    place = {int(message): row + 1 for row, message in enumerate(table.message)}
+    codes = np.array([place.get(message, 0) for message in envelope.tolist()], np.int64)
+    return Senders(*(Column(codes, [one[part] for one in named]) for part in (0, 1)))
+
+
+def halves(half: Ints, inner: Ints) -> Ints:
+    """Per exchange its inner message, -1 where it has none."""
+    return np.where(half >= 0, inner[half], -1)

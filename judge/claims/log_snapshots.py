@@ -22,8 +22,6 @@ Stored = list[list[Any]]
 
 
 class Assembly:
-    """One snapshot as one host fetches it from one endpoint."""
-
     def __init__(self, snapshot: Snapshot, latest: Sighting | None = None) -> None:
         self.snapshot, self.latest = snapshot, latest
         self.waiting: dict[int, Claim] = {}
@@ -63,7 +61,6 @@ class Snapshots:
         self.changed = False
 
     def receive(self, claim: Claim) -> Iterator[Claim]:
-        """What becomes known by one chunk."""
         self.changed = True
         key = claim.key[:4]
         end_offset, epoch = key[2:]

@@ -51,12 +51,16 @@ class Column:
         return Column(np.where(mask, codes, -1), [*values, None])
 
 
+def moment(ts_ns: int, connection: str = "", source: str = "") -> Sighting:
+    """What was seen of no message."""
+    return Sighting(ts_ns, connection, "", -1, -1, source, 0, 0)
+
+
 def constant(value: Any, rows: int) -> Column:
     return Column(np.zeros(rows, np.int64), [value])
 
 
 def texts(text: Text) -> Column:
-    """Strings; None where null or not kept."""
     codes, unique = text.codes()
     return Column(codes.astype(np.int64), [*unique, None])
 
@@ -191,7 +195,6 @@ class Rows:
 
 
 def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
-    """One claim per key."""
     if not len(rows.message):
         return
     group, sample = grouped(rows.key)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.message import Decoded, Status
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.reduce import moment
 
 OTHERS = "others"
 """Stands for all of these connections, in place of an agent's name."""
@@ -38,7 +39,6 @@ def apart(exchanges: Exchanges) -> tuple[Exchanges, Exchanges]:
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
-    """One per measure."""
     found = [one for one in exchanges.connections if one.unlisted]
     counts = Counter[Measure]()
     for one in found:
@@ -49,10 +49,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
     counts["messages", None] = len(decoded)
     counts.update(map(status_measure, decoded.status.tolist()))
     counts.update(("exchanges", OUTCOMES[outcome].replace("-", "_")) for outcome in exchanges.outcome.tolist())
-    first, last = (
-        Sighting(ts_ns, "", "", -1, -1, "", 0, 0)
-        for ts_ns in (min(one.started_ns for one in found), max(one.last_ns for one in found))
-    )
+    first, last = moment(min(one.started_ns for one in found)), moment(max(one.last_ns for one in found))
     for (measure, detail), count in counts.items():
         if count:
             yield Claim("mark", (OTHERS, measure, None, detail), first, last, tally={"count": count})

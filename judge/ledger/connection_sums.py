@@ -69,5 +69,4 @@ def bounded(spans: Spans) -> Spans:
 
 
 def since(spans: Spans, oldest_ns: int) -> Spans:
-    """Without those that were over before."""
     return [span for span in spans if span[1] >= oldest_ns]

@@ -22,13 +22,11 @@ Stored = dict[str, Any]
 
 
 class Revision(NamedTuple):
-    """The last revision of one row."""
-
     number: int
     open: bool
     body: dict[str, Any]
     stranger: bool = False
-    """A finding about what was never answered without error when it was emitted (`overflow.py`)."""
+    """A finding about what was never answered without error when it was emitted (`subject_eviction.py`)."""
     news: int | None = None
     """As the row had it (`result_table.py`)."""
 
@@ -50,7 +48,6 @@ class EmittedRows:
         return {name: Revision(*row) for name, row in found.items()}
 
     def has_finding(self, subject: Subject) -> bool:
-        """Whether a finding about this subject stands."""
         return any(table_of(name) == FINDINGS and row.open for name, row in self.rows(subject).items())
 
     def blamed(self, subject: Subject) -> bool:
@@ -94,14 +91,12 @@ class EmittedRows:
         return self.shards[name]
 
     def changed_shards(self) -> dict[str, Stored]:
-        """Since the last call."""
         changed = {name: self.shards[name] for name in sorted(self.changed)}
         self.changed.clear()
         return changed
 
 
 def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
-    """The last revision of a row that nothing makes any more."""
     return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
 
 

@@ -1,10 +1,11 @@
-"""Rows of the clients table: who speaks what.
+"""Rows of the clients table and of the clusters table.
 
-Knows: which claims say so, of one client id at one address. Does not know whom a release turns away.
-Rule: a client of two clusters has a row in each.
+Rule: a client is a client ID at an address; one of two clusters has a row in each. Unauthenticated hosts are no
+cluster.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import FIRST, LAST, Claim, Subject, every_run
@@ -43,3 +44,19 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             "last_seen": max(times),
         }
         yield ResultRow("clients", "|".join((key, *subject[1:])), body)
+
+
+def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """One row per cluster; what could not be joined stands under the label's only one."""
+    every = sorted((group for group in context.clusters.groups if not group.stranger), key=lambda group: group.key)
+    for key, found in groupby(every, key=lambda group: group.key):
+        groups = [*found]
+        body = {
+            "withdrawn": False,
+            "cluster_id": next((group.cluster_id for group in groups if group.cluster_id), None),
+            "endpoints": sorted({endpoint for group in groups for endpoint in group.endpoints}),
+            "brokers": sorted({broker for group in groups for broker in group.brokers}),
+            "first_seen": min(group.first_ns for group in groups),
+            "last_seen": max(group.last_ns for group in groups),
+        }
+        yield ResultRow("clusters", key, body)

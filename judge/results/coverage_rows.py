@@ -33,7 +33,6 @@ LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 
 
 def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Rows of one connection."""
     for claim in context.ledger.claims("connection", *subject):
         name = str(Conversation(Peer.of(claim["client"]), Peer.of(claim["endpoint"])))
         identity = f"{name}@{claim['started_ns']}"
@@ -88,7 +87,6 @@ def unassigned_topics(subject: Subject, context: CheckContext) -> Iterator[Resul
 
 
 def unassigned_clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """A client of such endpoints."""
     if "client" in unassigned_kinds(subject, context):
         _, client_id, host = subject
         yield unassigned("clients", f"{client_id} ({host})")

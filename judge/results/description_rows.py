@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import known
@@ -22,8 +23,6 @@ TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 
 @dataclass
 class State:
-    """One state of one partition, whoever said it."""
-
     first: Claim
     last: Sighting
     offline: list[int] | None = None
@@ -38,14 +37,6 @@ class State:
         return self.epoch, self.last
 
 
-def numbered_partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    yield from partitions(subject, "partition", context)
-
-
-def unnumbered_partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    yield from partitions(subject, "unnumbered", context)
-
-
 def named(subject: Subject) -> dict[str, str | None]:
     """The topic id, or the name where a topic was only seen without one; the id's name is joined by who reads."""
     return {
@@ -54,17 +45,13 @@ def named(subject: Subject) -> dict[str, str | None]:
     }
 
 
-def partitions(subject: Subject, kind: str, context: CheckContext) -> Iterator[ResultRow]:
+def partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    kind = "partition" if subject[0] == "id" else "unnumbered"
     for group in known(context.groups(subject)):
-        by_partition: dict[int, list[Claim]] = {}
-        for claim in context.claims(kind, group, *subject):
-            by_partition.setdefault(claim["partition"], []).append(claim)
-        offline: dict[int, list[Claim]] = {}
-        for claim in context.claims("offline", group, *subject):
-            offline.setdefault(claim["partition"], []).append(claim)
+        offline = dict(gathered(context.claims("offline", group, *subject), "partition"))
         identity, about = "|".join((group.key, *subject)), {"cluster": group.cluster, **named(subject)}
-        for partition, claims in sorted(by_partition.items()):
-            found = states(claims, offline.get(partition, []))
+        for (partition,), claims in gathered(context.claims(kind, group, *subject), "partition"):
+            found = states(claims, offline.get((partition,), []))
             for name, state in found.items():
                 body = {"withdrawn": False, **about, **row(partition, state, until_ns(state, found.values()))}
                 yield ResultRow("partitions", f"{identity}|{partition}|{name}", body)
@@ -126,12 +113,9 @@ def row(partition: int, state: State, until: int | None) -> Body:
 
 
 def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """One row per thing said; which operations are allowed depends on who asked."""
     for group in known(context.groups(subject)):
-        by_word: dict[tuple[int | None, int | None], list[Claim]] = {}
-        for claim in context.claims("topic_described", group, *subject):
-            by_word.setdefault((claim["internal"], claim["operations"]), []).append(claim)
-        for (internal, operations), claims in sorted(by_word.items(), key=repr):
+        described = context.claims("topic_described", group, *subject)
+        for (internal, operations), claims in gathered(described, "internal operations"):
             said = min(claims, key=lambda claim: claim.first)
             body = {
                 "withdrawn": False,

@@ -59,8 +59,6 @@ def last_of(claim: Claim) -> Side:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One contradiction, or one broken rule, and what it rests on."""
-
     key: tuple[Any, ...]
     """What makes it one finding; with code and cluster it is the identity."""
     sides: tuple[Side, ...]
@@ -144,7 +142,6 @@ class Unsaid:
 
 
 def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
-    """What a summary may name."""
     words = {
         "topic": evidence.topic or "(not named)",
         "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_streaks import Streak, streaks, stuck
+from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import OTHERS, SUCCESS, Claim, Subject
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import known
@@ -28,8 +29,6 @@ BRIEF_ANSWERS = 5
 
 
 class RefusedTopic(NamedTuple):
-    """What requests are about."""
-
     name: str | None
     topic_id: str | None
 
@@ -47,7 +46,6 @@ class Refused(NamedTuple):
 
 
 def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Refusals by topic ID."""
     for group in known(context.groups(subject)):
         refused = by_client(context.claims("refused", group, *subject))
         if refused:
@@ -58,22 +56,15 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Refusals by topic name."""
     for group in known(context.groups(subject)):
-        by_topic: dict[str, list[Claim]] = {}
-        for claim in context.claims("named_answer", group, *subject):
-            if claim.runs.keys() != {SUCCESS}:
-                by_topic.setdefault(claim["name"], []).append(claim)
-        for name, claims in sorted(by_topic.items()):
+        refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
+        for (name,), claims in gathered(refused, "name"):
             every = (Refused(*who, found, found) for who, found in by_client(claims).items())
             yield from rows("|".join((*subject[1:], name)), RefusedTopic(name, None), every, group, context)
 
 
 def by_client(claims: Iterable[Claim]) -> dict[tuple[str | None, str, str], list[Claim]]:
-    found: dict[tuple[str | None, str, str], list[Claim]] = {}
-    for claim in claims:
-        found.setdefault((claim["client_id"], claim["host"], claim["api"]), []).append(claim)
-    return found
+    return {(client_id, host, api): found for (client_id, host, api), found in gathered(claims, "client_id host api")}
 
 
 def rows(
@@ -136,7 +127,6 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
 
 
 def partitions_of(claim: Claim) -> set[int]:
-    """Those with errors."""
     found = {
         port for error, slots in claim.runs.items() if error != SUCCESS for ports in slots.values() for port in ports
     }

@@ -19,6 +19,8 @@ from wirecheck.judge.results.result_table import (
     Column,
     ResultTable,
     Shown,
+    gone,
+    others,
 )
 
 SIDE = pa.struct(
@@ -56,11 +58,7 @@ FINDINGS = ResultTable(
             pa.list_(SIDE),
             "Evidence: the claims that contradict each other, each with its exchange and frames.",
         ),
-        Column(
-            "others",
-            pa.int64(),
-            "Null, except in the row of a check that exceeded its bound: the number of findings that were dropped.",
-        ),
+        others("findings", of="a check that exceeded its bound"),
     ),
     shown=Shown(
         order_by=("first_seen", "code", "id"),
@@ -74,11 +72,7 @@ TOPICS = ResultTable(
     "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     (
         *REVISION,
-        Column(
-            "withdrawn",
-            pa.bool_(),
-            "True if the row is no longer valid, because another cluster or name was found for it.",
-        ),
+        gone("another cluster or name was found for it"),
         CLUSTER,
         Column("name", TEXT, "Topic name; null while the ID is unresolved."),
         Column("topic_id", TEXT, "Topic ID; null for a topic that was only seen without one."),
@@ -92,11 +86,7 @@ TOPICS = ResultTable(
             "state", TEXT, "current, replaced, deleted or unresolved; others for the row that counts dropped topics."
         ),
         Column("earlier_ids", TEXTS, "IDs that the name had before, oldest first; only in the current row."),
-        Column(
-            "others",
-            pa.int64(),
-            "Null, except in the row of the exceeded bound: the number of topics that were dropped.",
-        ),
+        others("topics"),
     ),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
     reads={"name": "topic name:serves", "id": "id:*"},
@@ -137,7 +127,7 @@ PARTITIONS = ResultTable(
             "Capture time at which a later leader epoch began, or of the last such message; null while valid.",
         ),
     ),
-    rows={"name": "description_rows.unnumbered_partitions", "id": "description_rows.numbered_partitions"},
+    rows=dict.fromkeys(("name", "id"), "description_rows.partitions"),
     reads={"name": "name:unnumbered name:offline", "id": "id:partition id:offline"},
 )
 DESCRIPTIONS = ResultTable(
@@ -154,7 +144,7 @@ DESCRIPTIONS = ResultTable(
         ),
         *SOURCE,
     ),
-    rows={"name": "description_rows.wholes", "id": "description_rows.wholes"},
+    rows=dict.fromkeys(("name", "id"), "description_rows.wholes"),
     reads={"name": "name:topic_described", "id": "id:topic_described"},
 )
 STATEMENTS = ResultTable(
@@ -175,7 +165,7 @@ STATEMENTS = ResultTable(
         *SPAN,
         Column("count", pa.int64(), "Number of occurrences."),
     ),
-    rows={"id": "statement_rows.statements_of_id"},
+    rows={"id": "topic_rows.statements_of_id"},
     reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
 )
 """The page for a browser draws them; they grow with every message, and are told as clients are (`life_cycle.py`)."""
@@ -197,11 +187,7 @@ CLIENTS = ResultTable(
         ),
         Column("requests", pa.int64(), "Requests seen."),
         *SPAN,
-        Column(
-            "others",
-            pa.int64(),
-            "Null, except in the row of the exceeded bound: the number of clients that were dropped.",
-        ),
+        others("clients"),
     ),
     rows={"client": "client_rows.clients"},
     reads={"client": "client:client client:software"},
@@ -227,9 +213,7 @@ HARMS = ResultTable(
         Column("count", pa.int64(), "Number of errors; each partition of a response counts once."),
         *SPAN,
         Column("recovered", pa.bool_(), "Whether a later request succeeded."),
-        Column(
-            "others", pa.int64(), "Null, except in the row of the exceeded bound: the number of rows that were dropped."
-        ),
+        others("rows"),
     ),
     rows={"id": "harm_rows.harms_of_id", "client": "harm_rows.harms_of_client"},
     reads={"id": "id:refused id:use id:binding", "client": "client:named_answer"},
@@ -241,7 +225,7 @@ CLUSTERS = ResultTable(
     "Clusters and their endpoints. One row per cluster.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because it was merged with another."),
+        gone("it was merged with another"),
         Column(
             "cluster_id",
             TEXT,
@@ -251,7 +235,7 @@ CLUSTERS = ResultTable(
         Column("brokers", NUMBERS, "Known broker IDs of the cluster."),
         *SPAN,
     ),
-    rows={"server": "cluster_rows.clusters"},
+    rows={"server": "client_rows.clusters"},
     reads={"server": "-"},
     shown=Shown(order_by=("label", "cluster_id"), hidden=frozenset({"id", "revision", "withdrawn"})),
 )
@@ -260,7 +244,7 @@ COVERAGE = ResultTable(
     "How much of the traffic was captured and read. One row per connection and measure.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because what it counts was renamed."),
+        gone("what it counts was renamed"),
         Column("connection", TEXT, "Connection; null for measures that are not about one."),
         Column(
             "measure",

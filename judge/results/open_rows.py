@@ -36,7 +36,6 @@ def rows(table: str, part: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels under which a row is counted."""
     if table == "findings":
         return row["label"], row["code"], row["kind"]
     if table == "topics":

@@ -57,7 +57,7 @@ class ResultTable:
     Empty where checks or a step of the job make them.
     """
     reads: Mapping[str, str] = field(default_factory=dict)
-    """By space what these functions read of the ledger, in the words of the catalogue (`declared_reads.py`)."""
+    """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`)."""
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
     in_result: bool = True
@@ -79,7 +79,17 @@ REVISION = (
     Column("label", TEXT, "The agent's cluster label."),
 )
 CLUSTER = Column("cluster", TEXT, "Cluster ID if known, else the label; null if the endpoint matches no known cluster.")
-MOVED = Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because another cluster was found for it.")
+
+
+def gone(why: str) -> Column:
+    return Column("withdrawn", pa.bool_(), f"True if the row is no longer valid, because {why}.")
+
+
+def others(what: str, of: str = "the exceeded bound") -> Column:
+    return Column("others", pa.int64(), f"Null, except in the row of {of}: the number of {what} that were dropped.")
+
+
+MOVED = gone("another cluster was found for it")
 SPAN = (
     Column("first_seen", TIME, "Capture time of the first exchange that the row is based on."),
     Column("last_seen", TIME, "Capture time of the last exchange that the row is based on."),

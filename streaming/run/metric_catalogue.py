@@ -121,9 +121,9 @@ class Histogram:
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     seconds: float = 0.0
 
-    def observe(self, seconds: float, times: int = 1) -> None:
-        self.counts[bisect_left(SECONDS, seconds)] += times
-        self.seconds += seconds * times
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(SECONDS, seconds)] += 1
+        self.seconds += seconds
 
     def observe_ticks(self, from_ns: int, to_ns: int, now_ns: int) -> None:
         """Each tick of capture time in (from, to], as old as it is now; as many per bound as fit, not one by one."""

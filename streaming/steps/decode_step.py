@@ -24,7 +24,7 @@ from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.agent_marks import MARKS
+from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack

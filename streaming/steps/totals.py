@@ -14,7 +14,7 @@ from typing import Any
 from wirecheck.capture.frames import LATE
 from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
-from wirecheck.judge.agent_marks import MARKS, Marks
+from wirecheck.judge.agents import MARKS, Marks
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.unlisted import OTHERS
 from wirecheck.judge.judge import EmittedRow

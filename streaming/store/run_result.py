@@ -93,10 +93,11 @@ class Result:
     ) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
         `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards;
-        without `principals` these name no client's address.
+        without `principals` these name no client's address, and findings not who changed a topic.
         """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
+        every = every if principals else list(map(without_principals, every))
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
         context = CardContext(
             {finding["id"]: finding for finding in every},
@@ -138,6 +139,12 @@ class Result:
                     counts["protocol"] = row["detail"]
                 counts[measure] = counts.get(measure, 0) + row["count"]
         return list(found.values())
+
+
+def without_principals(finding: Row) -> Row:
+    """Of who changed a topic the client ID stays."""
+    words = {name: text for name, text in finding["words"].items() if not name.endswith(("_by_principal", "_by_host"))}
+    return {**finding, "words": words}
 
 
 def coverage(rows: list[Row]) -> Row:

@@ -10,7 +10,7 @@ less. What brokers and controllers send each other goes with their own upgrade.
 
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import keys
-from wirecheck.judge.checks.clients.versions import BROKERS_OWN
+from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.topology import releases
 from wirecheck.streaming.store.run_result import Row
 
@@ -31,7 +31,7 @@ def lowest(target: str) -> dict[int, int]:
 def between_brokers(client: Row) -> bool:
     """Whether a row is a broker or a controller: by its client ID, or because it uses an API that only these use."""
     used = {keys().get(api) for api in client["apis"]}
-    return bool(BROKERS_OWN.match(client["client_id"] or "") or used & releases.BETWEEN_BROKERS)
+    return bool(TO_BROKERS.fullmatch(client["client_id"] or "") or used & releases.BETWEEN_BROKERS)
 
 
 def rejected(client: Row, target: str) -> list[list[str | int]]:

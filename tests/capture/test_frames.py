@@ -27,7 +27,7 @@ CONTRACT = {
     "payload": "binary",
     "payload_len": "int32",
     "left_out": "list<element: struct<offset: int32 not null, length: int32 not null>>",
-    "decrypted": "bool",
+    "decrypted": "int64",
     "count": "int64",
     "reason": "string",
 }

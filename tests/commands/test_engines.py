@@ -8,9 +8,10 @@ import sys
 from tests.commands.conftest import EXAMPLE, ROOT
 
 
-def test_the_last_line_of_the_details_names_the_engine(run):
+def test_the_last_line_names_the_engine(run):
     told = run("replay", EXAMPLE, "-v")
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "Engine    local, without Spark")
+    assert " \u00b7 local engine \u00b7 " in run("replay", EXAMPLE).stdout.splitlines()[-1]
     assert json.loads(run("replay", EXAMPLE, "--format", "json").stdout)["engine"] == "local"
 
 

@@ -75,3 +75,39 @@ def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
     monkeypatch.setattr("wirecheck.commands.evidence.Path.is_file", lambda _: False)
     told = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
     assert (told.exit_code, "name the pcaps or the folder of frames" in told.stderr) == (2, True)
+
+
+def test_no_principals_omits_them_from_packets_lines_and_findings(run, tmp_path):
+    """By every command that shows who changed a topic; zeros stand in their place, which name nobody."""
+    recreated = ROOT / "tests/scenarios/captures/kraft4-groups-recreate/capture.pcap.gz"
+    found, whole, bare = tmp_path / "out", tmp_path / "whole.pcapng", tmp_path / "bare.pcapng"
+    run("replay", recreated, "--out", found)
+    finding = next(
+        row["id"]
+        for row in map(json.loads, run("findings", found, "--format", "json").stdout.splitlines())
+        if row["code"] == "TID001" and row["topic"] == "q2"
+    )
+    shown = {}
+    for option in ((), ("--no-principals",)):
+        path = bare if option else whole
+        assert run("evidence", finding, recreated, "-o", path, *option).exit_code == 0
+        listed = run("findings", found, finding, "--format", "json", *option).stdout
+        decoded = [
+            run("decode", whole, "--api", "Envelope", *form, *option).stdout for form in (["-V"], ["--format", "json"])
+        ]
+        shown[option] = [path.read_bytes().decode("latin-1"), listed, *decoded]
+    assert all("ANONYMOUS" in text for text in shown[()])
+    assert not any("ANONYMOUS" in text for text in shown["--no-principals",])
+    listed, *decoded = shown["--no-principals",][1:]
+    assert "created_by_client_id" in listed
+    assert "_by_host" not in listed
+    assert all("client_host" not in text and "forwarded for" not in text for text in decoded)
+    lines = run("decode", bare, "--api", "Envelope", "--format", "json").stdout.splitlines()
+    assert all({"principal", "client_host"}.isdisjoint(json.loads(line)["enveloped"]) for line in lines)
+    assert lines
+
+
+@pytest.mark.parametrize("other", ["--with-keys", "--keep-records"])
+def test_what_would_show_principals_does_not_go_with_omitting_them(other, run, tmp_path):
+    told = run("evidence", "TID002", ROOT / "examples", "-o", tmp_path / "e.pcapng", "--no-principals", other)
+    assert (told.exit_code, f"give --no-principals or {other}, not both" in told.stderr) == (2, True)

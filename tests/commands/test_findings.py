@@ -144,7 +144,7 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
     looks = iter([[], [first], [first], [again], [again]])
 
     class Grown:
-        def json(self, _choice):
+        def json(self, _choice, *, principals):
             try:
                 return {"findings": [dict(finding) for finding in next(looks)]}
             except StopIteration:

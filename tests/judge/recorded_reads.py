@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue, evaluate
-from wirecheck.judge.checks.declared_reads import WHATEVER, covers, reads
+from wirecheck.judge.checks.catalogue import WHATEVER, covers
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -119,7 +119,7 @@ def readers(subject, context):
     for table in JUDGED:
         if table.name in makers:
             make = makers[table.name]
-            yield table.name, reads(table.reads[subject[0]]), lambda make=make: [*make(subject, context)]
+            yield table.name, catalogue.declared(table.reads[subject[0]]), lambda make=make: [*make(subject, context)]
 
 
 def outspoken(judge):

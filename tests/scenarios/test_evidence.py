@@ -38,3 +38,56 @@ def test_evidence_of_a_decrypted_finding_is_the_encrypted_frames_with_their_keys
         assert finding["id"] in {row["id"] for row in judged_frames(again).rows["findings"]}
         data = written.read_bytes()
         assert (b"_TRAFFIC_SECRET_0" in data, b"\x17\x03\x03" in data) == (name == "encrypted",) * 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_an_agent_started_again_within_decrypted_connections_finds_the_same_and_has_evidence(
+    share, tmp_path, monkeypatch
+):
+    """Two runs of one agent over two halves of a capture, in two sets of files: never spliced, nothing false."""
+    path, keys = inside_tls("zk39-inconsistent-id", tmp_path)
+    whole = write_frames([path], tmp_path / "whole", "default", key_logs=[keys]).files
+    halves = halved(path, share, tmp_path)
+    files = [
+        file
+        for half in halves
+        for file in write_frames([half], tmp_path / f"{half.stem} frames", "default", key_logs=[keys]).files
+    ]
+    expected = {(row["code"], row["topic"]) for row in judged_frames(whole).rows["findings"]}
+    result = judged_frames(files)
+    found = result.rows["findings"]
+    assert {(row["code"], row["topic"]) for row in found if row["kind"] == "violation"} <= expected
+    finding = next(row for row in found if row["kind"] == "violation")
+    monkeypatch.setattr(minimal_subset, "TRIES", 0)
+    monkeypatch.setattr(options, "key_logs", lambda: [keys])
+    search = Search(finding, files, tmp_path / "try", keep_records=False, captures=halves, with_keys=True)
+    assert search.proven(tmp_path / "evidence.pcapng") > (0, 0)
+
+
+def halved(path, share, folder):
+    """The packets of a capture in two files, the last of a second between them missing."""
+    data = path.read_bytes()
+    at, packets = 24, []
+    while at < len(data):
+        size = 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+        packets.append(data[at : at + size])
+        at += size
+    cut = int(len(packets) * share)
+    parts = folder / "first.pcap", folder / "second.pcap"
+    for part, mine in zip(parts, (packets[:cut], packets[cut + 20 :]), strict=True):
+        part.write_bytes(data[:24] + b"".join(mine))
+    return parts
+
+
+def test_evidence_has_the_keys_that_a_broker_logs_by_session(tmp_path):
+    """TLS 1.2 of Java: a line names the session, not the client's random."""
+    path = Scenario("zk39-tls12-mutual-inconsistent-id").pcap
+    files = frames([path], tmp_path / "frames")
+    finding = next(row for row in judged_frames(files).rows["findings"] if row["code"] == "TID002")
+    search = Search(finding, files, tmp_path / "try", keep_records=False, captures=[path], with_keys=True)
+    assert search.proven(tmp_path / "e.pcapng") > (0, 0)
+    data = (tmp_path / "e.pcapng").read_bytes()
+    assert 0 < data.count(b"Master-Key:") < 37
+    assert b"\x17\x03\x03" in data
+    assert b"shipments" not in data.partition(b"RSA Session-ID:")[2]
+    assert search.notes == []

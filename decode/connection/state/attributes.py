@@ -85,7 +85,7 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
     c.proxied, c.proxied_port = row.of(c.proxied), row.of(c.proxied_port)
-    c.proxied_high, c.proxied_low, c.numbering = row.of(c.proxied_high), row.of(c.proxied_low), row.of(c.numbering)
+    c.proxied_high, c.proxied_low, c.run = row.of(c.proxied_high), row.of(c.proxied_low), row.of(c.run)
     _handshake(row, c.again)
     _direction(row, c.lower)
     _direction(row, c.higher)

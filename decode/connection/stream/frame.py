@@ -30,7 +30,7 @@ class Columns:
         self.numbers: bytes = numbers
         """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
         kept bytes begin and end in the payload, where its spans begin and end in those left out, how many of its bytes
-        a snap length cut, whose numbers it has; column by column.
+        a snap length cut, the run that made its numbers; column by column.
         """
         self.payload: bytes = payload
         self.left: bytes = left
@@ -38,7 +38,7 @@ class Columns:
 
 
 WIDTH: Final = 16  # columns
-THE_WIRES: Final = -1  # `numbering` of a segment with the sequence numbers it had on the wire
+THE_WIRES: Final = 0  # `run` of a segment with the sequence numbers it had on the wire
 NOTHING: Final = Columns(0, b"", b"", b"")
 
 
@@ -67,8 +67,8 @@ class Frame:
         self.end_left: i64 = 0
         self.cut: i64 = 0
         """How many bytes at its end a snap length cut."""
-        self.numbering: i64 = THE_WIRES
-        """Or the agent that made its sequence numbers, of which only differences within a connection mean something."""
+        self.run: i64 = THE_WIRES
+        """Or the run of its agent that made its sequence numbers: only differences within one mean something."""
         self.offset: i64 = -1
         """Of its first byte in its direction, once it is known."""
         self.ignored: bool = False
@@ -97,7 +97,7 @@ class Frame:
         self.first_left = read_i64_le(numbers, at + 12 * column)
         self.end_left = read_i64_le(numbers, at + 13 * column)
         self.cut = read_i64_le(numbers, at + 14 * column)
-        self.numbering = read_i64_le(numbers, at + 15 * column)
+        self.run = read_i64_le(numbers, at + 15 * column)
         self.offset = -1
         self.ignored = False
 

@@ -1,21 +1,32 @@
 """CTL: controllers, leaders and replicas.
 
-Knows the order of epochs and what a leader, a follower and an ISR may not do. Does not know messages.
 Rule: epochs order everything, time only measures how long something lasts; single refusals are normal in every roll.
+Requests to different brokers wait in different queues, so only what one receiver got twice is compared.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import clients_of, gathered, lasting, of_id, requesters, resting_on
-from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.checks.shapes import (
+    clients_of,
+    clock,
+    ends,
+    gathered,
+    lasting,
+    of_id,
+    requesters,
+    resting_on,
+    stuck_client,
+)
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL
 from wirecheck.judge.topology.clusters import Group
 
-STALE_CONTROLLER_EPOCH, NOT_CONTROLLER = 11, 41
+STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
+ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
@@ -47,26 +58,75 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
             found[claim["controller"], claim["controller_epoch"]].append((claim, against[0]))
     told: set[tuple[object, ...]] = set()
     for (controller, epoch), pairs in sorted(found.items()):
-        other = pairs[0][1]["controller"]
-        both = tuple(sorted({controller, other}))
+        other = pairs[0][1]
+        both = tuple(sorted({controller, other["controller"]}))
         if (both, epoch) in told:
             continue
         told.add((both, epoch))
+        sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
         since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
-        yield Evidence(
-            (list(both), epoch),
-            tuple(side for claim, newer in pairs for side in (first_of(claim), last_of(claim), first_of(newer))),
-            brokers=both,
-            count=sum(claim.count for claim, _ in pairs),
-            words={
-                "controller": controller,
-                "epoch": epoch,
-                "other": other,
-                "newer": pairs[0][1]["controller_epoch"],
-                "since": clock(since_ns),
-            },
-            first_ns=since_ns,
-        )
+        words = {"controller": controller, "epoch": epoch, "since": clock(since_ns)}
+        words |= {"other": other["controller"], "newer": other["controller_epoch"]}
+        claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
+        yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
+
+
+def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A broker receives a lower leader epoch for a partition later than the grace period after a higher one.
+
+    Why it matters. Leader epochs only increase. A controller works from old state, or state was restored from a backup.
+
+    False positives. None known. Requests that overtake each other within the grace period, or wait in one broker's
+    queue, do not count. Neither do rejected requests and clients' Metadata responses, which may lag.
+
+    Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
+    """
+    said = context.claims("partition", group, *subject)
+    orders = (claim for claim in said if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
+    for (partition,), claims in gathered(orders, "partition"):
+        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
+        back = [lower for _, lower in pairs]
+        if back and not turned_away(back, group, context):
+            top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
+            sides = (Side(seen, top.sentence()), *map(last_of, back))
+            low, about = min(claim["leader_epoch"] for claim in back), of_id(subject, group, context)
+            words = {"partition": partition, "high": top["leader_epoch"], "low": low}
+            yield Evidence((subject[1], partition), sides, **about, count=len(back), words=words)
+
+
+def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
+    """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
+    until = lower.last.ts_ns - context.settings.broker_grace_ns
+    told = [
+        (other, seen)
+        for other in claims
+        if other["leader_epoch"] > lower["leader_epoch"]
+        for seen in (other.first, other.last)
+        if seen.server == lower.last.server and seen.ts_ns < until
+    ]
+    return max(told, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
+
+
+def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A broker gets or returns STALE_BROKER_EPOCH (77) at least 10 times over 30 s.
+
+    Why it matters. Controller and broker disagree on the broker's current registration. Until one of them restarts,
+    neither accepts the other's requests.
+
+    False positives. None known. One or two errors around a restart are normal. Broker epochs decrease when a KRaft
+    controller takes over.
+
+    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
+    """
+    for claim, streak in lasting(context.claims("answer", group, *subject), {STALE_BROKER_EPOCH}, None, context):
+        refuses = claim["api"] in ORDERS
+        sender = broker_of(claim["client_id"])
+        if not refuses and (sender is None or not context.acts_as(sender, claim["host"], group)):
+            continue  # a client's word about a broker
+        broker = context.node(claim) if refuses else claim["client_id"]
+        key = (broker, claim["client_id"]) if refuses else (broker,)
+        brokers = (context.broker(claim) if refuses else sender,)
+        yield stuck_client(claim, streak, *key, context=context, brokers=brokers, words={"broker": broker})
 
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -83,13 +143,10 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
     for (partition, epoch, _), claims in gathered(said, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
         first = {claim["leader"]: claim for claim in reversed(claims)}
         if len(first) > 1:
+            sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
+            columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
             yield Evidence(
-                (subject[1], partition, epoch),
-                tuple(first_of(claim) for _, claim in sorted(first.items())),
-                **of_id(subject, group, context),
-                brokers=tuple(sorted(first)),
-                count=len(first),
-                words={"partition": partition, "epoch": epoch},
+                (subject[1], partition, epoch), sides, **columns, words={"partition": partition, "epoch": epoch}
             )
 
 
@@ -133,6 +190,7 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
 
 def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> bool:
     """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
+    context.watch()
     control = context.claims("control", group, "server")
     refused = {(c["controller"], c["controller_epoch"]) for c in control if c["error"] == STALE_CONTROLLER_EPOCH}
     stale = [claim for claim in control if (claim["controller"], claim["controller_epoch"]) in refused]
@@ -150,30 +208,13 @@ def replica_set_contradiction(subject: Subject, group: Group, context: CheckCont
 
     Source. PartitionRegistration of Kafka 4.3; KIP-497.
     """
-    found: dict[tuple[int, str], list[Claim]] = defaultdict(list)
-    for claim in standing(subject, group, context):
-        for rule in broken_rules(claim):
-            found[claim["partition"], rule].append(claim)
-    for (partition, rule), claims in sorted(found.items(), key=lambda item: item[0]):
-        words = {"partition": partition, "rule": rule.replace("-", " ")}
-        yield resting_on(claims, subject[1], partition, rule, **of_id(subject, group, context), words=words)
-
-
-def standing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Claim]:
-    """The last state of each partition, once it has stood for the grace: a reassignment passes through odd ones."""
-    last: dict[int, Claim] = {}
-    for claim in context.claims("partition", group, *subject):
-        known = last.get(claim["partition"])
-        if known is None or (claim["leader_epoch"], claim.first) > (known["leader_epoch"], known.first):
-            last[claim["partition"]] = claim
-    for claim in last.values():
-        ordered = claim["source"] in (*CONTROL, "metadata-log")
-        if (
-            ordered
-            and any(broken_rules(claim))
-            and context.passed(claim.first.ts_ns + context.settings.broker_grace_ns)
-        ):
-            yield claim
+    for (partition,), states in gathered(context.claims("partition", group, *subject), "partition"):
+        last = max(states, key=lambda claim: (claim["leader_epoch"], claim.first))
+        rules = [*broken_rules(last)] if last["source"] in (*CONTROL, "metadata-log") else []
+        if rules and context.passed(last.first.ts_ns + context.settings.broker_grace_ns):
+            for rule in rules:
+                words = {"partition": partition, "rule": rule.replace("-", " ")}
+                yield resting_on([last], subject[1], partition, rule, **of_id(subject, group, context), words=words)
 
 
 def broken_rules(claim: Claim) -> Iterator[str]:
@@ -198,12 +239,5 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
     """
     answers = context.claims("answer", group, *subject)
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
-        yield resting_on(
-            [claim],
-            *(*subject[1:], context.node(claim)),
-            client_ids=(claim["client_id"],),
-            brokers=(context.broker(claim),),
-            count=streak.count,
-            first_ns=streak.first_ns,
-            words={"api": claim["api"], "server": claim["endpoint"], "since": clock(streak.first_ns)},
-        )
+        words = {"api": claim["api"], "server": claim["endpoint"]}
+        yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)

@@ -1,6 +1,5 @@
 """VER: versions between brokers, and between what servers advertise and what is sent to them.
 
-Knows which versions one inter-broker protocol level sends (PROTOCOL 4.10). Does not know messages.
 Rule: a roll may take its hour; only what no release can send is found at once.
 """
 
@@ -9,16 +8,19 @@ from collections.abc import Iterator
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.brokers.control import ORDERS
 from wirecheck.judge.checks.error_streaks import by_slot, end_ns, start_ns
-from wirecheck.judge.checks.shapes import ends, resting_on, servers_of
+from wirecheck.judge.checks.shapes import about, brokers_of, clock, ends, gathered, resting_on, servers_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import digest, read
 
 Level = tuple[int, tuple[int, ...], int, range]
+Sent = tuple[int, int, dict[str, set[int]], list[Claim]]
+"""A controller in one of its epochs: the versions of its requests by API, and the claims of them."""
 LEVELS: tuple[Level, ...] = (
     (0, (0, 1, 2, 3), 0, range(6)),
     (1, (4,), 0, range(5, 11)),
@@ -30,8 +32,8 @@ LEVELS: tuple[Level, ...] = (
     (6, (7,), 3, range(12, 14)),
     (7, (8,), 4, range(12, 18)),
 )
-"""LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first. A
-follower falls back to Fetch v12 where a topic has no ID.
+"""LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first
+(PROTOCOL 4.10). A follower falls back to Fetch v12 where a topic has no ID.
 """
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
@@ -61,18 +63,18 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
             api, _, version = word.rpartition(":")
             found[claim["client_id"], claim["host"], api, int(version)].append(claim)
     for (client_id, host, api, number), claims in sorted(found.items(), key=str):
-        yield Evidence(
-            (client_id or "", host, api, number),
-            tuple(last_of(claim) for claim in claims) + tuple(advert(told[c["digest"]], api) for c in claims),
+        yield resting_on(
+            claims,
+            *(client_id or "", host, api, number),
+            sides=(*map(last_of, claims), *(advert(told[claim["digest"]], api) for claim in claims)),
             client_ids=(client_id,),
-            brokers=tuple(context.broker(claim) for claim in claims),
+            brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
             words={"api": api, "version": number, "server": servers_of(claims)},
         )
 
 
 def advertised(group: Group, context: CheckContext) -> dict[str, Claim]:
-    """The ranges that servers advertised, by digest."""
     context.watch()
     return {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
 
@@ -96,20 +98,17 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
 
     Source. MetadataVersion and ControllerChannelManager of Kafka 2.0 to 3.9.
     """
-    sent: dict[tuple[int, int], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    claims: dict[tuple[int, int], list[Claim]] = defaultdict(list)
-    for claim in context.claims("control", group, *subject):
-        who = (claim["controller"], claim["controller_epoch"])
-        sent[who][claim["api"]].add(claim["version"])
-        claims[who].append(claim)
     followers = own_fetches(subject, group, context)
-    for (controller, epoch), by_api in sorted(sent.items()):
-        told = claims[controller, epoch]
-        by_api["Fetch"] = fetched(controller, told, followers)
+    sent: list[Sent] = []
+    orders = context.claims("control", group, *subject)
+    for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
+        by_api = {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS}
+        by_api["Fetch"] = fetched(controller, claims, followers)
+        sent.append((controller, epoch, by_api, claims))
         if not any(fits(level, by_api) for level in LEVELS):
             what = f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"
-            yield resting_on(told, [controller], brokers=(controller,), words={"what": what})
-    yield from two_levels(sent, claims, context)
+            yield resting_on(claims, [controller], brokers=(controller,), words={"what": what})
+    yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
 
 
@@ -137,25 +136,24 @@ def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[i
     }
 
 
-def two_levels(
-    sent: dict[tuple[int, int], dict[str, set[int]]], claims: dict[tuple[int, int], list[Claim]], context: CheckContext
-) -> Iterator[Evidence]:
+def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
     """Brokers that gave orders of different levels, the older one longer than the roll window after the newer one."""
-    newest: dict[int, tuple[int, int, tuple[int, int]]] = {}
-    for who, by_api in sent.items():
+    newest: dict[int, tuple[int, int, int, list[Claim]]] = {}
+    for broker, epoch, by_api, claims in sent:
         levels = [number for number, level in enumerate(LEVELS) if fits(level, by_api)]
-        if levels and by_api["LeaderAndIsr"]:
-            newest[who[0]] = max((levels[0], levels[-1], who), newest.get(who[0], (-1, -1, who)))
-    window_ns = context.settings.roll_window_s * 1_000_000_000
-    for broker, (_, level, who) in sorted(newest.items()):
+        now = (levels[0], levels[-1], epoch, claims) if levels else None
+        if now and by_api["LeaderAndIsr"] and (broker not in newest or now[:3] > newest[broker][:3]):
+            newest[broker] = now
+    window_ns = context.settings.roll_window_s * SECOND_NS
+    for broker, (_, level, _, claims) in sorted(newest.items(), key=lambda item: item[0]):
+        last_ns = max(claim.last.ts_ns for claim in claims)
         ahead = [
             other
-            for other, (higher, _, newer) in newest.items()
-            if higher > level
-            and max(c.last.ts_ns for c in claims[who]) > min(c.first.ts_ns for c in claims[newer]) + window_ns
+            for other, (higher, _, _, newer) in newest.items()
+            if higher > level and last_ns > min(claim.first.ts_ns for claim in newer) + window_ns
         ]
         if ahead:
-            told = [claim for other in (broker, *ahead) for claim in claims[newest[other][2]]]
+            told = [claim for other in (broker, *ahead) for claim in newest[other][3]]
             both = sorted({broker, *ahead})
             what = f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"
             yield resting_on(told, both, brokers=tuple(both), count=len(told), words={"what": what})
@@ -192,13 +190,10 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
         since = min(spans[broker][high][0] for broker in new)
         behind = [broker for broker in old if spans[broker][low][1] - since > window]
         if behind:
-            mine = [claim for claim in claims if claim["broker"] in {*behind, *new}]
-            yield Evidence(
-                (sorted({*behind, *new}),),
-                tuple(last_of(claim) for claim in mine),
-                brokers=tuple(sorted({*behind, *new})),
-                words={"what": f"some follow with Fetch v{low}, some with v{high} since {about(start_ns(since))}"},
-            )
+            both = sorted({*behind, *new})
+            sides = tuple(last_of(claim) for claim in claims if claim["broker"] in both)
+            what = f"some follow with Fetch v{low}, some with v{high} since {about(start_ns(since))}"
+            yield Evidence((both,), sides, brokers=tuple(both), words={"what": what})
 
 
 def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -229,18 +224,14 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
         since = start_ns(late[0])
         bare = idless_since(since, group, context)
         beside = max(by_kind[True]) > late[LASTING_SLOTS - 1]
-        if beside or (bare and ids_since(since, group, context)):
+        carries = context.claims("carries", group, "server") if bare else ()  # topics had IDs since then
+        if beside or any(claim.last.ts_ns >= since for claim in carries):
             mine = [claim for claim in claims if claim["broker"] == broker]
             topics = ", ".join(name for name, _ in bare[:SHOWN])
-            yield Evidence(
-                (broker,),
-                ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN]),
-                topic=bare[0][0] if len(bare) == 1 else None,
-                brokers=(broker,),
-                count=len(late),
-                first_ns=since,
-                words={"broker": broker, "since": about(since), "topics": f": {topics}" if topics else ""},
-            )
+            sides = ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN])
+            columns = {"topic": bare[0][0] if len(bare) == 1 else None, "count": len(late), "first_ns": since}
+            words = {"broker": broker, "since": about(since), "topics": f": {topics}" if topics else ""}
+            yield resting_on(mine, broker, sides=sides, brokers=(broker,), **columns, words=words)
 
 
 def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tuple[str, Sighting]]:
@@ -251,11 +242,6 @@ def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tup
             if name.startswith(LEAST) and value[0] >= since_ns:
                 found[value[-1]] = max(Sighting(*value[:-1]), found.get(value[-1], Sighting(*value[:-1])))
     return sorted(found.items())
-
-
-def ids_since(since_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether topics had ids after some time."""
-    return any(claim.last.ts_ns >= since_ns for claim in context.claims("carries", group, "server"))
 
 
 def legacy_control_request_after_kraft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -274,16 +260,8 @@ def legacy_control_request_after_kraft(subject: Subject, group: Group, context: 
         return
     since = min(claim.first.ts_ns for claim in kraft)
     highest = max(claim["controller_epoch"] for claim in kraft)
-    old: dict[int, list[Claim]] = defaultdict(list)
-    for claim in orders:
-        late = claim.last.ts_ns > since + context.settings.broker_grace_ns
-        if not claim["kraft"] and claim["error"] == 0 and late and claim["controller_epoch"] <= highest:
-            old[claim["controller"]].append(claim)
-    for controller, claims in sorted(old.items()):
-        yield Evidence(
-            (controller,),
-            (first_of(kraft[0]), *(last_of(claim) for claim in claims)),
-            brokers=(controller,),
-            count=sum(claim.count for claim in claims),
-            words={"controller": controller, "since": clock(since)},
-        )
+    late = (claim for claim in orders if claim.last.ts_ns > since + context.settings.broker_grace_ns)
+    old = (c for c in late if not c["kraft"] and c["error"] == 0 and c["controller_epoch"] <= highest)
+    for (controller,), claims in gathered(old, "controller"):
+        sides, words = (first_of(kraft[0]), *map(last_of, claims)), {"controller": controller, "since": clock(since)}
+        yield resting_on(claims, controller, sides=sides, brokers=(controller,), words=words)

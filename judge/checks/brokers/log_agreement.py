@@ -1,14 +1,13 @@
 """LOG: the KRaft metadata log against what brokers say.
 
-Knows how far a broker has read and what it should know by then. Does not know messages.
 Rule: committed entries only; a broker that stands still while the log does is idle, not behind.
 """
 
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import goes_on, start_ns
+from wirecheck.judge.checks.shapes import about, clock, if_broker, of_topic, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -39,16 +38,10 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
         for claim in old.bindings:
             lasts = goes_on(claim, logged[0].first.ts_ns, context.settings.broker_grace_ns)
             if claim["source"] == "metadata" and claim.last.ts_ns > after and lasts:
-                node = context.node(claim)
-                yield Evidence(
-                    (topic.name, node),
-                    (first_of(logged[0]), last_of(claim)),
-                    topic=topic.name,
-                    topic_ids=(old.topic_id, new.topic_id),
-                    brokers=(node,) if isinstance(node, int) else (),
-                    count=claim.count,
-                    words={"where": node, "old": old.topic_id, "new": new.topic_id, "last": clock(claim.last.ts_ns)},
-                )
+                node, sides = context.node(claim), (first_of(logged[0]), last_of(claim))
+                words = {"where": node, "old": old.topic_id, "new": new.topic_id, "last": clock(claim.last.ts_ns)}
+                about = {**of_topic(topic, old, new), "brokers": if_broker(node)}
+                yield resting_on([claim], topic.name, node, sides=sides, **about, words=words)
 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -83,15 +76,10 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     if created and (alive := lives_on(subject, created[0], group, context)):
         found["under the name of an ID that was removed only later"] = alive
     for rule, claims in found.items():
-        names = sorted({claim["name"] for claim in created})
-        yield Evidence(
-            (rule, subject[1]),
-            tuple(first_of(claim) for claim in claims),
-            topic=names[0] if names else None,
-            topic_ids=(subject[1],),
-            count=len(claims),
-            words={"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)},
-        )
+        name = min((claim["name"] for claim in created), default=None)
+        words = {"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)}
+        sides, ids = tuple(map(first_of, claims)), (subject[1],)
+        yield Evidence((rule, subject[1]), sides, topic=name, topic_ids=ids, count=len(claims), words=words)
 
 
 def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
@@ -147,15 +135,11 @@ def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckC
 def still(broker: int, mine: list[Claim], since: int) -> Evidence:
     offset = highest([at(claim) for claim in mine])[since]
     said = f"broker {broker} has read the metadata log up to {offset}"
-    last = max(mine, key=lambda claim: claim.last)
-    return Evidence(
-        (broker,),
-        (Side(mine[0].first, f"broker {broker} sends its first heartbeat"), Side(last.last, said)),
-        brokers=(broker,),
-        count=sum(claim.count for claim in mine),
-        first_ns=max(start_ns(since), mine[0].first.ts_ns),
-        words={"broker": broker, "offset": offset, "since": about(start_ns(since))},
-    )
+    first, last = mine[0].first, max(claim.last for claim in mine)
+    sides = (Side(first, f"broker {broker} sends its first heartbeat"), Side(last, said))
+    words = {"broker": broker, "offset": offset, "since": about(start_ns(since))}
+    first_ns = max(start_ns(since), first.ts_ns)
+    return resting_on(mine, broker, sides=sides, brokers=(broker,), first_ns=first_ns, words=words)
 
 
 def metadata_log_lost_committed_records(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -174,19 +158,12 @@ def metadata_log_lost_committed_records(subject: Subject, group: Group, context:
     sides = tuple(side for life in lost for side in sides_of(life))
     if lost and subject == ("server",):
         last = lost[-1]
-        yield Evidence(
-            ("metadata log",),
-            sides,
-            topic_ids=ended_with_a_life(group, context),
-            count=sum(claim.count for life in lost for claim in life.diverged),
-            first_ns=min(lost[0].since_ns, lost[0].diverged[0].first.ts_ns),
-            words={
-                "leader": last.diverged[0]["endpoint"],
-                "committed": last.committed,
-                "end": min(claim["end_offset"] for claim in last.diverged),
-                "since": clock(min(last.since_ns, last.diverged[0].first.ts_ns)),
-            },
-        )
+        words = {"leader": last.diverged[0]["endpoint"], "committed": last.committed}
+        words["end"] = min(claim["end_offset"] for claim in last.diverged)
+        words["since"] = clock(min(last.since_ns, last.diverged[0].first.ts_ns))
+        about = {"sides": sides, "topic_ids": ended_with_a_life(group, context), "words": words}
+        first_ns = min(lost[0].since_ns, lost[0].diverged[0].first.ts_ns)
+        yield resting_on([c for life in lost for c in life.diverged], "metadata log", **about, first_ns=first_ns)
 
 
 MOST_NAMES = 10_000
@@ -196,7 +173,6 @@ LATELY_NS = 86_400_000_000_000
 
 
 def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
-    """Topic IDs that only a former life of the log has."""
     names = sorted(context.ledger.subjects("name"))
     topics = (topic_of(name, group, context) for _, name in names) if len(names) <= MOST_NAMES else ()
     lives = context.lives(group)
@@ -231,15 +207,10 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
     """
     over = [life for life in context.lives(group).lives[1:] if not life.diverged]
     if over and subject == ("server",):
-        last = over[-1]
-        yield Evidence(
-            ("metadata log",),
-            tuple(side for life in over for side in sides_of(life)),
-            topic_ids=ended_with_a_life(group, context),
-            count=len(over),
-            first_ns=over[0].since_ns,
-            words={"end": last.base, "committed": last.committed, "since": clock(last.since_ns)},
-        )
+        last, sides = over[-1], tuple(side for life in over for side in sides_of(life))
+        words = {"end": last.base, "committed": last.committed, "since": clock(last.since_ns)}
+        ids, since_ns = ended_with_a_life(group, context), over[0].since_ns
+        yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
 
 
 SAID = 3

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import clock, gathered
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.thresholds import SECOND_NS
@@ -23,8 +23,6 @@ DUPLICATE_BROKER_REGISTRATION = 101
 
 @dataclass(frozen=True)
 class Process:
-    """One process with a node ID, as one controller sees it."""
-
     first: Sighting
     last: Sighting
     accepted_ns: int
@@ -62,43 +60,29 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
     for broker, pairs in sorted(found.items()):
         early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
         holder, other = sorted((early, late), key=lambda one: one.accepted_ns, reverse=True)
-        every = [one for pair in pairs for one in pair]
-        yield Evidence(
-            (broker,),
-            tuple(side for one in every for side in (Side(one.first, one.said), Side(one.last, one.said))),
-            brokers=(broker,),
-            count=len(pairs) + 1,
-            first_ns=min(max(one.first.ts_ns for one in pair) for pair in pairs),
-            words={
-                "node": broker,
-                "since": clock(min(max(one.first.ts_ns for one in pair) for pair in pairs)),
-                "holder": holder.text,
-                "other": other.text,
-            },
-        )
+        sides = tuple(Side(seen, one.said) for pair in pairs for one in pair for seen in (one.first, one.last))
+        since = min(max(one.first.ts_ns for one in pair) for pair in pairs)
+        words = {"node": broker, "since": clock(since), "holder": holder.text, "other": other.text}
+        yield Evidence((broker,), sides, brokers=(broker,), count=len(pairs) + 1, first_ns=since, words=words)
 
 
 def by_controller(subject: Subject, group: Group, context: CheckContext) -> dict[tuple[int, str], list[Process]]:
     """By node ID and controller the processes that spoke to it, by the first word of each."""
     found: dict[tuple[int, str], list[Process]] = defaultdict(list)
     registered = context.claims("registration", group, *subject)
-    lives: dict[tuple[int, str, int], list[Claim]] = defaultdict(list)
-    for claim in context.claims("broker_epoch", group, *subject):
-        lives[claim["broker"], claim["endpoint"], claim["epoch"]].append(claim)
-    for (broker, endpoint, epoch), claims in lives.items():
+    acting = context.claims("broker_epoch", group, *subject)
+    for (broker, endpoint, epoch), claims in gathered(acting, "broker endpoint epoch"):
         good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
-        addresses = ", ".join(sorted({c["address"] for c in good}))
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
-        first, last = min(claim.first for claim in claims), max(claim.last for claim in claims)
         said = f"node {broker} acts with broker epoch {epoch}"
-        found[broker, endpoint].append(Process(first, last, accepted_ns, addresses, said))
-    refused: dict[tuple[int, str, str], list[Claim]] = defaultdict(list)
-    for claim in registered:
-        if claim["error"] == DUPLICATE_BROKER_REGISTRATION:
-            refused[claim["broker"], claim["endpoint"], claim["incarnation"]].append(claim)
-    for (broker, endpoint, incarnation), claims in refused.items():
-        first, last = min(claim.first for claim in claims), max(claim.last for claim in claims)
-        addresses = ", ".join(sorted({claim["address"] for claim in claims}))
+        found[broker, endpoint].append(process(claims, accepted_ns, good, said))
+    refused = (claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION)
+    for (broker, endpoint, incarnation), claims in gathered(refused, "broker endpoint incarnation"):
         said = f"incarnation {incarnation} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
-        found[broker, endpoint].append(Process(first, last, 0, addresses, said))
+        found[broker, endpoint].append(process(claims, 0, claims, said))
     return {place: sorted(found[place], key=lambda one: (one.first, one.last, one.said)) for place in sorted(found)}
+
+
+def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], said: str) -> Process:
+    addresses = ", ".join(sorted({claim["address"] for claim in registered}))
+    return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, said)

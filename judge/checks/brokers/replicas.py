@@ -1,20 +1,138 @@
-"""TID, CTL: orders that make a broker throw away a replica it should keep.
+"""TID, CTL: partitions that lack a leader or a replica, and requests that make a broker delete a replica.
 
-Knows which replicas a broker has by the controller's own word. Does not know messages.
-Rule: topics that were deleted and partitions that were moved away are thrown away rightly; what was not seen before the
-order is not judged.
+Rule: only the latest epoch known anywhere counts, only sessions seen from their full fetch, and only what lasts. What
+was not seen before a request is not judged.
 """
 
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
-from wirecheck.judge.checks.brokers.leadership import latest
-from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
+from wirecheck.judge.checks.shapes import clock, ends, gathered, of_id, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
+
+
+def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Metadata names a broker as the leader of a partition in the highest known epoch, and the broker rejects
+    requests for it. It answers NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) at least 10 times for longer
+    than the grace period, without a success.
+
+    Why it matters. No client can write to or read from the partition. In KRaft, this is how a replica with another
+    topic ID on its disk shows on the wire.
+
+    False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
+    broker is only behind.
+
+    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent IDs in KRaft.
+    """
+    name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
+    places = [subject] if name is None else [subject, ("name", name)]
+    denials, served = (
+        [claim for place in places for claim in context.claims(kind, group, *place)] for kind in ("denies", "serves")
+    )
+    states = latest(context.claims("partition", group, *subject))
+    for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
+        state = states.get(partition)
+        broker = context.broker(claims[0])
+        if state is None or broker is None or state[0]["leader"] != broker:
+            continue
+        here = [c.peak["latest"] for c in served if (c["partition"], c["endpoint"]) == (partition, endpoint)]
+        since = max([min(claim.first.ts_ns for claim in state), *here])
+        late = [claim for claim in claims if claim.last.ts_ns > since + grace_ns]
+        still = max(claim.last.ts_ns for claim in state) > since + grace_ns
+        early = min(max(claim.first.ts_ns, since) for claim in claims)
+        lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= grace_ns
+        if still and lasted and sum(c.count for c in late) >= context.settings.stuck_answers:
+            about = {"topic": name, "topic_ids": (subject[1],), "brokers": (broker,), "first_ns": early}
+            words = {"partition": partition, "broker": broker, "epoch": state[0]["leader_epoch"], "since": clock(early)}
+            words["errors"] = ", ".join(sorted({f"{c['api']} {error_name(c['error'])}" for c in late}))
+            sides = (first_of(state[0]), last_of(state[-1]), *ends(late))
+            yield resting_on(late, subject[1], partition, broker, sides=sides, **about, words=words)
+
+
+def latest(states: list[Claim]) -> dict[int, list[Claim]]:
+    """Per partition what is said in its highest epoch, by the first sighting."""
+    highest: dict[int, list[Claim]] = {}
+    for (partition, epoch), claims in gathered(states, "partition leader_epoch"):
+        if partition not in highest or epoch > highest[partition][0]["leader_epoch"]:
+            highest[partition] = claims
+    return highest
+
+
+def replica_never_fetches(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A replica fetches other partitions from a leader but never this one, for longer than the grace period,
+    and stays out of the ISR. Only sessions that were captured from their full fetch count.
+
+    Why it matters. The partition lacks a replica, and nothing else shows it. The broker rejects the replica on its own
+    disk, which has another topic ID.
+
+    False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
+    in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
+
+    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent IDs in KRaft.
+    """
+    states = latest(context.claims("partition", group, *subject))
+    if not states:
+        return
+    deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
+    asked = context.claims("follows", group, *subject)
+    for partition, state in sorted(states.items()):
+        newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
+        replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
+        for replica in sorted(replicas):
+            if not replica.isdigit() or newest["leader"] < 0:
+                continue
+            sessions = context.claims("follower", group, "follower", replica)
+            sessions = [one for one in sessions if context.acts_as(int(replica), one["host"], group)]
+            hosts = {session["host"] for session in sessions}
+            mine = [
+                c for c in asked if (c["broker"], c["partition"]) == (int(replica), partition) and c["host"] in hosts
+            ]
+            here = [session for session in sessions if context.broker(session) == newest["leader"]]
+            context.watch()
+            since, session = silent_at(newest, mine, here, context)
+            if since is not None and session is not None and session.last.ts_ns < deleted_ns:
+                yield silent(name_of(subject, group, context), newest, int(replica), since, session)
+
+
+def silent_at(
+    state: Claim, asked: list[Claim], sessions: list[Claim], context: CheckContext
+) -> tuple[int | None, Claim | None]:
+    """Since when one host's sessions lack the partition, and the last of them: what one host did hides no other's."""
+    for _, here in gathered(sessions, "host"):
+        if (since := silent_since(state, asked, here, context)) is not None:
+            return since, max(here, key=lambda session: session.last)
+    return None, None
+
+
+def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: CheckContext) -> int | None:
+    """Since when a replica fetches from the leader without this partition; None if it cannot be said.
+
+    A session is known from its full fetch. Where a claim was cut because its endpoint became another cluster's, the
+    last full fetch may lie behind the end of the first part: of that one nobody knows how it began.
+    """
+    if not mine or any(not 0 <= claim.peak["full"] <= claim.last.ts_ns for claim in mine):
+        return None
+    full = max(claim.peak["full"] for claim in mine)
+    last = max((claim.last.ts_ns for claim in asked), default=0)
+    if last >= min(claim.peak["full"] for claim in mine if claim.last.ts_ns >= full):
+        return None
+    since = max(full, state.first.ts_ns)
+    grace_ns = context.settings.broker_grace_ns
+    alive = max(claim.last.ts_ns for claim in mine) >= since + grace_ns
+    return since if alive and state.last.ts_ns >= since + grace_ns else None
+
+
+def silent(name: str | None, state: Claim, replica: int, since: int, session: Claim) -> Evidence:
+    said = f"broker {replica} fetches others from broker {state['leader']}, and this one never"
+    sides = (*ends([state]), Side(session.last, said))
+    words = {field: state[field] for field in ("partition", "leader", "isr")} | {"since": clock(since)}
+    key, words = (state["topic_id"], state["partition"], replica), {**words, "broker": replica}
+    return Evidence(key, sides, name, key[:1], brokers=(replica,), first_ns=since, words=words)
 
 
 def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -48,30 +166,19 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
                 continue
             if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
                 continue
-            if any(ends(deletion, full) for deletion in topic_of(name, group, context).deletions):
+            ended = topic_of(name, group, context).deletions  # one that names no ID may have come before the order
+            if any(one["topic_id"] is None and one.first.ts_ns <= full.last.ts_ns for one in ended):
                 continue
-            yield Evidence(
-                (subject[1], partition, broker, "other-id" if now else "absent"),
-                (first_of(before[0]), last_of(full), *(last_of(order) for order in now)),
-                topic=name,
-                topic_ids=(subject[1], *sorted({order["topic_id"] for order in now})),
-                brokers=(broker,),
-                words={
-                    "partition": partition,
-                    "broker": broker,
-                    "reason": f"under {now[0]['topic_id']}" if now else "not at all",
-                    "time": clock(full.last.ts_ns),
-                },
-            )
+            sides = (first_of(before[0]), last_of(full), *map(last_of, now))
+            ids = (subject[1], *sorted({order["topic_id"] for order in now}))
+            reason = f"under {now[0]['topic_id']}" if now else "not at all"
+            words = {"partition": partition, "broker": broker, "reason": reason, "time": clock(full.last.ts_ns)}
+            key = (subject[1], partition, broker, "other-id" if now else "absent")
+            yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), words=words)
 
 
 def has(claim: Claim, broker: int | None) -> bool:
     return str(broker) in claim["replicas"].split(",")
-
-
-def ends(deletion: Claim, full: Claim) -> bool:
-    """Whether a deletion that names no id may have come before the order."""
-    return deletion["topic_id"] is None and deletion.first.ts_ns <= full.last.ts_ns
 
 
 def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -92,29 +199,20 @@ def stop_replica_contradiction(subject: Subject, group: Group, context: CheckCon
         broker = context.broker(stop)
         history = alive_at(stop, topic_of(subject[1], group, context).histories)
         after = stop.first.ts_ns + context.settings.broker_grace_ns
+        partition, epoch = stop["partition"], stop["leader_epoch"]
         back = [
             claim
             for claim in (history.partitions if history else ())
             if claim["source"] in CONTROL
-            and (claim["partition"], claim["leader_epoch"]) == (stop["partition"], stop["leader_epoch"])
+            and (claim["partition"], claim["leader_epoch"]) == (partition, epoch)
             and has(claim, broker)
             and claim.last.ts_ns > after
         ]
         if history and back and not turned_away(back, group, context):
-            yield Evidence(
-                (subject[1], stop["partition"], broker),
-                (first_of(stop), *(last_of(claim) for claim in back)),
-                topic=subject[1],
-                topic_ids=(history.topic_id,),
-                brokers=(broker,),
-                count=len(back),
-                words={
-                    "partition": stop["partition"],
-                    "broker": broker,
-                    "epoch": stop["leader_epoch"],
-                    "time": clock(stop.first.ts_ns),
-                },
-            )
+            words = {"partition": partition, "broker": broker, "epoch": epoch, "time": clock(stop.first.ts_ns)}
+            key, sides = (subject[1], partition, broker), (first_of(stop), *map(last_of, back))
+            ids = (history.topic_id,)
+            yield Evidence(key, sides, subject[1], ids, brokers=(broker,), count=len(back), words=words)
 
 
 def alive_at(stop: Claim, histories: list[History]) -> History | None:
@@ -135,25 +233,12 @@ def unclean_leader_election(subject: Subject, group: Group, context: CheckContex
 
     Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
     """
-    by_partition: dict[int, list[Claim]] = {}
-    for claim in context.claims("unclean", group, *subject):
-        by_partition.setdefault(claim["partition"], []).append(claim)
-    for partition, claims in sorted(by_partition.items()):
+    for (partition,), claims in gathered(context.claims("unclean", group, *subject), "partition"):
         last = max(claims, key=lambda claim: claim.peak["offset"])
-        yield Evidence(
-            (subject[1], partition),
-            tuple(first_of(claim) for claim in claims),
-            topic=name_of(subject, group, context),
-            topic_ids=(subject[1],),
-            brokers=tuple(claim["leader"] for claim in claims),
-            count=len(claims),
-            words={
-                "leader": last["leader"],
-                "partition": partition,
-                "time": clock(last.first.ts_ns),
-                "more": f" ({len(claims)} elections)" if len(claims) > 1 else "",
-            },
-        )
+        words = {"leader": last["leader"], "partition": partition, "time": clock(last.first.ts_ns)}
+        words["more"] = f" ({len(claims)} elections)" if len(claims) > 1 else ""
+        about = {**of_id(subject, group, context), "brokers": tuple(claim["leader"] for claim in claims)}
+        yield Evidence((subject[1], partition), tuple(map(first_of, claims)), **about, count=len(claims), words=words)
 
 
 def log_directory_offline(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -166,18 +251,7 @@ def log_directory_offline(subject: Subject, group: Group, context: CheckContext)
 
     Source. KIP-858; BrokerLifecycleManager of Kafka 3.7.
     """
-    by_broker: dict[int, list[Claim]] = {}
-    for claim in context.claims("offline_dirs", group, *subject):
-        by_broker.setdefault(claim["broker"], []).append(claim)
-    for broker, claims in sorted(by_broker.items()):
-        yield Evidence(
-            (broker,),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            brokers=(broker,),
-            count=sum(claim.count for claim in claims),
-            words={
-                "node": broker,
-                "directories": max(claim["directories"] for claim in claims),
-                "time": clock(min(claim.first for claim in claims).ts_ns),
-            },
-        )
+    for (broker,), claims in gathered(context.claims("offline_dirs", group, *subject), "broker"):
+        words = {"node": broker, "directories": max(claim["directories"] for claim in claims)}
+        words["time"] = clock(min(claim.first for claim in claims).ts_ns)
+        yield resting_on(claims, broker, brokers=(broker,), words=words)

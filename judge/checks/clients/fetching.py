@@ -1,18 +1,30 @@
-"""FET: fetches that get nowhere.
+"""FET: fetches that get nowhere, and clients that do not go to the leader that they are told of.
 
-Knows how long errors may last before a fetch is stuck. Does not know sessions' contents.
-Rule: a single error answer is normal after every creation, deletion and restart; only what lasts is found.
+Rule: a single error answer is normal after every creation, deletion and restart; only what lasts is found. A client
+that asks a broker that some Metadata answer still names is not at fault.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
-from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.brokers.replicas import leader_denies_leadership
 from wirecheck.judge.checks.error_streaks import Streak, error_name, start_ns
-from wirecheck.judge.checks.shapes import gathered, lasting, of_id, requesters, resting_on, servers_of
+from wirecheck.judge.checks.shapes import (
+    brokers_of,
+    clock,
+    ends,
+    gathered,
+    lasting,
+    of_id,
+    requesters,
+    resting_on,
+    servers_of,
+    stuck_client,
+)
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -44,19 +56,19 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
         claims = [claim for claim, _ in found]
         errors = sorted({error for _, streak in found for error in streak.errors})
         first_ns = min(streak.first_ns for _, streak in found)
-        yield Evidence(
-            (subject[1], client_id, host),
-            tuple(Side(c.last, f"{client_id} is answered {answered(streak)} by {c['endpoint']}") for c, streak in found)
-            + known(name, subject[1], group, context),
+        yield resting_on(
+            claims,
+            *(subject[1], client_id, host),
+            sides=(*(answered(claim, streak) for claim, streak in found), *known(name, subject[1], group, context)),
             topic=name,
             topic_ids=(subject[1],),
             client_ids=(client_id,),
-            brokers=tuple(context.broker(claim) for claim in claims),
+            brokers=brokers_of(claims, context),
             count=sum(streak.count for _, streak in found),
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
-                "errors": " and ".join(map(error_name, errors)),
+                "errors": names_of(errors),
                 "requester": requesters(claims, group, context),
                 "since": clock(first_ns),
                 "servers": servers_of(claims),
@@ -64,8 +76,12 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
         )
 
 
-def answered(streak: Streak) -> str:
-    return " and ".join(map(error_name, streak.errors))
+def answered(claim: Claim, streak: Streak) -> Side:
+    return Side(claim.last, f"{claim['client_id']} is answered {names_of(streak.errors)} by {claim['endpoint']}")
+
+
+def names_of(errors: Iterable[int]) -> str:
+    return " and ".join(map(error_name, errors))
 
 
 def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
@@ -87,7 +103,7 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
 
     Source. FetchSession.newContext of Kafka 3.9; KIP-516.
     """
-    deletions = deletions_of(group, context)
+    deletions = [start_ns(int(slot)) for c in context.claims("deletions", group, "server") for slot in c.tally]
     grace_ns = context.settings.client_grace_ns
     for claim in context.claims("answer", group, *subject):
         flips = sorted(every_run(claim.runs, {str(SESSION_TOPIC_ID)}), key=lambda run: run[FIRST])
@@ -96,25 +112,9 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
         context.watch()
         alone = [run for run in flips if all(abs(run[FIRST] - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and alone[-1][LAST] - alone[0][FIRST] > grace_ns:
-            yield resting_on(
-                [claim],
-                *(*subject[1:], context.node(claim)),
-                client_ids=(claim["client_id"],),
-                brokers=(context.broker(claim),),
-                count=sum(run[COUNT] for run in flips),
-                first_ns=alone[0][FIRST],
-                words={"server": claim["endpoint"], "since": clock(alone[0][FIRST])},
-            )
-
-
-def deletions_of(group: Group, context: CheckContext) -> list[int]:
-    """When topics were deleted in a cluster."""
-    return [
-        ts_ns
-        for claim in context.claims("deletions", group, "server")
-        for word in claim.tally
-        for ts_ns in (start_ns(int(word)),)
-    ]
+            streak = Streak(sum(run[COUNT] for run in flips), alone[0][FIRST], alone[-1][LAST])
+            words = {"server": claim["endpoint"]}
+            yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
 
 
 def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -145,18 +145,15 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
         yield resting_on(
             claims,
             *(bound or topic_id, partition, *subject[1:]),
-            topic=bound,
-            topic_ids=(topic_id,) if topic_id else (),
-            client_ids=(claims[0]["client_id"],),
-            brokers=tuple(context.broker(claim) for claim in claims),
-            count=streak.count,
-            first_ns=streak.first_ns,
-            words={
-                "partition": partition,
-                "errors": " and ".join(sorted({error_name(claim["error"]) for claim in claims})),
-                "since": clock(streak.first_ns),
-            },
+            **storm_of(streak, bound, topic_id, claims),
+            brokers=brokers_of(claims, context),
+            words={"partition": partition, "errors": names_of(sorted(told)), "since": clock(streak.first_ns)},
         )
+
+
+def storm_of(streak: Streak, name: str | None, topic_id: str | None, claims: list[Claim]) -> dict[str, Any]:
+    about = {"topic": name, "topic_ids": (topic_id,) if topic_id else (), "client_ids": (claims[0]["client_id"],)}
+    return {**about, "count": streak.count, "first_ns": streak.first_ns}
 
 
 def denied(name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext) -> bool:
@@ -195,6 +192,63 @@ def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, c
         return False
     before = min(claim.first.ts_ns for claim in last) < streak.first_ns
     return before and max(claim.last_word.ts_ns for claim in last) >= streak.last_ns // SLOT_NS * SLOT_NS
+
+
+def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A client keeps asking one broker for a partition and gets NOT_LEADER_OR_FOLLOWER (6) at least 10 times
+    for more than 30 s. All that time, Metadata responses name another leader and never that broker.
+
+    Why it matters. The client reads or writes nothing of the partition, and most libraries do not report it. librdkafka
+    2.1 to 2.6 does this in a cluster that is upgraded from before 2.4: it treats a leader without an epoch as outdated.
+
+    False positives. Until the client's next metadata refresh, and while brokers' Metadata responses differ; both do not
+    count. A broker that is named and denies leadership has a finding of its own (CTL010).
+
+    Source. KIP-320; librdkafka issue 4796.
+    """
+    settings = context.settings
+    refused = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] == NOT_LEADER)
+    for (name, topic_id, partition, endpoint), claims in gathered(refused, "name topic_id partition endpoint"):
+        streak, broker = storm(claims), context.broker(claims[0])
+        if broker is None or streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
+            continue
+        bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
+        context.watch()
+        states = partition_states(bound, topic_id, partition, group, context)
+        leader = led_elsewhere(states, broker, streak, settings.stuck_s)
+        if leader is None:
+            continue
+        words = {"partition": partition, "broker": broker, "leader": leader["leader"], "since": clock(streak.first_ns)}
+        yield resting_on(
+            claims,
+            *(bound or topic_id, partition, *subject[1:], endpoint),
+            sides=(last_of(leader), *ends(claims)),
+            **storm_of(streak, bound, topic_id, claims),
+            brokers=(broker,),
+            words=words,
+        )
+
+
+def partition_states(
+    name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext
+) -> list[Claim]:
+    """What is said of a partition by the topic's id, by every id that its name had, and by the name alone."""
+    states = context.claims("unnumbered", group, "name", name) if name else []
+    bound = context.claims("binding", group, "name", name) if name and not topic_id else []
+    for known in sorted({claim["topic_id"] for claim in bound} - {None} | ({topic_id} if topic_id else set())):
+        states = states + context.claims("partition", group, "id", known)
+    return [claim for claim in states if claim["partition"] == partition]
+
+
+def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int) -> Claim | None:
+    """The last word for another leader, if one was named for so long during the streak, and this broker never."""
+    begin, end = streak.first_ns, streak.last_ns
+    meanwhile = [claim for claim in states if claim.last_word.ts_ns >= begin and claim.first.ts_ns <= end]
+    others = [claim for claim in meanwhile if claim["leader"] not in {broker, -1}]
+    if not others or any(claim["leader"] == broker for claim in meanwhile):
+        return None
+    spans = [min(end, claim.last_word.ts_ns) - max(begin, claim.first.ts_ns) for claim in others]
+    return max(others, key=lambda claim: claim.last_word) if max(spans) >= seconds * SECOND_NS else None
 
 
 def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

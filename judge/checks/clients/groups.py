@@ -1,6 +1,5 @@
 """GRP: offsets and assignments of groups, and producers, across the deletion or recreation of a topic.
 
-Knows which id a name meant when, and that an id's offsets are no other id's. Does not know messages.
 Rule: only topics that were seen to be created again are judged: an offset beyond a topic's end alone may come from an
 unclean election.
 """
@@ -13,8 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import gathered, resting_on, seen_whole
+from wirecheck.judge.checks.shapes import clock, counted, gathered, of_topic, resting_on, seen_whole
 from wirecheck.judge.checks.topics.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
@@ -53,14 +51,10 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
     for (who, partition), (claim, offset, mine) in sorted(found.items()):
         highest = max(reach.peak["highest"] for reach in mine)
         said = f"group {who} commits offset {offset} of partition {partition}"
-        yield Evidence(
-            (who, topic.name, partition),
-            (first_of(current.first), Side(claim.last, said), *(last_of(reach) for reach in mine)),
-            topic=topic.name,
-            topic_ids=(current.topic_id, topic.histories[-2].topic_id),
-            count=claim.count,
-            words={"group": who, "partition": partition, "offset": offset, "highest": highest},
-        )
+        sides = (first_of(current.first), Side(claim.last, said), *map(last_of, mine))
+        words = {"group": who, "partition": partition, "offset": offset, "highest": highest}
+        about = of_topic(topic, current, topic.histories[-2])
+        yield resting_on([claim], who, topic.name, partition, sides=sides, **about, words=words)
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -80,21 +74,15 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
         return
     current = topic.histories[-1]
     before = [claim for claim in earlier_commits(topic, context) if claim.peak["committed"][0] < current.born_ns]
-    lost: dict[str, list[Claim]] = defaultdict(list)
-    for claim in context.claims("offset_gone", group, "id", current.topic_id):
-        mine = [c for c in before if (c["group"], c["partition"]) == (claim["group"], claim["partition"])]
-        if mine and claim.last.ts_ns > current.born_ns:
-            lost[claim["group"]] += [claim, *mine]
-    for who, claims in sorted(lost.items()):
-        lost_in = len({claim["partition"] for claim in claims})
-        yield Evidence(
-            (who, topic.name),
-            (*(last_of(claim) for claim in claims), first_of(current.first)),
-            topic=topic.name,
-            topic_ids=(current.topic_id, topic.histories[-2].topic_id),
-            count=sum(claim.count for claim in claims if claim.kind == "offset_gone"),
-            words={"group": who, "partitions": f"{lost_in} partition{'s' if lost_in > 1 else ''}"},
-        )
+    had = {(claim["group"], claim["partition"]) for claim in before}
+    gone = [c for c in context.claims("offset_gone", group, "id", current.topic_id) if c.last.ts_ns > current.born_ns]
+    for (who,), claims in gathered((c for c in gone if (c["group"], c["partition"]) in had), "group"):
+        partitions = {claim["partition"] for claim in claims}
+        mine = [claim for claim in before if claim["group"] == who and claim["partition"] in partitions]
+        sides = (*map(last_of, [*claims, *mine]), first_of(current.first))
+        words = {"group": who, "partitions": counted(len(partitions), "partition")}
+        about = of_topic(topic, current, topic.histories[-2])
+        yield resting_on(claims, who, topic.name, sides=sides, **about, words=words)
 
 
 def earlier_commits(topic: Topic, context: CheckContext) -> list[Claim]:
@@ -144,8 +132,8 @@ def writers(context: CheckContext) -> dict[str, list[Subject]]:
     """Per name, as a member of sets, the clients that write to it: looked up once however many names ask."""
     if context.writers is None:
         context.writers = defaultdict(list)
-        for client, claims in context.everybody("client", "wrote"):
-            for member in sorted({member for claim in claims for member in claim.peak}):
+        for client in sorted(context.ledger.subjects("client")):
+            for member in sorted({member for claim in context.believed(client, "wrote") for member in claim.peak}):
                 context.writers[member].append(client)
     return context.writers
 
@@ -166,23 +154,12 @@ def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext
         return
     if context.passed(wrote.seen.ts_ns + context.settings.broker_grace_ns):
         latest = max(told)
-        yield Evidence(
-            (*client[1:], topic.name, new.topic_id),
-            (
-                first_of(new.first),
-                Side(latest.seen, f"{topic.name} has ID {latest.answer}"),
-                Side(wrote.seen, f"{client[1]} writes to {topic.name}"),
-            ),
-            topic=topic.name,
-            topic_ids=(new.topic_id, old.topic_id),
-            client_ids=(client[1],),
-            words={
-                "old": old.topic_id,
-                "since": clock(new.born_ns),
-                "told": clock(latest.seen.ts_ns),
-                "last": clock(wrote.seen.ts_ns),
-            },
-        )
+        answer = Side(latest.seen, f"{topic.name} has ID {latest.answer}")
+        sides = (first_of(new.first), answer, Side(wrote.seen, f"{client[1]} writes to {topic.name}"))
+        words = {"old": old.topic_id, "since": clock(new.born_ns)}
+        words |= {"told": clock(latest.seen.ts_ns), "last": clock(wrote.seen.ts_ns)}
+        key, about = (*client[1:], topic.name, new.topic_id), of_topic(topic, new, old)
+        yield Evidence(key, sides, **about, client_ids=(client[1],), words=words)
 
 
 def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[LastSeen]:

@@ -1,6 +1,5 @@
 """FET: fetch sessions (KIP-227) in which client and broker do not mean the same.
 
-Knows what belongs into a session and into the answer to a full fetch. Does not know messages.
 Rule: what was not asked is only said of a client whose connections with that broker were all seen from their beginning
 and without a gap; what a bounded set has dropped is not judged.
 """
@@ -9,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import error_name
-from wirecheck.judge.checks.shapes import all_begun, lasting, resting_on, seen_whole
+from wirecheck.judge.checks.shapes import all_begun, brokers_of, clock, lasting, resting_on, seen_whole, servers_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
-from wirecheck.judge.claims.extract.sessions import UNASKED
+from wirecheck.judge.claims.extract.client_sets import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -65,8 +63,6 @@ def disagreed(claim: Claim, error: int | str, what: str, since: str, context: Ch
 
 @dataclass(frozen=True, order=True)
 class Member:
-    """A partition in a set of a fetch session, and where it was seen last."""
-
     seen: Sighting
     topic: str
     partition: int
@@ -114,25 +110,18 @@ def forgets_unknown_partition(subject: Subject, group: Group, context: CheckCont
 
     Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
     """
-    found = {claim["endpoint"]: claim for claim in context.claims("session_forgets", group, *subject)}
-    odd = [
-        (claim, member)
-        for claim in found.values()
-        for member in never_asked(claim, group, context)
-        if one_id(member, group, context)
-    ]
+    claims = context.claims("session_forgets", group, *subject)
+    odd = [(c, m) for c in claims for m in never_asked(c, group, context) if one_id(m, group, context)]
     if odd:
-        members = sorted({member.text for _, member in odd})
-        yield Evidence(
-            subject[1:],
-            tuple(Side(member.seen, f"{claim['client_id']} forgets {member.text}") for claim, member in odd),
-            client_ids=(odd[0][0]["client_id"],),
-            brokers=tuple(context.broker(claim) for claim, _ in odd),
+        members, claims = sorted({member.text for _, member in odd}), [claim for claim, _ in odd]
+        yield resting_on(
+            claims,
+            *subject[1:],
+            sides=tuple(Side(member.seen, f"{claim['client_id']} forgets {member.text}") for claim, member in odd),
+            client_ids=(claims[0]["client_id"],),
+            brokers=brokers_of(claims, context),
             count=len(members),
-            words={
-                "partitions": ", ".join(members[:SHOWN]),
-                "server": ", ".join(sorted({claim["endpoint"] for claim, _ in odd})),
-            },
+            words={"partitions": ", ".join(members[:SHOWN]), "server": servers_of(claims)},
         )
 
 

@@ -1,21 +1,18 @@
 """VER: who speaks which request versions, and to whom.
 
-Knows what a range of versions allows and what an upgrade looks like. Does not know messages.
 Rule: what a server accepts is read from its own ApiVersions answers; a server that was never heard to give one is
 never said to have refused anything.
 """
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import ends, gathered, resting_on, servers_of
+from wirecheck.judge.checks.shapes import brokers_of, clock, ends, gathered, if_broker, resting_on, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
@@ -37,8 +34,6 @@ NEVER_REFUSED = "ApiVersions"
 DOES = {"closed_on": "closes the connection on", "version_error": "answers UNSUPPORTED_VERSION (35) to"}
 REPEATED = 2
 """Connections that a server closed on a client: one may have ended for any reason."""
-BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
-"""Client ids of brokers' own connections: fetchers, transaction markers, raft."""
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -68,7 +63,7 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
             *(*subject[1:], api, version),
             sides=ends(claims) + tuple(advertised_side(ranges, api, low, high) for _, ranges in pairs),
             client_ids=(claims[0]["client_id"],),
-            brokers=tuple(context.broker(claim) for claim in claims),
+            brokers=brokers_of(claims, context),
             first_ns=claims[0].first.ts_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
@@ -89,11 +84,8 @@ def refusals(kind: str, subject: Subject, group: Group, context: CheckContext) -
     for claim in context.claims(kind, group, *subject):
         context.watch()
         ranges = advertised(claim, group, context)
-        if (
-            ranges is not None
-            and not took(claim, ranges, group, context)
-            and not unheard(claim, ranges, group, context)
-        ):
+        known = ranges is not None and not unheard(claim, ranges, group, context)
+        if ranges is not None and known and not took(claim, ranges, group, context):
             yield claim, ranges
 
 
@@ -126,25 +118,15 @@ def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) ->
     the beginning of a connection to it, was not seen, or bytes are missing of a connection that began later. One that
     began before is the same process's.
     """
-    endpoint = claim["endpoint"]
-    lost = [
-        *context.claims("midway", group, "link", endpoint),
-        *(
-            c
-            for c in context.claims("unanswered", group, "link", endpoint)
-            if c["api"] == NEVER_REFUSED and c["outcome"] == "response_unseen"
-        ),
-        *(
-            c
-            for c in context.claims("missing", group, "link", endpoint)
-            if c["started_ns"] is None or c["started_ns"] > ranges.last.ts_ns
-        ),
-    ]
+    link = ("link", claim["endpoint"])
+    unseen = (c for c in context.claims("unanswered", group, *link) if c["outcome"] == "response_unseen")
+    lost = [*context.claims("midway", group, *link), *(c for c in unseen if c["api"] == NEVER_REFUSED)]
+    missing = context.claims("missing", group, *link)
+    lost += [c for c in missing if c["started_ns"] is None or c["started_ns"] > ranges.last.ts_ns]
     return any(ranges.last.ts_ns < c.last.ts_ns and c.first.ts_ns <= claim.last.ts_ns for c in lost)
 
 
 def shown(ranges: Ranges, key: int) -> str:
-    """What a server says that it accepts, and what it means."""
     low, high = ranges.get(key, (-1, -1))
     if high < 0:
         return " (it does not advertise the API)"
@@ -162,10 +144,8 @@ def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | Non
     """The ranges the server of a claim had told last by then. What it tells later says nothing: between the two it may
     have been restarted with other software.
     """
-    found = [
-        ranges for ranges in context.claims("advertised", group, "server") if ranges["endpoint"] == claim["endpoint"]
-    ]
-    before = [ranges for ranges in found if ranges.first.ts_ns <= claim.last.ts_ns]
+    found = context.claims("advertised", group, "server")
+    before = [c for c in found if c["endpoint"] == claim["endpoint"] and c.first.ts_ns <= claim.last.ts_ns]
     return before[-1] if before else None
 
 
@@ -186,7 +166,7 @@ def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) ->
 
     Source. KIP-896; the versions of Kafka 4.0.
     """
-    if BROKERS_OWN.match(subject[1]):
+    if TO_BROKERS.fullmatch(subject[1]):
         return
     for (api,), claims in gathered(context.claims("request_version", group, *subject), "api"):
         words = {
@@ -213,25 +193,15 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
         first = changes[0]
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
         went = "was upgraded" if order_of(old) < order_of(new) else "went back"
-        yield Evidence(
-            (first.where, spelled(first.old), spelled(first.new)),
-            tuple(side for change in changes for side in change.sides()),
-            brokers=(first.where,) if isinstance(first.where, int) else (),
-            count=len(changes),
-            words={
-                "where": first.where,
-                "went": went,
-                "before": old,
-                "after": new,
-                "time": clock(first.after.first.ts_ns),
-            },
-        )
+        key, sides = (first.where, spelled(first.old), spelled(first.new)), (c.sides() for c in changes)
+        words = {"where": first.where, "went": went, "before": old, "after": new}
+        words["time"] = clock(first.after.first.ts_ns)
+        found = tuple(chain.from_iterable(sides))
+        yield Evidence(key, found, brokers=if_broker(first.where), count=len(changes), words=words)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A server that advertises other versions than before."""
-
     where: int | str
     before: Claim
     after: Claim
@@ -256,20 +226,12 @@ def changed(subject: Subject, group: Group, context: CheckContext) -> list[Chang
     """Every change from one release to another, in the order of time."""
     found = [
         Change(context.node(after), before, after)
-        for endpoint, claims in by_endpoint(subject, group, context)
+        for (endpoint,), claims in gathered(context.claims("advertised", group, *subject), "endpoint")
         for before, after in pairwise(claims)
         if not in_turn(endpoint, context)
     ]
     told = [change for change in found if change.old and change.new and change.old != change.new]
     return sorted(told, key=lambda change: (change.after.first, change.after["endpoint"]))
-
-
-def by_endpoint(subject: Subject, group: Group, context: CheckContext) -> list[tuple[str, list[Claim]]]:
-    """What each advertises, by its first sighting."""
-    found: dict[str, list[Claim]] = defaultdict(list)
-    for claim in context.claims("advertised", group, *subject):
-        found[claim["endpoint"]].append(claim)
-    return sorted(found.items())
 
 
 def in_turn(endpoint: str, context: CheckContext, *between: Claim) -> bool:
@@ -303,7 +265,6 @@ def together(changes: list[Change]) -> list[list[Change]]:
 
 
 def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all of several have."""
     return tuple(line for line in lines[0] if all(line in other for other in lines))
 
 
@@ -320,7 +281,7 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
 
     Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
-    for endpoint, claims in by_endpoint(subject, group, context):
+    for (endpoint,), claims in gathered(context.claims("advertised", group, *subject), "endpoint"):
         for before, after in pairwise(claims):
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
@@ -337,5 +298,4 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
 
 def ranges_of(endpoint: str, claims: list[Claim], said: str, context: CheckContext) -> Evidence:
     where = context.node(claims[-1])
-    brokers = (where,) if isinstance(where, int) else ()
-    return resting_on(claims, where, endpoint, brokers=brokers, words={"server": endpoint, "said": said})
+    return resting_on(claims, where, endpoint, brokers=if_broker(where), words={"server": endpoint, "said": said})

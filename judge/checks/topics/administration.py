@@ -1,16 +1,13 @@
 """ADM: what clients ask of topic administration that Kafka does not do as they may expect.
 
-Knows the rules of CreateTopics as KIP-4 gave them to its first version, and what Kafka answers to who meets one. Does
-not know messages.
 Rule: who asked is named, not who answered; what became of a topic is read from what bound it later.
 """
 
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import error_name
-from wirecheck.judge.checks.shapes import ends, gathered, resting_on
+from wirecheck.judge.checks.shapes import clock, ends, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
 from wirecheck.judge.results.finding import Evidence, first_of
@@ -69,13 +66,13 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
             continue
         actual = sorted({claim["error"] for claim in claims})
         created = born if rule in {LATE, NO_TIMEOUT} else None
-        yield Evidence(
-            (subject[1], name, rule),
-            ends(claims) + ((first_of(created),) if created else ()),
+        yield resting_on(
+            claims,
+            *(subject[1], name, rule),
+            sides=ends(claims) + ((first_of(created),) if created else ()),
             topic=name,
             topic_ids=(created["topic_id"],) if created and created["topic_id"] else (),
             client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
             words={
                 "rule": rule,
                 "predicted": EXISTS if rule == BOTH and existed(topic, claims[0].first.ts_ns) else PREDICTED[rule],

@@ -1,16 +1,15 @@
 """TID: brokers, controllers and requests that do not agree which topic is which.
 
-Knows how long a change may take to reach everyone. Does not know messages.
 Rule: two words contradict only if both were said again after the grace; a change that crossed a gap is not judged.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import goes_on, slots, start_ns
-from wirecheck.judge.checks.shapes import ends
+from wirecheck.judge.checks.shapes import brokers_of, clock, ends, resting_on
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, Topic, topic_of
@@ -34,21 +33,16 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
-        if again and bound:
-            context.watch()
         if again and bound and not rejected(again, context, group):
-            yield Evidence(
-                (topic.name, sorted((old.topic_id, new.topic_id))),
-                (first_of(old.first), first_of(new.first), *(last_of(claim) for claim in again)),
-                topic=topic.name,
-                topic_ids=tuple(sorted((old.topic_id, new.topic_id))),
-                count=len(again),
-                words={"old": old.topic_id, "new": new.topic_id, "time": clock(max(c.last.ts_ns for c in again))},
-            )
+            sides = (first_of(old.first), first_of(new.first), *map(last_of, again))
+            time = clock(max(claim.last.ts_ns for claim in again))
+            words = {"old": old.topic_id, "new": new.topic_id, "time": time}
+            yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(again), words=words)
 
 
 def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
     """Whether all that is said again comes from a controller that brokers turned away."""
+    context.watch()
     stale = {
         f"{claim['controller']}@{claim['controller_epoch']}"
         for claim in context.claims("control", group, "server")
@@ -79,19 +73,15 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
             if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
                 continue
             if overlap_ns(one, other) > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
-                yield Evidence(
-                    (topic.name, sorted((one["topic_id"], other["topic_id"]))),
-                    (first_of(one), last_of(one), first_of(other), last_of(other)),
-                    topic=topic.name,
-                    topic_ids=tuple(sorted((one["topic_id"], other["topic_id"]))),
-                    brokers=(int(one["by"].partition("@")[0]),),
-                    count=one.count + other.count,
-                    words={
-                        "one": f"{one['topic_id']} in {one.first.api}",
-                        "other": f"{other['topic_id']} in {other.first.api}",
-                        "by": one["by"].replace("@", ", epoch "),
-                    },
-                )
+                words = {"by": one["by"].replace("@", ", epoch ")}
+                words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
+                about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
+                yield two_ids(topic, one["topic_id"], other["topic_id"], ends([one, other]), **about, words=words)
+
+
+def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **columns: Any) -> Evidence:
+    ids = sorted((one, other))
+    return Evidence((topic.name, ids), sides, topic=topic.name, topic_ids=tuple(ids), **columns)
 
 
 def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterator[Evidence]:
@@ -111,15 +101,15 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
         ]
         if not still or not topic.follows(old, new) or old.born_ns > min(seen.ts_ns for _, _, seen in still):
             continue
-        context.watch()
         if rejected([order for _, order, _ in still], context, topic.group):
             continue
         by = {order["by"] for _, order, _ in still}
-        yield Evidence(
-            (topic.name, sorted((old.topic_id, new.topic_id))),
-            tuple(side for answer, order, seen in still for side in (Side(seen, order.sentence()), last_of(answer))),
-            topic=topic.name,
-            topic_ids=tuple(sorted((old.topic_id, new.topic_id))),
+        sides = (side for answer, order, seen in still for side in (Side(seen, order.sentence()), last_of(answer)))
+        yield two_ids(
+            topic,
+            old.topic_id,
+            new.topic_id,
+            tuple(sides),
             brokers=brokers_of([answer for answer, _, _ in still], context),
             count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
             words={
@@ -224,13 +214,12 @@ def disagreement(
     ids = [word for word in words.values() if " " not in word]
     brokers = sorted({str(context.node(claim)) for claim in one})
     against = sorted({str(context.node(claim)) for claim in other})
-    return Evidence(
-        (topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
-        ends((*one, *other)),
-        topic=topic.name,
-        topic_ids=tuple(sorted(ids)),
-        brokers=brokers_of(one, context),
-        count=sum(claim.count for claim in one),
+    about = {"topic": topic.name, "topic_ids": tuple(sorted(ids)), "brokers": brokers_of(one, context)}
+    return resting_on(
+        one,
+        *(topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
+        sides=ends((*one, *other)),
+        **about,
         last_ns=max(claim.last.ts_ns for claim in one),
         words={**words, "these": answering(brokers), "those": answering(against)},
     )
@@ -238,10 +227,6 @@ def disagreement(
 
 def answering(nodes: list[str]) -> str:
     return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
-
-
-def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, ...]:
-    return tuple(context.broker(claim) for claim in claims)
 
 
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -258,11 +243,5 @@ def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext
     names = sorted({claim["name"] for claim in bindings})
     if len(names) > 1:
         first = [next(claim for claim in bindings if claim["name"] == name) for name in names]
-        yield Evidence(
-            (subject[1], names),
-            tuple(map(first_of, first)),
-            topic=names[0],
-            topic_ids=(subject[1],),
-            count=sum(claim.count for claim in bindings),
-            words={"names": " and ".join(names)},
-        )
+        about = {"topic": names[0], "topic_ids": (subject[1],), "words": {"names": " and ".join(names)}}
+        yield resting_on(bindings, subject[1], names, sides=tuple(map(first_of, first)), **about)

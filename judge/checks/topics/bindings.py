@@ -1,14 +1,13 @@
 """TID: names that lose their id, or keep one they should not.
 
-Knows what a deletion, a creation and a migration may do to a name's id. Does not know messages.
 Rule: what could be a recreation is one; where a gap may hide the deletion nothing is said.
 """
 
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import goes_on
+from wirecheck.judge.checks.shapes import brokers_of, clock, of_topic, resting_on, servers_of
 from wirecheck.judge.checks.topics.topic_ids import recreation
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
 from wirecheck.judge.results.description_rows import integers
@@ -123,18 +122,12 @@ def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Ev
 
 
 def epoch(claim: Claim) -> int:
-    """The controller epoch of an order."""
     return int((claim["by"] or "@-1").partition("@")[2])
 
 
 def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ...], how: str) -> Evidence:
-    return Evidence(
-        (topic.name, old.topic_id),
-        sides,
-        topic=topic.name,
-        topic_ids=ids,
-        words={"old": old.topic_id, "how": how, "new": f" ({ids[1]})" if len(ids) > 1 else ""},
-    )
+    words = {"old": old.topic_id, "how": how, "new": f" ({ids[1]})" if len(ids) > 1 else ""}
+    return Evidence((topic.name, old.topic_id), sides, topic=topic.name, topic_ids=ids, words=words)
 
 
 def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -153,13 +146,9 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
         soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
         other = not topic.deletions and "create-topics" not in bound.sources
         if only and soon and other and whole(created.born_ns, bound.born_ns, group, context):
-            yield Evidence(
-                (topic.name, created.topic_id, bound.topic_id),
-                (first_of(created.first), first_of(bound.first)),
-                topic=topic.name,
-                topic_ids=(created.topic_id, bound.topic_id),
-                words={"created": created.topic_id, "bound": bound.topic_id},
-            )
+            words = {"created": created.topic_id, "bound": bound.topic_id}
+            sides = (first_of(created.first), first_of(bound.first))
+            yield Evidence((topic.name, *words.values()), sides, **of_topic(topic, created, bound), words=words)
 
 
 def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -182,19 +171,11 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
         since = asked.sighting.ts_ns
         still = list(served_after(since, topic, history, context.settings.broker_grace_ns))
         if still:
-            yield Evidence(
-                (history.topic_id, "deletion"),
-                (asked, *(last_of(claim) for claim in still)),
-                topic=topic.name,
-                topic_ids=(history.topic_id,),
-                brokers=tuple(context.broker(claim) for claim in still),
-                count=sum(claim.count for claim in still),
-                words={
-                    "time": clock(since),
-                    "last": clock(max(claim.last.ts_ns for claim in still)),
-                    "servers": ", ".join(sorted({claim["endpoint"] for claim in still})),
-                },
-            )
+            last = clock(max(claim.last.ts_ns for claim in still))
+            words = {"time": clock(since), "last": last, "servers": servers_of(still)}
+            about = {**of_topic(topic, history), "brokers": brokers_of(still, context)}
+            sides = (asked, *map(last_of, still))
+            yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
 
 
 def deletion_of(topic: Topic, history: History) -> Side | None:
@@ -248,10 +229,5 @@ def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: Che
     newest = max(map(epoch, bare))
     current = [claim for claim in bare if epoch(claim) == newest]
     if context.passed(current[0].first.ts_ns + context.settings.broker_grace_ns):
-        yield Evidence(
-            (topic.name,),
-            (first_of(current[0]), last_of(current[-1])),
-            topic=topic.name,
-            count=sum(claim.count for claim in current),
-            words={"time": clock(current[0].first.ts_ns)},
-        )
+        sides, words = (first_of(current[0]), last_of(current[-1])), {"time": clock(current[0].first.ts_ns)}
+        yield resting_on(current, topic.name, sides=sides, topic=topic.name, words=words)

@@ -1,7 +1,5 @@
 """TID and DRF: what the drafts of KIP-516 and KIP-4 say that no release does.
 
-Knows: the type of a drafted LeaderAndIsr and what follows from it for the replicas a broker has; the drafts' own error
-codes. Does not know messages.
 Rule: a broker has a replica if it was ordered to, and until it was ordered to delete it; what was ordered elsewhere
 says nothing about it.
 """
@@ -10,10 +8,10 @@ from collections.abc import Iterator
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import resting_on
+from wirecheck.judge.checks.shapes import ends, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
-from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, first_of
 from wirecheck.judge.topology.clusters import Group
 
 NO_LEADERSHIP = {"stop", "delete"}
@@ -34,21 +32,12 @@ def stale_partition_in_incremental(subject: Subject, group: Group, context: Chec
     for order in context.claims("ordered", group, *subject):
         before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
         if order["how"] == "incremental" and before is not None:
-            yield Evidence(
-                (subject[1], order["partition"], context.node(order)),
-                (first_of(before), first_of(order), last_of(order)),
-                topic=order["name"],
-                topic_ids=(before["topic_id"], subject[1]),
-                brokers=(context.broker(order),),
-                count=order.count,
-                words={
-                    "partition": order["partition"],
-                    "where": context.node(order),
-                    "by": order["by"].replace("@", ", epoch "),
-                    "old": before["topic_id"],
-                    "new": subject[1],
-                },
-            )
+            partition, where, old = order["partition"], context.node(order), before["topic_id"]
+            about = {"topic": order["name"], "topic_ids": (old, subject[1]), "brokers": (context.broker(order),)}
+            words = {"partition": partition, "where": where, "old": old, "new": subject[1]}
+            words["by"] = order["by"].replace("@", ", epoch ")
+            sides = (first_of(before), *ends([order]))
+            yield resting_on([order], subject[1], partition, where, sides=sides, **about, words=words)
 
 
 def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:

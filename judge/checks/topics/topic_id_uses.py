@@ -1,19 +1,18 @@
 """TID: ids in requests: dead ones, none at all, reserved ones, ones nobody named.
 
-Knows when an id ended and who went on using it. Does not know messages.
 Rule: uses count from the deletion and speak after the grace; what a fetch forgets it does not use.
 """
 
 import base64
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import clients_of, gathered, resting_on
+from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
 from wirecheck.judge.checks.topics.bindings import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
+from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -21,9 +20,6 @@ from wirecheck.judge.topology.clusters import Group
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
-HIGHEST_ID, SHORT = (1 << 31) - 1, 11
-FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$", re.ASCII)
-LOG_NAME = "__cluster_metadata"
 VERSION_BITS, RANDOM = 76, 4
 VARIANT_BITS, LEACH_SALZ = 62, 2
 """Where RFC 9562 keeps the version and the variant of a UUID, and which those of java.util.UUID.randomUUID are."""
@@ -70,40 +66,24 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
     grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}
     for claim in context.claims("use", group, *subject):
-        broker = broker_of(claim, group, context)
+        broker = sender_of(claim, group, context)
         if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
     for who, claims in sorted(late.items(), key=str):
-        yield Evidence(
-            (subject[1], *who),
-            (side, *(last_of(claim) for claim in claims)),
-            topic=name,
-            topic_ids=(subject[1],),
-            first_ns=side.sighting.ts_ns,
-            client_ids=clients_of(claims),
-            brokers=who if brokers else (),
-            count=sum(after(claim, side.sighting.ts_ns) for claim in claims) or len(claims),
-            words={
-                "ended": clock(side.sighting.ts_ns),
-                "last": clock(max(map(used_ns, claims))),
-                "apis": ", ".join(sorted({claim["api"] for claim in claims})),
-            },
-        )
+        ended_ns = side.sighting.ts_ns
+        about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
+        count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
+        words = {"ended": clock(ended_ns), "last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}
+        sides, about["brokers"] = (side, *map(last_of, claims)), who if brokers else ()
+        yield resting_on(claims, subject[1], *who, sides=sides, count=count, **about, words=words)
 
 
-def broker_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
+def sender_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
     """The broker whose own request it is, by its client ID and its host; None of a client's."""
-    client_id = claim["client_id"] or ""
-    fetcher = FETCHER.match(client_id)
-    broker = broker_number(fetcher[1] if fetcher else client_id if claim["api"] in BROKERS_OWN else "")
+    own = claim["api"] in BROKERS_OWN or not (claim["client_id"] or "").isdigit()
+    broker = broker_of(claim["client_id"]) if own else None
     return broker if broker is not None and context.acts_as(broker, claim["host"], group) else None
-
-
-def broker_number(text: str) -> int | None:
-    """A broker id as brokers write it into client ids: digits of ASCII, and an int32 as every broker id is."""
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < SHORT else None
-    return number if number is not None and number <= HIGHEST_ID else None
 
 
 def used_ns(claim: Claim) -> int:
@@ -112,7 +92,6 @@ def used_ns(claim: Claim) -> int:
 
 
 def after(claim: Claim, ts_ns: int) -> int:
-    """How many answers it got after a time."""
     return sum(run[COUNT] for run in every_run(claim.runs) if run[FIRST] >= ts_ns)
 
 
@@ -175,22 +154,17 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         why = misuse(topic_id, subject[1])
         odd = why is None and topic_id not in RESERVED and not is_random(topic_id)
         if why is not None or odd:
-            yield Evidence(
-                (topic_id, subject[1]),
-                (first_of(claims[0]), last_of(claims[-1])),
-                topic=subject[1],
-                topic_ids=(topic_id,),
-                count=sum(claim.count for claim in claims),
-                kind="information" if odd else None,
-                words={"why": why or "is not random, so it is not from Apache Kafka"},
-            )
+            about = {"topic": subject[1], "topic_ids": (topic_id,), "kind": "information" if odd else None}
+            words = {"why": why or "is not random, so it is not from Apache Kafka"}
+            sides = (first_of(claims[0]), last_of(claims[-1]))
+            yield resting_on(claims, topic_id, subject[1], sides=sides, **about, words=words)
 
 
 def misuse(topic_id: str, name: str) -> str | None:
     """What is wrong with an id for a name, by the ids that Kafka reserves."""
-    if topic_id == METADATA_LOG and name != LOG_NAME:
-        return f"is that of {LOG_NAME}"
-    if name == LOG_NAME and topic_id != METADATA_LOG:
+    if topic_id == METADATA_LOG and name != TOPIC_NAME:
+        return f"is that of {TOPIC_NAME}"
+    if name == TOPIC_NAME and topic_id != METADATA_LOG:
         return f"is not {METADATA_LOG}"
     return "is reserved by Kafka" if 1 < number_of(topic_id) <= LAST_RESERVED else None
 
@@ -199,14 +173,12 @@ def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> It
     """A reserved id that requests use and nothing names."""
     uses = context.claims("use", group, *subject)
     if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
-        yield Evidence(
-            (subject[1], None),
-            (first_of(uses[0]), last_of(uses[-1])),
-            topic_ids=(subject[1],),
-            client_ids=clients_of(uses),
-            count=sum(claim.count for claim in uses),
-            words={"why": "is reserved by Kafka"},
-        )
+        yield used_by(uses, uses[-1], subject[1], None, words={"why": "is reserved by Kafka"})
+
+
+def used_by(uses: list[Claim], last: Claim, *key: Any, words: dict[str, Any]) -> Evidence:
+    about = {"topic_ids": key[:1], "client_ids": clients_of(uses)}
+    return resting_on(uses, *key, sides=(first_of(uses[0]), last_of(last)), **about, words=words)
 
 
 def number_of(topic_id: str) -> int:
@@ -232,11 +204,4 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
         return
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):
-        yield Evidence(
-            (subject[1],),
-            (first_of(uses[0]), last_of(max(uses, key=lambda claim: claim.last))),
-            topic_ids=(subject[1],),
-            client_ids=clients_of(uses),
-            count=sum(claim.count for claim in uses),
-            words={"apis": ", ".join(sorted({claim["api"] for claim in uses}))},
-        )
+        yield used_by(uses, max(uses, key=lambda claim: claim.last), subject[1], words={"apis": apis_of(uses)})

@@ -1,6 +1,5 @@
 """TID: which topic is which.
 
-Knows what two statements about one name, or about one id, may not say together. Does not know messages.
 Rule: an id that was never bound contradicts nothing, and what could be a recreation is never called anything worse.
 """
 
@@ -8,8 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import ends, gathered, resting_on
+from wirecheck.judge.checks.shapes import clock, ends, gathered, if_broker, of_topic, resting_on
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -35,20 +33,9 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
         if reason is not None and topic.follows(old, new):
             sides = (last_before(old, new), first_of(new.first), *reason)
             ended = clock(reason[0].sighting.ts_ns) if reason else ""
-            yield Evidence(
-                (topic.name, new.topic_id),
-                sides,
-                topic=topic.name,
-                topic_ids=(old.topic_id, new.topic_id),
-                words={
-                    "old": old.topic_id,
-                    "topic_id": new.topic_id,
-                    "time": clock(new.born_ns),
-                    "how": f" (deleted at {ended})" if ended else "",
-                    "ended": ended,
-                    **requesters(topic, old, new),
-                },
-            )
+            words = {"old": old.topic_id, "topic_id": new.topic_id, "time": clock(new.born_ns), "ended": ended}
+            words |= {"how": f" (deleted at {ended})" if ended else "", **requesters(topic, old, new)}
+            yield Evidence((topic.name, new.topic_id), sides, **of_topic(topic, old, new), words=words)
 
 
 def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | None:
@@ -56,10 +43,7 @@ def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | N
     ended = topic.ended(old)
     if ended is not None:
         return (first_of(ended),)
-    created = [claim for claim in topic.creations if made(claim, old, new)]
-    if created:
-        return ()
-    if new.offset is not None or new.is_new:
+    if new.offset is not None or new.is_new or any(made(claim, old, new) for claim in topic.creations):
         return ()
     starts_again = any(new.epochs[p][0] < old.epochs[p][1] for p in new.epochs.keys() & old.epochs.keys())
     return () if starts_again else None
@@ -143,19 +127,11 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
-        yield resting_on(
-            claims,
-            *(topic_id, where),
-            sides=ends(orders + claims),
-            topic=name,
-            topic_ids=(topic_id,),
-            brokers=(where,) if isinstance(where, int) else (),
-            words={
-                "where": where,
-                "partitions": f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}",
-                "earlier": f" (other IDs of this name: {', '.join(earlier)})" if earlier else "",
-            },
-        )
+        numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
+        words = {"where": where, "partitions": numbers}
+        words["earlier"] = f" (other IDs of this name: {', '.join(earlier)})" if earlier else ""
+        about = {"topic": name, "topic_ids": (topic_id,), "brokers": if_broker(where)}
+        yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
 
 
 def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -176,13 +152,8 @@ def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) ->
     bare = [claim for claim in topic.without_id if claim.first.ts_ns < new.born_ns and strong(claim, new, context)]
     ended = [c for c in topic.deletions if any(ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(c))]
     if bare and not ended and not new.is_new:
-        yield Evidence(
-            (topic.name, new.topic_id),
-            (first_of(bare[0]), first_of(new.first)),
-            topic=topic.name,
-            topic_ids=(new.topic_id,),
-            words={"time": clock(new.born_ns)},
-        )
+        sides, words = (first_of(bare[0]), first_of(new.first)), {"time": clock(new.born_ns)}
+        yield Evidence((topic.name, new.topic_id), sides, **of_topic(topic, new), words=words)
 
 
 def strong(claim: Claim, new: History, context: CheckContext) -> bool:

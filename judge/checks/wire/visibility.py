@@ -1,7 +1,7 @@
 """VIS: what was on the wire and could not be seen, or not be read.
 
-Knows what a connection lacks. Blames nobody: what we did not see says nothing about those we watched.
-Rule: findings are per client host and server endpoint; the client's port is no part of what a connection is.
+Rule: what we did not see says nothing about those we watched. Findings are per client host and server endpoint; the
+client's port is no part of what a connection is.
 """
 
 from collections import defaultdict
@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import end_ns
-from wirecheck.judge.checks.shapes import gathered, resting_on
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Sighting, Subject, slot_name
+from wirecheck.judge.checks.shapes import clock, counted, gathered, of_link, resting_on
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, slot_name
 from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
+from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side
@@ -33,10 +33,9 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
     for claim in summed(context.claims("missing", group, *subject)):
-        host, endpoint, cut = claim["host"], claim["endpoint"], claim.tally.get("cut", 0)
+        cut = claim.tally.get("cut", 0)
         how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
-        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally, "cut": how}
-        yield resting_on([claim], host, endpoint, words=said)
+        yield of_link(claim, gaps=claim.count, **{**claim.tally, "cut": how})
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -50,9 +49,7 @@ def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> 
     Source. RFC 9293: no SYN was seen.
     """
     for claim in summed(context.claims("midway", group, *subject)):
-        host, endpoint = claim["host"], claim["endpoint"]
-        said = {"connections": claim.count, "host": host, "server": endpoint}
-        yield resting_on([claim], host, endpoint, words=said)
+        yield of_link(claim, connections=claim.count)
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -87,9 +84,7 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
         context.watch()
         return
     for claim in summed(context.claims("unread", group, *subject)):
-        host, endpoint = claim["host"], claim["endpoint"]
-        said = {"host": host, "server": endpoint, "connections": claim.count, "bytes": claim.tally["payload_bytes"]}
-        yield resting_on([claim], host, endpoint, words=said)
+        yield of_link(claim, connections=claim.count, bytes=claim.tally["payload_bytes"])
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -104,21 +99,17 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
 
     Source. Kafka protocol guide, "Network".
     """
-    overdue = {
-        id(claim): count
-        for claim in context.claims("unanswered", group, *subject)
-        if (count := overdue_of(claim, seen_ns(claim["host"], claim["endpoint"], context), context))
-    }
-    found = [claim for claim in context.claims("unanswered", group, *subject) if id(claim) in overdue]
-    for (host, endpoint, api), claims in gathered(found, "host endpoint api"):
-        why = ", ".join(sorted({claim["outcome"].replace("_", " ") for claim in claims}))
-        count = sum(overdue[id(claim)] for claim in claims)
-        words = {"host": host, "server": endpoint, "api": api, "why": why}
-        yield resting_on(claims, host, endpoint, api, count=count, words=words)
+    for (host, endpoint, api), claims in gathered(context.claims("unanswered", group, *subject), "host endpoint api"):
+        last_ns = seen_ns(host, endpoint, context)
+        overdue = [(claim, count) for claim in claims if (count := overdue_of(claim, last_ns, context))]
+        if overdue:
+            why = ", ".join(sorted({claim["outcome"].replace("_", " ") for claim, _ in overdue}))
+            words = {"host": host, "server": endpoint, "api": api, "why": why}
+            count = sum(count for _, count in overdue)
+            yield resting_on([claim for claim, _ in overdue], host, endpoint, api, count=count, words=words)
 
 
 def seen_ns(host: str, endpoint: str, context: CheckContext) -> int:
-    """When a host's connections to an endpoint were seen last."""
     peers = context.ledger.claims("peer", "host", host)
     return max((peer.last.ts_ns for peer in peers if peer["endpoint"] == endpoint), default=0)
 
@@ -159,26 +150,20 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         endpoint, longest = claim["endpoint"], max(found, key=lambda pause: (pause.seconds, -pause.first_ns))
         broker = context.clusters.broker(endpoint, longest.last_ns)
         who = endpoint if broker is None else f"Broker {broker} ({endpoint})"
-        yield Evidence(
-            (endpoint,),
-            tuple(
-                Side(claim.first._replace(ts_ns=ts_ns, api="", version=-1, correlation_id=-1), said)
-                for pause in found
-                for ts_ns, said in (
-                    (pause.first_ns, f"{endpoint} answers, and then nothing for {pause.seconds:.1f} s"),
-                    (pause.last_ns, f"{endpoint} answers what waited, on {pause.clients} connections"),
-                )
-            ),
-            brokers=(broker,),
-            count=len(found),
-            words={
-                "who": who,
-                "seconds": f"{longest.seconds:.1f}",
-                "from": clock(longest.first_ns),
-                "to": clock(longest.last_ns),
-                "more": f" {len(found) - 1} shorter pauses." if len(found) > 1 else "",
-            },
-        )
+        said = [
+            moment
+            for pause in found
+            for moment in (
+                (pause.first_ns, f"{endpoint} answers, and then nothing for {pause.seconds:.1f} s"),
+                (pause.last_ns, f"{endpoint} answers what waited, on {pause.clients} connections"),
+            )
+        ]
+        seen = claim.first._replace(api="", version=-1, correlation_id=-1)
+        sides = tuple(Side(seen._replace(ts_ns=ts_ns), what) for ts_ns, what in said)
+        words = {"who": who, "seconds": f"{longest.seconds:.1f}", "from": clock(longest.first_ns)}
+        words["to"] = clock(longest.last_ns)
+        words["more"] = f" {len(found) - 1} shorter pauses." if len(found) > 1 else ""
+        yield Evidence((endpoint,), sides, brokers=(broker,), count=len(found), words=words)
 
 
 class Pause(NamedTuple):
@@ -249,21 +234,12 @@ def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterato
     by_check: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures_of(group, context.groups(subject), context.failures.by_cluster()):
         by_check[failure.check].append(failure)
+    unknown = moment(context.watermark_ns)
     for check, failures in sorted(by_check.items()):
-        subjects = f"{len(failures)} subject{'s' if len(failures) > 1 else ''}"
-        yield Evidence(
-            (check,),
-            tuple(
-                Side(last_seen(failure, context), f"{check} over {failure.about}: {failure.error}")
-                for failure in failures
-            ),
-            count=len(failures),
-            words={
-                "check": check,
-                "subjects": subjects,
-                "errors": ", ".join(sorted({failure.error for failure in failures})[:SHOWN]),
-            },
-        )
+        sides = tuple(Side(one.seen or unknown, f"{check} over {one.about}: {one.error}") for one in failures)
+        errors = ", ".join(sorted({failure.error for failure in failures})[:SHOWN])
+        words = {"check": check, "subjects": counted(len(failures), "subject"), "errors": errors}
+        yield Evidence((check,), sides, count=len(failures), words=words)
 
 
 def failures_of(group: Group, groups: list[Group], by_cluster: Mapping[str, list[Failure]]) -> list[Failure]:
@@ -280,7 +256,3 @@ def failures_of(group: Group, groups: list[Group], by_cluster: Mapping[str, list
 
 SHOWN = 3
 """So many kinds of exceptions a summary names."""
-
-
-def last_seen(failure: Failure, context: CheckContext) -> Sighting:
-    return failure.seen or Sighting(context.watermark_ns, "", "", -1, -1, "", 0, 0)

@@ -1,6 +1,5 @@
 """WIR: bytes that are not as Kafka writes them, or that this release cannot read; answers that fit no request.
 
-Knows why a message was not read, and what the order of answers proves. Does not know what messages say.
 Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen.
 """
 
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 
 from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import clients_of, gathered, resting_on
+from wirecheck.judge.checks.shapes import apis_of, clients_of, gathered, of_link, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence
@@ -82,19 +81,17 @@ def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckConte
     Kafka's brokers never look for bytes left over.
     """
     tolerated = context.claims("tolerated", group, *subject)
-    if tolerated:
-        context.watch()
-    named = {id(claim): software(claim, group, context) for claim in tolerated}
-    for (tolerance, who), claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
+    for (tolerance, who), claims in gathered(tolerated, lambda c: (c["tolerance"], software(c, group, context))):
         words = {
             "software": who,
-            "apis": ", ".join(sorted({claim["api"] for claim in claims})),
+            "apis": apis_of(claims),
             "tolerance": TOLERATED.get(tolerance, tolerance.replace("-", " ")),
         }
         yield resting_on(claims, tolerance, who, client_ids=clients_of(claims), words=words)
 
 
 def software(claim: Claim, group: Group, context: CheckContext) -> str:
+    context.watch()
     said = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
     return str(said[-1]["name"]) if said else "unnamed software"
 
@@ -125,6 +122,5 @@ def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckCo
 
 
 def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for claim in summed(c for c in context.claims("unpaired", group, *subject) if c["what"] == what):
-        host, endpoint = claim["host"], claim["endpoint"]
-        yield resting_on([claim], host, endpoint, words={"host": host, "server": endpoint})
+    claims = (claim for claim in context.claims("unpaired", group, *subject) if claim["what"] == what)
+    yield from map(of_link, summed(claims))

@@ -1,18 +1,23 @@
-"""Claims about which topic is which, from answers of brokers and from topic administration.
+"""Claims about which topic is which, and what describes a topic, from answers of brokers and topic administration.
 
-Knows: which answers bind an id to a name (Metadata, DescribeTopicPartitions, CreateTopics, DeleteTopics, group
-describes), and which deny that a topic exists. Control requests are in `control.py`, the metadata log in
-`log_entries.py`.
-Rule: an error answer binds nothing; CreateTopics binds only if its request was seen and did more than validate.
+Bindings in control requests are in `control.py`, those in the metadata log in `log_entries.py`.
+Rule: an error answer binds nothing; CreateTopics binds only if its request was seen and did more than validate. What
+describes a topic is filed under its ID where the message carries one, else under its name. Offline replicas are claimed
+only where there are some; whether they still are is seen from the state's own later claims.
 """
 
 from collections.abc import Iterator
+
+import numpy as np
 
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.kinds import FORWARDED, SENT
 from wirecheck.judge.claims.reduce import Column, Rows
 
 UNKNOWN_TOPIC = 3
+NOT_ASKED = (-(1 << 31), 0)
+"""Authorized operations of an answer whose request did not ask for them; brokers before 2.5 say 0, which nobody who may
+see the topic at all can get."""
 REPORTS = (("Metadata", "metadata"), ("DescribeTopicPartitions", "describe-topic-partitions"))
 
 
@@ -21,12 +26,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
         if topics := batch.lines(api, "response", "topics"):
             error, named = topics["error_code"], topics.given("name")
             yield bound(topics, source, (error == 0) & named)
+            yield described(topics, source)
             if api == "Metadata":
                 denied = (error == UNKNOWN_TOPIC) & named
                 yield topics.states("absence", f"name ={source} @endpoint error_code", denied, tally=topics.slots)
         if partitions := batch.lines(api, "response", "topics.partitions"):
             key = f"topic_id partition_index ={source} leader_epoch leader_id replica_nodes isr_nodes"
             yield partitions.states("partition", key, partitions.given("topic_id") & (partitions["^error_code"] == 0))
+            good = (partitions["^error_code"] == 0) & partitions.given("name")
+            yield from states(partitions, source, good, "name", "leader_id replica_nodes isr_nodes")
     if topics := batch.lines("CreateTopics", "response", "topics"):
         yield from created(topics)
     if topics := batch.lines("DeleteTopics", "response", "responses"):
@@ -60,3 +68,29 @@ def changed(topics: Lines, topic_id: str | Column, action: str, good: Bools) -> 
         host, principal = senders.host.take(topics.message), senders.principal.take(topics.message)
         who = ["@client_id", host, principal, f"={FORWARDED}"]
     return topics.states("changed", ["name", topic_id, f"={action}", *who, "@endpoint"], good)
+
+
+def states(partitions: Lines, source: str, good: Bools, name: str, state: str) -> Iterator[Rows]:
+    """Partition states without ids, and offline replicas with or without."""
+    named, topic_id, numbered = names_and_ids(partitions, name)
+    key = [named, "partition_index", f"={source}", "leader_epoch", *state.split()]
+    yield partitions.states("unnumbered", key, good & ~numbered)
+    if partitions.has("offline_replicas"):
+        key = [named, topic_id, "partition_index", f"={source}", "offline_replicas"]
+        yield partitions.states("offline", key, good & (partitions.size("offline_replicas") > 0))
+
+
+def described(topics: Lines, source: str) -> Rows:
+    name, topic_id, _ = names_and_ids(topics, "name")
+    internal = Column(topics["is_internal"]).only(topics.present("is_internal"))
+    operations = topics["topic_authorized_operations"]
+    key = [name, topic_id, f"={source}", internal, Column(operations).only(~np.isin(operations, NOT_ASKED))]
+    return topics.states("topic_described", key, (topics["error_code"] == 0) & topics.given("name"))
+
+
+def names_and_ids(lines: Lines, name: str) -> tuple[Column, Column | str, Bools]:
+    """The id where the message carries one that is not zero, and then no name; and where it does."""
+    if not lines.has("topic_id"):
+        return lines.column(name), "-", np.zeros(len(lines), np.bool_)
+    numbered = lines.given("topic_id")
+    return lines.column(name).only(~numbered), lines.column("topic_id").only(numbered), numbered

@@ -15,13 +15,16 @@ import numpy as np
 
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Lines, value_per
+from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, spelled
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2
 """As a leader: the topic is being deleted; as an epoch of StopReplica: whatever its epoch."""
 ORDERS = (("LeaderAndIsr", "leader-and-isr"), ("UpdateMetadata", "update-metadata"))
+SHAPES = ("topic_states.partition_states", "ungrouped_partition_states")
+"""Partitions under their topic, and, in the oldest requests, each with its topic's name."""
 CONTROL = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 ACCEPTED, NOT_SEEN = 0, -1
 
@@ -29,6 +32,11 @@ ACCEPTED, NOT_SEEN = 0, -1
 def claims(batch: Batch) -> Iterator[Rows]:
     for api, source in ORDERS:
         yield from accepted(batch, api, states(batch, api, source))
+        for path in SHAPES:
+            if partitions := batch.lines(api, "request", path):
+                good = partitions["leader"] != DURING_DELETE
+                unnumbered = bindings.states(partitions, source, good, "topic_name", "leader replicas isr")
+                yield from accepted(batch, api, unnumbered)
     yield from accepted(batch, "StopReplica", stopped(batch))
     yield from refused(batch)
     for api in CONTROL:
@@ -62,13 +70,11 @@ def controllers(lines: Lines) -> Column:
 
 
 def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
-    if single := batch.lines(
-        api, "request", "ungrouped_partition_states"
-    ):  # older than ids, each with its topic's name
+    if single := batch.lines(api, "request", SHAPES[1]):
         key = ["topic_name", "-", f"={source}", "@endpoint", controllers(single)]
         yield single.states("binding", key, single["leader"] != DURING_DELETE)
     topics = batch.lines(api, "request", "topic_states")
-    partitions = batch.lines(api, "request", "topic_states.partition_states")
+    partitions = batch.lines(api, "request", SHAPES[0])
     if not topics or not partitions:
         return
     numbered, gone = topics.given("topic_id"), partitions["leader"] == DURING_DELETE
@@ -95,17 +101,11 @@ def stopped(batch: Batch) -> Iterator[Rows]:
 
 def refused(batch: Batch) -> Iterator[Rows]:
     """LeaderAndIsr answered INCONSISTENT_TOPIC_ID, and the orders so answered."""
-    partitions, asked = (
-        batch.lines("LeaderAndIsr", "response", "topics.partition_errors"),
-        batch.lines("LeaderAndIsr", "request"),
-    )
-    if partitions and asked:
-        by, known = partitions.other_column(controllers(asked))
-        rows = partitions.states(
-            "id_refused",
-            ["topic_id", "partition_index", "@endpoint", by],
-            known & (partitions["error_code"] == INCONSISTENT_TOPIC_ID),
-        )
+    partitions = batch.lines("LeaderAndIsr", "response", "topics.partition_errors")
+    if partitions and partitions.header:
+        by, known = partitions.other_column(controllers(partitions.header))
+        mismatch = known & (partitions["error_code"] == INCONSISTENT_TOPIC_ID)
+        rows = partitions.states("id_refused", ["topic_id", "partition_index", "@endpoint", by], mismatch)
         yield rows
         yield replace(rows, kind="id_asked", message=batch.partner(rows.message, REQUEST))
 
@@ -113,11 +113,6 @@ def refused(batch: Batch) -> Iterator[Rows]:
 def requests(header: Lines, api: str) -> Rows:
     """Who gives orders in which epoch, and how the receiver takes it."""
     kraft = next((name for name in header.table.names if name.replace("_", "") == "iskraftcontroller"), None)
-    key = [
-        *("@endpoint", "controller_id", "controller_epoch"),
-        kraft or Column(np.zeros(len(header), np.int64)),
-        *(f"={api}", Column(header.batch.version(header.message))),
-        Column(errors(header.batch, api, header.message)),
-        "@host",
-    ]
+    is_kraft, error = kraft or constant(0, len(header)), Column(errors(header.batch, api, header.message))
+    key = ["@endpoint", "controller_id", "controller_epoch", is_kraft, f"={api}", "@version", error, "@host"]
     return header.states("control", key, peak={"broker_epoch": header["broker_epoch"]})

@@ -8,7 +8,6 @@ topic ID only errors make a claim, as the successes of IDs are kept with their u
 are kept apart by partition, and not by port as elsewhere. What followers ask is no client's.
 """
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +18,7 @@ from wirecheck.decode.message import Status
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED
+from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 
@@ -44,8 +44,6 @@ CLIENTS_ANSWERS = (
     ("OffsetCommit", "topics.partitions", "name", "partition_index"),
     ("ShareFetch", "responses.partitions", "", "partition_index"),
 )
-INTERNAL = re.compile(r"broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10}", re.ASCII)
-"""Client IDs of brokers and controllers."""
 REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 
 
@@ -120,7 +118,7 @@ def followers(partitions: Lines) -> Bools:
     """
     batch, asked = partitions.batch, partitions.header
     names = batch.client_id(partitions.message)
-    internal = np.array([INTERNAL.fullmatch(name or "") is not None for name in names.values or ()], np.bool_)
+    internal = np.array([is_internal(name) for name in names.values or ()], np.bool_)
     cut = batch.decoded.status[batch.partner(partitions.message, REQUEST)] != Status.OK
     found: Bools = internal[names.codes] & cut
     for name in REPLICA_IDS if asked is not None else ():

@@ -7,16 +7,14 @@ Rule: every entry is claimed with its (epoch, offset), committed or not; time or
 """
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wirecheck.decode.columns import Table
 from wirecheck.decode.log.log_order import LogOrder
-from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
+from wirecheck.decode.log.metadata_log import Entries, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
 from wirecheck.decode.log.snapshot import Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
@@ -56,9 +54,15 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
         return
     found = log_tables(joined([part.entries for part in parts]))
     message = np.repeat([part.message for part in parts], [len(part.entries) for part in parts])
-    for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
+    for name, kind in (("TopicRecord", "binding"), ("RemoveTopicRecord", "deletion")):
         if name in found:
-            yield rows(found[name], message[found[name].entry], how)
+            table = found[name]
+            named = texts(table["name"]) if kind == "binding" else constant(None, len(table))
+            source, nobody = (constant(word, len(table)) for word in (SOURCE, None))  # no endpoint's word alone
+            key = [named, ids(table["topic_id"]), source, nobody, places(table, how)]
+            yield Rows(kind, key, message[table.entry], peak=written(table))
+    if "PartitionRecord" in found:
+        yield placed(found["PartitionRecord"], message)
     if "PartitionChangeRecord" in found:
         yield unclean(found["PartitionChangeRecord"], message)
     if "LeaderChangeMessage" in found and not how:
@@ -92,14 +96,12 @@ def told(part: Part, seen: Sighting) -> dict[str, Any]:
 
 def diverged(batch: Batch) -> Iterator[Claim]:
     """Answers of a leader that its log of an epoch ends below what the follower has read (KIP-595)."""
-    tables = batch.tables("Fetch", "response")
-    if not tables:
+    partitions = batch.lines("Fetch", "response", "responses.partitions")
+    if partitions is None:
         return
-    partitions = tables["responses.partitions"]
     end, epoch = partitions["diverging_epoch.end_offset"], partitions["diverging_epoch.epoch"]
     leader_epoch = partitions["current_leader.leader_epoch"]
-    rows = of_log(tables) & (partitions["error_code"] == 0) & (end >= 0) & (epoch >= 0)
-    for row in np.flatnonzero(rows).tolist():
+    for row in np.flatnonzero(servers.of_log(partitions) & (end >= 0) & (epoch >= 0)).tolist():
         seen = batch.sightings.at(int(partitions.message[row]))
         place = (int(leader_epoch[row]), int(epoch[row]), int(end[row]))
         yield Claim("log_diverged", (seen.server, *place), seen)
@@ -116,29 +118,17 @@ def peaks(order: LogOrder) -> dict[str, Any]:
 
 
 def answers(batch: Batch) -> Iterator[Part]:
-    tables = batch.tables("Fetch", "response")
-    if not tables:
+    partitions = batch.lines("Fetch", "response", "responses.partitions")
+    if partitions is None:
         return
-    partitions = tables["responses.partitions"]
-    records, high = partitions["records"], partitions["high_watermark"]
+    records, high = partitions.table["records"], partitions["high_watermark"]
     leader_epoch = partitions["current_leader.leader_epoch"]
-    answered = of_log(tables) & (partitions["error_code"] == 0)
-    for row in np.flatnonzero(answered).tolist():
+    for row in np.flatnonzero(servers.of_log(partitions)).tolist():
         field = records.field(row)
         if field is not None:
             watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
             message, epoch = int(partitions.message[row]), int(leader_epoch[row])
             yield Part(message, field_entries(field, watermark), watermark, epoch)
-
-
-def of_log(tables: Mapping[str, Table]) -> NDArray[np.bool_]:
-    """Which partitions of Fetch answers are the metadata log's."""
-    topics, partitions = tables["responses"], tables["responses.partitions"]
-    by_id = topics.present("topic_id") & (topics["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
-    codes, names = topics["topic"].codes()
-    by_name = codes == names.index(TOPIC_NAME) if TOPIC_NAME in names else np.zeros(len(topics), np.bool_)
-    found: NDArray[np.bool_] = (by_id | by_name)[partitions.parent]
-    return found
 
 
 def chunks(batch: Batch) -> Iterator[Claim]:
@@ -154,10 +144,10 @@ def chunks(batch: Batch) -> Iterator[Claim]:
         if field is not None:
             place = (int(end[row]), int(epoch[row]), int(partitions["position"][row]), int(partitions["size"][row]))
             seen = batch.sightings.at(int(partitions.message[row]))
-            kept = np.ones(len(field), np.bool_)
+            kept, left_out = np.ones(len(field), np.bool_), []
             for begin, stop in field.holes.tolist():
                 kept[begin:stop] = False
-            left_out = [[begin, stop - begin] for begin, stop in field.holes.tolist()]
+                left_out.append([begin, stop - begin])
             peak = {"kept": base64.b64encode(field.data[kept].tobytes()).decode(), "left_out": left_out}
             yield Claim("chunk", (host.value(row), endpoint.value(row), *place), seen, peak=peak)
 
@@ -178,26 +168,10 @@ def snapshot_claims(entries: Entries, snapshot: Snapshot, seen: Sighting) -> Ite
     yield Claim("log_order", (seen.server,), seen, peak=peaks(order))
 
 
-def bound(table: LogTable, message: Ints, how: str) -> Rows:
-    key = [texts(table["name"]), ids(table["topic_id"]), *said(table), places(table, how)]
-    return Rows("binding", key, message, peak=written(table))
-
-
-def ended(table: LogTable, message: Ints, how: str) -> Rows:
-    key = [constant(None, len(table)), ids(table["topic_id"]), *said(table), places(table, how)]
-    return Rows("deletion", key, message, peak=written(table))
-
-
-def said(table: LogTable) -> list[Column]:
-    """By whom: no endpoint alone."""
-    return [constant(SOURCE, len(table)), constant(None, len(table))]
-
-
-def placed(table: LogTable, message: Ints, how: str) -> Rows:
-    del how
+def placed(table: LogTable, message: Ints) -> Rows:
     state = [Column(table["leader_epoch"]), Column(table["leader"]), lists(table["replicas"]), lists(table["isr"])]
     key = [ids(table["topic_id"]), Column(table["partition_id"]), constant(SOURCE, len(table)), *state]
-    return Rows("partition", key, message, peak=written(table))
+    return Rows("partition", key, message[table.entry], peak=written(table))
 
 
 def unclean(table: LogTable, message: Ints) -> Rows:

@@ -16,15 +16,13 @@ from wirecheck.decode.columns import Table
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
 from wirecheck.decode.message import Status
 from wirecheck.decode.wire import RESPONSE, SIDES
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import GREETINGS, Batch
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.members import hashed, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
 
-OPEN_TO_ALL = ("SaslHandshake", "ApiVersions", "SaslAuthenticate")
-"""Answered to everybody, whoever it is (KIP-35, KIP-152)."""
 FIRST = ("Metadata", "Fetch", "Produce")
 """Looked at first: nearly every host that is granted anything is by these."""
 EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
@@ -43,7 +41,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     every = np.arange(len(batch.decoded))
     granted, unread = granted_to(batch), unread_by(batch)
     peak = {"granted": granted.astype(np.int64), "unread": unread.astype(np.int64)}
-    yield Rows("peer", [batch.host(every), batch.endpoint(every)], every, peak=peak)
+    yield batch.states("peer", "@host @endpoint", every, peak=peak)
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
@@ -60,7 +58,6 @@ def connections(batch: Batch) -> Iterator[Claim]:
 
 
 def unsure(connection: Connection) -> bool:
-    """Whether an answer may have gone unseen."""
     lost = (
         connection.unseen_response_bytes or connection.cut_bytes or connection.resynchronised or connection.limits_hit
     )
@@ -77,9 +74,8 @@ def odd(batch: Batch) -> Iterator[Claim]:
     codes = kinds_of(batch, asked)
     message, what = asked[codes != NOTHING], Column(codes[codes != NOTHING], WHAT)
     if len(message):
-        key = [batch.host(message), batch.endpoint(message), what]
         client_ids = batch.client_id(message)
-        rows = Rows("odd_exchange", key, message, api_of(batch, message))
+        rows = batch.states("odd_exchange", ["@host", "@endpoint", what], message, tally=api_of(batch, message))
         yield from sets(
             rows, rows, hashed(client_ids), batch.sightings, lambda rows: [one or "" for one in client_ids.at(rows)]
         )
@@ -96,19 +92,13 @@ def granted_to(batch: Batch) -> Bools:
     every = np.arange(len(batch.decoded))
     pair, sample = grouped([batch.host(every), batch.endpoint(every)])
     granted = np.zeros(len(sample), np.bool_)
-    for api in answering_apis(batch):
+    for api, tables in sorted(batch.answers(GREETINGS), key=lambda answer: answer[0] not in FIRST):
         mine = (batch.decoded.messages.side == RESPONSE) & (batch.decoded.messages.key == key_of(api))
         if not granted[pair[mine]].all():
-            message, fate = answers(api, batch.tables(api, "response"))
+            message, fate = answers(api, tables)
             granted[pair[message[fate == GRANTED]]] = True
     found: Bools = granted[pair]
     return found
-
-
-def answering_apis(batch: Batch) -> list[str]:
-    """APIs of which answers were read and that mean something, the likeliest first."""
-    found = {name_of(key) for key, side in batch.kinds if side == RESPONSE} - {*OPEN_TO_ALL}
-    return [*(api for api in FIRST if api in found), *sorted(found - {*FIRST})]
 
 
 def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
@@ -132,15 +122,14 @@ def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
 def unread_by(batch: Batch) -> Bools:
     """Responses of which nobody can say what they grant."""
     messages, status = batch.decoded.messages, batch.decoded.status
-    open_to_all = np.isin(messages.key, [key_of(api) for api in OPEN_TO_ALL])
-    found: Bools = (messages.side == RESPONSE) & (status != Status.OK) & ~open_to_all
+    found: Bools = (messages.side == RESPONSE) & (status != Status.OK) & ~np.isin(messages.key, GREETINGS)
     return found
 
 
 def kinds_of(batch: Batch, asked: Ints) -> Ints:
     """Per request what is odd about it: the first of WHAT that holds."""
     key, status = batch.decoded.messages.key[asked], batch.decoded.status[asked]
-    open_to_all = np.isin(key, [key_of(api) for api in OPEN_TO_ALL])
+    open_to_all = np.isin(key, GREETINGS)
     orders = np.isin(key, [key_of(api) for api in ORDERS])
     error, failed = refusals(batch, asked)
     met = (
@@ -160,9 +149,10 @@ def refusals(batch: Batch, asked: Ints) -> tuple[Ints, Bools]:
     response = batch.partner(asked, RESPONSE)
     error, failed = np.full(len(batch.decoded), -1, np.int64), np.zeros(len(batch.decoded), np.bool_)
     wanted = set(batch.decoded.messages.key[response[response >= 0]].tolist())
-    for key in sorted(wanted & {key for key, side in batch.kinds if side == RESPONSE}):
-        tables = batch.tables(name_of(key), "response")
-        message, fate = answers(name_of(key), tables)
+    for api, tables in batch.answers():
+        if key_of(api) not in wanted:
+            continue
+        message, fate = answers(api, tables)
         failed[message] = fate == FAILED
         header = tables[""]
         error[message] = header["error_code"] if "error_code" in header.names else 0
@@ -178,7 +168,6 @@ def closed(batch: Batch, asked: Ints) -> Bools:
 
 
 def by_topic_id(batch: Batch, asked: Ints) -> Bools:
-    """Requests that name a topic by its id."""
     named = np.zeros(len(batch.decoded), np.bool_)
     wanted = set(batch.decoded.messages.key[asked].tolist())
     for key, side in sorted(batch.kinds):

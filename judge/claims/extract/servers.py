@@ -9,6 +9,8 @@ in a Fetch, only who serves the metadata log does (KafkaRaftClient); a broker ig
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,6 @@ from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
-from wirecheck.judge.claims.extract.clients import unsupported
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
@@ -52,14 +53,14 @@ def answered_versions(batch: Batch) -> Iterator[Rows]:
     """
     messages = batch.decoded.messages
     good = (messages.side == RESPONSE) & (batch.decoded.status == Status.OK) & (messages.key != key_of("ApiVersions"))
-    good[unsupported(batch)] = False
+    good[batch.unsupported] = False
     every = np.flatnonzero(good)
     api, version = batch.api(every), batch.version(every)
     group, sample = grouped([api, Column(version)])
     for number, row in enumerate(sample.tolist()):
         rows = every[group == number]
         peak = {f"{api.value(row)}:{version[row]}": batch.exchanges.ts_ns[rows]}
-        yield Rows("accepts", [batch.endpoint(rows)], rows, peak=peak)
+        yield batch.states("accepts", "@endpoint", rows, peak=peak)
 
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
@@ -78,11 +79,14 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
 def log_answers(batch: Batch) -> Ints:
     """Fetch answers that show the metadata log: only who serves it looks at a request's ClusterId."""
     partitions = batch.lines("Fetch", "response", "responses.partitions")
-    if partitions is None:
-        return np.zeros(0, np.int64)
-    shows = among(partitions.column("topic"), {TOPIC_NAME}) | among(partitions.column("topic_id"), {METADATA_LOG})
-    served: Ints = partitions.message[shows & (partitions["error_code"] == 0)]
-    return served
+    return partitions.message[of_log(partitions)] if partitions else np.zeros(0, np.int64)
+
+
+def of_log(partitions: Lines) -> Bools:
+    """Which partitions of Fetch answers are the metadata log's, and have no error."""
+    named = among(partitions.column("topic"), {TOPIC_NAME}) | among(partitions.column("topic_id"), {METADATA_LOG})
+    found: Bools = named & (partitions["error_code"] == 0)
+    return found
 
 
 def addresses(batch: Batch) -> Iterator[Rows]:
@@ -96,7 +100,6 @@ def addresses(batch: Batch) -> Iterator[Rows]:
 
 
 def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
-    """Of the rows that are good and have a host."""
     return lines.states("address", ["@endpoint", addresses_of(lines.table), broker], (lines.size("host") > 0) & good)
 
 
@@ -157,9 +160,28 @@ def advertised(batch: Batch) -> Iterator[Rows]:
     yield header.states("ranges_told", ["@connection", told], good)
 
 
-def carried(claims: list[Claim]) -> Iterator[Claim]:
-    """Which ids endpoints spoke of, and since when, from the other claims: a set, of which the least ids stay."""
+Member = tuple[str, Key, Claim, int, str, Any]
+"""Kind and key of a set, the claim that a member of it follows from, how often, the member and its value."""
+
+
+def derived(claims: list[Claim]) -> Iterator[Claim]:
+    """What follows from the other claims about who stated them: sets, of which the least members stay."""
     found: dict[tuple[str, Key], Claim] = {}
+    for kind, key, claim, count, member, value in chain(carried(claims), names(claims), idless(claims)):
+        told = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
+        told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
+        told.count += count
+        told.peak[member] = max(told.peak.get(member, value), value)
+    for told in found.values():
+        told.peak = least(told.peak)
+        yield told
+    for claim in claims:
+        if claim.kind == "deletion" and claim["source"] != "metadata-log":
+            yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))
+
+
+def carried(claims: list[Claim]) -> Iterator[Member]:
+    """Which ids endpoints spoke of, and since when."""
     for claim in claims:
         waits = claim.kind.startswith(UNANSWERED)
         if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"}:
@@ -167,29 +189,16 @@ def carried(claims: list[Claim]) -> Iterator[Claim]:
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
                 continue
             key = (claim.server(), claim["host"]) if waits else (claim.server(),)
-            kind, member = f"{UNANSWERED}carries" if waits else "carries", f"{LEAST}{topic_id}"
-            told = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
-            told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
-            told.count += claim.count
-            told.peak[member] = max(told.peak.get(member, -claim.first.ts_ns), -claim.first.ts_ns)
-    for told in found.values():
-        told.peak = least(told.peak)
-        yield told
+            kind = f"{UNANSWERED}carries" if waits else "carries"
+            yield kind, key, claim, claim.count, f"{LEAST}{topic_id}", -claim.first.ts_ns
 
 
-def names(claims: list[Claim]) -> Iterator[Claim]:
-    """Which ids endpoints tell under which names: a set, of which the least names by their hash stay."""
-    found: dict[str, Claim] = {}
+def names(claims: list[Claim]) -> Iterator[Member]:
+    """Which ids endpoints tell under which names."""
     for claim in claims:
         name, topic_id = (claim["name"], claim["topic_id"]) if claim.kind == "binding" else (None, None)
-        if name is None or topic_id is None or topic_id in RESERVED:
-            continue
-        told = found.setdefault(claim.server(), Claim("names", (claim.server(),), claim.first, claim.last, count=0))
-        told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
-        told.peak[f"{LEAST}{hash_of(name)}:{topic_id}"] = 1
-    for told in found.values():
-        told.peak = least(told.peak)
-        yield told
+        if name is not None and topic_id is not None and topic_id not in RESERVED:
+            yield "names", (claim.server(),), claim, 0, f"{LEAST}{hash_of(name)}:{topic_id}", 1
 
 
 @lru_cache(maxsize=1 << 16)
@@ -197,17 +206,9 @@ def hash_of(name: str) -> str:
     return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def deletions(claims: list[Claim]) -> Iterator[Claim]:
-    """When topics were deleted at all, whichever."""
-    for claim in claims:
-        if claim.kind == "deletion" and claim["source"] != "metadata-log":
-            yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))
-
-
-def idless(claims: list[Claim]) -> Iterator[Claim]:
-    """Topics that are named without an id where the version carries one: a set, of which the least names stay."""
+def idless(claims: list[Claim]) -> Iterator[Member]:
+    """Topics that are named without an id where the version carries one."""
     for claim in claims:
         if claim.kind == "binding" and claim["topic_id"] == ZERO and claim["name"] is not None:
             (name,) = named(hashed(Column(np.zeros(1, np.int64), [claim["name"]])))
-            peak = {name: [*claim.last, claim["name"]]}
-            yield Claim("idless", (claim.server(),), claim.first, claim.last, count=claim.count, peak=peak)
+            yield "idless", (claim.server(),), claim, claim.count, name, [*claim.last, claim["name"]]

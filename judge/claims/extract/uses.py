@@ -1,15 +1,15 @@
-"""Claims about who uses which topic id: requests by id and how they are answered.
+"""Claims about who uses which topic ID, and about offsets: what groups commit and how far partitions reach.
 
-Knows: where ids stand in Fetch, Produce, ShareFetch, OffsetCommit, OffsetFetch and AlterPartition, and which error
-answers each gets. Does not know whether an id is alive.
-Rule: an answer counts for the client that asked; the forgotten list of a fetch is no use.
+Rule: an answer counts for the client that asked; the forgotten list of a fetch is no use. A commit counts if it was
+answered without any error; a partition's reach counts by topic ID only, because a name may mean two topics.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.judge.claims.batch import Batch, Lines
+from wirecheck.judge.claims.batch import Batch, Lines, among
+from wirecheck.judge.claims.claim import METADATA_LOG
 from wirecheck.judge.claims.reduce import Rows
 
 REQUESTS = (
@@ -21,6 +21,7 @@ REQUESTS = (
     ("AlterPartition", "topics"),
 )
 ASSIGNING = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
+NO_OFFSET = -1
 ANSWERS = (
     ("Fetch", "responses.partitions"),
     ("Produce", "responses.partition_responses"),
@@ -48,6 +49,17 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, path in ANSWERS:
         if partitions := batch.lines(api, "response", path):
             yield answered(partitions, api)
+    yield from committed(batch)
+    if partitions := batch.lines("OffsetFetch", "response", "groups.topics.partitions"):
+        none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)
+        none &= partitions.present("topic_id") & (partitions["^error_code"] == 0)
+        yield partitions.states("offset_gone", "topic_id group_id partition_index @endpoint", none)
+    if partitions := batch.lines("Fetch", "response", "responses.partitions"):
+        high, topic_id = partitions["high_watermark"], partitions.column("topic_id")
+        known = partitions.present("topic_id") & ~among(topic_id, {METADATA_LOG})
+        known &= (partitions["error_code"] == 0) & (high >= 0)
+        peak = {"highest": high, "latest": partitions.ts_ns}
+        yield partitions.states("reaches", [topic_id, "partition_index", "@endpoint"], known, peak=peak)
 
 
 def answered(partitions: Lines, api: str) -> Rows:
@@ -58,3 +70,16 @@ def answered(partitions: Lines, api: str) -> Rows:
     used, error = np.where(request >= 0, ts_ns[request], partitions.ts_ns), partitions["error_code"]
     key, by_id = f"topic_id ={api} @who", partitions.present("topic_id")
     return partitions.states("use", key, by_id, peak={"used": used}, error=error)
+
+
+def committed(batch: Batch) -> Iterator[Rows]:
+    """The last offset each group commits, by name or by id."""
+    partitions = batch.lines("OffsetCommit", "request", "topics.partitions")
+    answers = batch.lines("OffsetCommit", "response", "topics.partitions")
+    if partitions and answers:
+        bad, answer = np.unique(answers.message[answers["error_code"] != 0]), partitions.partner
+        offset = partitions["committed_offset"]
+        good = (answer >= 0) & ~np.isin(answer, bad) & partitions.other_column("-")[1] & (offset >= 0)
+        name = partitions.column("name").only(partitions.present("name"))
+        key = [name, "topic_id", "group_id", "partition_index", "@endpoint"]
+        yield partitions.states("committed", key, good, latest={"committed": (partitions.ts_ns, offset)})

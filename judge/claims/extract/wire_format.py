@@ -23,10 +23,9 @@ from wirecheck.decode.connection.exchanges import (
 from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
-from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Sighting, slot_name
-from wirecheck.judge.claims.extract.clients import who
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spans, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 
 FACTS = (
     "frames",
@@ -55,7 +54,6 @@ OVERDUE_NS = 5_000_000_000
 LATEST_S = 3600
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 UNANSWERED = (RESPONSE_UNSEEN, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
-DIRECTIONS = ("request", "response")
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -65,7 +63,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from unpaired(batch)
     message = np.flatnonzero((batch.decoded.dialect >= Dialect.KIP516_DRAFT) & (batch.decoded.status == Status.OK))
     dialect = words(batch.decoded.dialect[message], [Dialect(number).label for number in range(len(Dialect))])
-    yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)
+    yield batch.states("dialect", ["@host", "@endpoint", dialect], message)
 
 
 def words(codes: NDArray[Any], values: Sequence[str]) -> Column:
@@ -81,17 +79,14 @@ def connections(batch: Batch) -> Iterator[Claim]:
         key = (connection.client.host, server, client, connection.started_ns)
         yield Claim("connection", key, *span(connection), peak=facts(connection))
         for ts_ns, side, size in connection.gaps:
-            seen = Sighting(ts_ns, connection.name, "", -1, -1, "", 0, 0)
-            yield Claim("gap", (*key, ts_ns, DIRECTIONS[side], size), seen)
+            seen = moment(ts_ns, connection.name)
+            yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
         if connection.protocol == "kafka":
             yield Claim("server", (server,), *span(connection), peak={"answers": int(connection.responses > 0)})
 
 
 def span(connection: Connection) -> tuple[Sighting, Sighting]:
-    first, last = (
-        Sighting(ts_ns, connection.name, "", -1, -1, "", 0, 0) for ts_ns in (connection.started_ns, connection.last_ns)
-    )
-    return first, last
+    return moment(connection.started_ns, connection.name), moment(connection.last_ns, connection.name)
 
 
 def facts(connection: Connection) -> dict[str, Any]:
@@ -122,7 +117,7 @@ def read(batch: Batch) -> Iterator[Rows]:
         *possible_drafts(batch),
         (one, outcome),
     ):
-        yield Rows("connection", connection_key(batch, message), message, counted)
+        yield batch.states("connection", "@connection", message, tally=counted)
 
 
 def proxied(batch: Batch) -> tuple[Ints, Column]:
@@ -149,7 +144,7 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
     orphans = exchanges.response[(exchanges.outcome == ORPHAN) & (exchanges.response >= 0)]
     early = exchanges.response[exchanges.out_of_order & (exchanges.response >= 0)]
     for message, what in ((orphans, "response without request"), (early, "response out of order")):
-        yield Rows("stray", [*connection_key(batch, message), constant(what, len(message))], message)
+        yield batch.states("stray", ["@connection", f"={what}"], message)
 
 
 def unanswered(batch: Batch) -> Rows:
@@ -157,15 +152,13 @@ def unanswered(batch: Batch) -> Rows:
     rows = np.flatnonzero(np.isin(exchanges.outcome, UNANSWERED) & (exchanges.request >= 0))
     message = exchanges.request[rows]
     outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
-    key = [batch.host(message), batch.endpoint(message), batch.api(message), outcome]
     due_ns = exchanges.ts_ns[message] + waits_ns(batch, message)
     close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
     late_s = np.clip((close_ns[exchanges.connection[message]] - due_ns) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
     late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
-    return Rows(
-        "unanswered", key, message, spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)
-    )
+    when = spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)
+    return batch.states("unanswered", ["@host", "@endpoint", "@api", outcome], message, tally=when)
 
 
 def waits_ns(batch: Batch, message: Ints) -> Ints:
@@ -210,13 +203,12 @@ def broken(batch: Batch) -> Iterator[Rows]:
     status, messages = batch.decoded.status, batch.decoded.messages
     for reason, why in (("api", Status.UNKNOWN_API), ("version", Status.UNKNOWN_VERSION)):
         message = np.flatnonzero(status == why)
-        version = Column(batch.version(message)) if reason == "version" else constant(None, len(message))
-        key = [batch.api(message), version, batch.endpoint(message), constant(reason, len(message))]
-        yield Rows("unknown", [*key, batch.host(message)], message)
+        version = "@version" if reason == "version" else "-"
+        yield batch.states("unknown", f"@api {version} @endpoint ={reason} @host", message)
     bad = np.flatnonzero(status >= Status.TRUNCATED)
     reasons = words(status[bad], [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
-    key = [batch.api(bad), Column(batch.version(bad)), words(messages.side[bad], SIDES), reasons, batch.client_id(bad)]
-    yield Rows("malformed", [*key, *connection_key(batch, bad)], bad)
+    key = ["@api", "@version", words(messages.side[bad], SIDES), reasons, "@client_id", "@connection"]
+    yield batch.states("malformed", key, bad)
     odd = np.flatnonzero(batch.decoded.tolerance)
     tolerance = words(batch.decoded.tolerance[odd], [one.name.lower().replace("_", "-") for one in Tolerance])
-    yield Rows("tolerated", [*who(batch, odd), batch.api(odd), tolerance], odd)
+    yield batch.states("tolerated", ["@who", "@api", tolerance], odd)

@@ -13,6 +13,8 @@ from tests.capture.canaries import PARTS, SECRET, exchange
 from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.tls import joining, tls_connection
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show import message_filter, message_lines
 
@@ -296,3 +298,33 @@ def test_frames_of_an_agent_become_a_plain_capture_that_says_the_same(tls, tmp_p
     plain_capture = tmp_path / "plain.pcapng"
     pcapng_export.write(plain_capture, pcapng_export.selected([file], "L", {pair}), "t", {})
     assert lines(read_frames([plain_capture])) == of_files([file]) != []
+
+
+@pytest.mark.parametrize("downtime", [0, 2, 10])
+def test_an_agent_started_again_within_a_connection_reads_on_and_splices_nothing(tls, tmp_path, downtime):
+    """Two runs, two sets of files, one connection: what is between them is a gap, and counts as no bytes."""
+    wrapped = conversation(tls(), count=40)
+    client = wrapped.segments[0].src
+    asked = [i for i, s in enumerate(wrapped.segments) if s.payload[:1] == b"\x17" and s.src == client]
+    parts = {
+        "all": wrapped.segments,
+        "1": wrapped.segments[: asked[20]],
+        "2": wrapped.segments[asked[20 + downtime] :],
+    }
+    files = {
+        name: write_frames(
+            [capture(tmp_path / f"{name}.pcap", part)], tmp_path / name, "L", key_logs=[wrapped.key_log]
+        ).files
+        for name, part in parts.items()
+    }
+    whole = of_files(files["all"])
+    tables = [frames_file.read(file) for name in ("1", "2") for file in files[name]]
+    assert len({run for table in tables for run in table["decrypted"].to_pylist()} - {0}) == 2
+    found = lines(tables)
+    assert all(line in whole for line in found)
+    assert len(found) >= len(whole) - 2 * downtime - 4
+    follower = Follower()
+    calls = [*(follower.receive(segments(table)) for table in tables), follower.drain()]
+    (connection,) = {one.name: one for call in calls for one in call.connections}.values()
+    assert (connection.protocol, connection.decrypted) == ("kafka", True)
+    assert (connection.unseen_request_bytes, connection.unseen_response_bytes) == (1, 1)

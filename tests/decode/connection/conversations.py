@@ -39,7 +39,7 @@ def produce(correlation_id: int, acks: int = -1, size: int = 40, version: int = 
     return request(PRODUCE, version, correlation_id, transaction + body)
 
 
-def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=None, renumbered=False) -> Segments:
+def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=None, run=0) -> Segments:
     """`left_out`: frame index -> [(offset, length)] of its payload."""
     left_out = left_out or {}
     kept = [_without(frame.payload, left_out.get(i, ())) for i, frame in enumerate(frames)]
@@ -54,7 +54,7 @@ def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=Non
         np.array([ends.index(frame.dst) for frame in frames], np.int32),
         np.array([frame.seq for frame in frames], np.int64), np.array([frame.ack for frame in frames], np.int64),
         np.array([frame.flags for frame in frames], np.int32), np.array([len(f.payload) for f in frames], np.int64),
-        np.zeros(n, np.int64), np.full(n, renumbered),
+        np.zeros(n, np.int64), np.full(n, run),
         np.frombuffer(b"".join(kept), np.uint8), _offsets(map(len, kept)), _offsets(map(len, spans)),
         *(np.array([span[i] for span in flat], np.int64) for i in range(2)),
     )  # fmt: skip

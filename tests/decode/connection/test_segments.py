@@ -95,5 +95,5 @@ def test_distinct_numbers_keys_by_first_appearance_however_many():
 
 def test_rows_whose_numbers_are_their_agents_own_are_known_by_their_column():
     made = table([row(1, b"a"), row(2, b"b")])
-    assert segments(made).renumbered.tolist() == [False, False]
-    assert segments(made.append_column("decrypted", pa.array([False, True]))).renumbered.tolist() == [False, True]
+    assert segments(made).run.tolist() == [0, 0]
+    assert segments(made.append_column("decrypted", pa.array([0, 7]))).run.tolist() == [0, 7]

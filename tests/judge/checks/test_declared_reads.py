@@ -6,12 +6,12 @@ from tests.judge.lab import B1, ID_1, Lab
 from tests.judge.recorded_reads import recorded, undeclared
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.declared_reads import OF_TOPIC, WHATEVER, needs, reads
+from wirecheck.judge.checks.catalogue import OF_TOPIC, WHATEVER
 from wirecheck.judge.checks.evaluate import codes_among
 from wirecheck.judge.claims.kinds import STATED
 from wirecheck.judge.results.judged_tables import JUDGED
 
-BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
+BUILT = [*catalogue.CHECKS]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
     "the lives of the metadata log": {"server:log_epoch", "server:log_diverged"},
@@ -39,8 +39,8 @@ def test_a_check_reads_all_that_it_declares(code):
 
 
 def test_what_is_filed_is_read():
-    declared = [check.reads for check in catalogue.CHECKS.values() if check.function is not None]
-    declared += [reads(words) for table in JUDGED for words in table.reads.values()]
+    declared = [check.reads for check in catalogue.CHECKS.values()]
+    declared += [catalogue.declared(words) for table in JUDGED for words in table.reads.values()]
     declared = [frozenset(word for word in one if not word.endswith(f":{WHATEVER}")) for one in declared]
     filed = {f"{space}:{kind}" for kind, value in STATED.items() for space, *_ in value.subjects}
     assert filed - frozenset().union(*declared) == {word for words in BESIDE_CHECKS.values() for word in words}
@@ -88,10 +88,10 @@ def test_an_id_with_nothing_but_uses_and_bindings_asks_few_checks():
 
 
 def test_words_that_say_nothing_are_refused():
-    assert needs("topic id:use! id:binding") == {"id:use"}
-    assert reads("id:use! id:binding") == {"id:use", "id:binding"}
-    assert reads("-") == frozenset()
-    assert reads("topic link:*") == {*OF_TOPIC, "link:*"}
+    assert catalogue.needed("topic id:use! id:binding") == {"id:use"}
+    assert catalogue.declared("id:use! id:binding") == {"id:use", "id:binding"}
+    assert catalogue.declared("-") == frozenset()
+    assert catalogue.declared("topic link:*") == {*OF_TOPIC, "link:*"}
     for word in ("orders", "id:absence", "nowhere:use"):
         with pytest.raises(ValueError, match="nothing of that kind"):
-            reads(word)
+            catalogue.declared(word)

@@ -2,7 +2,7 @@
 
 from tests.judge.lab import B1, B2, ID_1, ID_2, Lab, ns
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.results.statement_rows import MOST_CLIENTS
+from wirecheck.judge.results.topic_rows import MOST_CLIENTS
 
 
 def statements(lab):

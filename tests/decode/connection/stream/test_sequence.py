@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.decode.connection.conversations import API_VERSIONS, request, response, segments
+from tests.decode.connection.conversations import API_VERSIONS, request, response, segments, told
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
 
@@ -28,9 +28,14 @@ def plain(mss=1460):
     return talk.close().segments
 
 
-def shown_by(agent, frames, numbers=None):
+def shown_by(agent, frames, run=1):
     """Frames of one agent, by sequence numbers of its own."""
-    return segments(frames, agent, numbers=numbers, renumbered=True)
+    return segments(frames, agent, run=run)
+
+
+def shifted(frames, by):
+    """The same frames by numbers that are so much further."""
+    return [replace(frame, seq=frame.seq + by & 0xFFFFFFFF, ack=frame.ack + by & 0xFFFFFFFF) for frame in frames]
 
 
 def followed(*calls, restarts=False):
@@ -127,6 +132,60 @@ def test_an_agent_that_shows_the_wires_numbers_again_ends_its_own():
     decrypted = [connection for call in found for connection in call.connections if connection.decrypted]
     assert decrypted
     assert not any(each.unseen_request_bytes or each.unseen_response_bytes for each in decrypted)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("by", [-5000, 0, 40, 700, 1 << 29, 1 << 30, 3 << 30])
+@pytest.mark.parametrize("cut", [20, 41, 42, 43])
+def test_an_agent_that_is_started_again_within_a_connection_goes_on_behind_a_gap(by, cut, restarts):
+    """Its numbers begin again, wherever that is: nothing is put together, no length is counted, one connection."""
+    frames = plain(mss=90)
+    found = followed(shown_by("a", frames[:cut]), shown_by("a", shifted(frames[cut:], by), run=2), restarts=restarts)
+    said, got = messages(followed(segments(frames))), messages(found)
+    assert set(got) <= set(said)
+    assert len(got) >= len(said) - 6
+    last = {connection.name: connection for call in found for connection in call.connections}
+    (connection,) = last.values()
+    assert (connection.protocol, connection.decrypted, connection.from_start) == ("kafka", True, True)
+    assert len({c.started_ns for call in found for c in call.connections}) == 1
+    assert (connection.unseen_request_bytes, connection.unseen_response_bytes, len(connection.gaps)) == (1, 1, 2)
+
+
+def test_nothing_behind_a_start_answers_what_was_asked_before_it():
+    """The ports may be another connection's by then: a correlation ID proves nothing across two runs."""
+    frames = plain()
+    last = max(i for i, frame in enumerate(frames) if frame.payload and frame.src == frames[0].src)
+    found = followed(shown_by("a", frames[: last + 1]), shown_by("a", shifted(frames[last + 1 :], 40), run=2))
+    outcomes = [exchange[0] for exchange in told(found)]
+    assert (outcomes.count("answered"), outcomes[-1]) == (29, "response-unseen")
+
+
+def test_late_rows_of_a_run_that_is_over_change_nothing():
+    frames = plain()
+    calls = [shown_by("a", frames[:20]), shown_by("a", shifted(frames[20:40], 40), run=2)]
+    more = [shown_by("a", altered(frames)[20:24]), shown_by("a", shifted(frames[40:], 40), run=2)]
+    assert messages(followed(*calls, *more)) == messages(followed(*calls, more[1]))
+
+
+def test_an_agent_that_is_started_with_keys_begins_where_it_is_and_not_at_the_syn():
+    """Another agent without keys showed that: what was encrypted before is no gap of a known length."""
+    frames = plain()
+    wire, later = ciphertext(frames), shifted(frames[20:], 3 << 30)
+    found = followed(segments(wire[:30], "b"), shown_by("a", later), segments(wire[30:], "b"))
+    assert set(messages(found)) <= set(messages(followed(segments(frames))))
+    assert len(messages(found)) > 30
+    (connection,) = {c.name: c for call in found for c in call.connections}.values()
+    assert (connection.unseen_request_bytes, connection.unseen_response_bytes) == (1, 1)
+
+
+def test_a_handshake_shows_the_next_connection_of_the_same_ports_before_anything_is_decrypted():
+    """It leaves by the wire's numbers: what it carries is not known yet."""
+    frames = plain()[:-3]
+    again = [replace(frame, seq=frame.seq + 5000, ack=frame.ack + 5000, ts_ns=frame.ts_ns + 10**10) for frame in frames]
+    found = followed(shown_by("a", frames), segments(again[:3], "a"), shown_by("a", again[3:], run=2))
+    assert len(messages(found)) == 2 * len(messages(followed(segments(frames))))
+    last = {c.started_ns: c for call in found for c in call.connections}
+    assert [c.unseen_request_bytes + c.unseen_response_bytes for c in last.values()] == [0, 0]
 
 
 def test_the_next_connection_of_the_same_ports_may_be_another_agents():

@@ -1,0 +1,189 @@
+"""CLU: which cluster a node or an endpoint belongs to, and hosts that belong to none.
+
+Rule: two IDs within one time contradict each other; one after the other, an address was given away. One finding per
+unauthenticated host, whatever it did and however often.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import host_of
+from wirecheck.judge.topology.membership import carried
+from wirecheck.judge.topology.strangers import UNREAD, Deed
+
+HARMLESS = {UNREAD}
+"""What health checks and port scanners do all day."""
+SHOWN = 3
+"""So many APIs and endpoints are named per kind of behaviour."""
+MOST_CLIENT_IDS = 16
+
+
+def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A node sends another cluster ID than the server's and gets INCONSISTENT_CLUSTER_ID (104). Or an endpoint
+    reports two cluster IDs during the same time.
+
+    Why it matters. The node was formatted for another cluster, or connects to the wrong one. It can never join.
+
+    False positives. An address that was given to another cluster later is CLU004.
+
+    Source. KIP-595; KIP-78; KafkaRaftClient of Kafka 4.3.
+    """
+    for (client_id, theirs), claims in gathered(
+        context.claims("cluster_refused", group, *subject),
+        lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
+    ):
+        ids = sorted({theirs, group.cluster_id or "unknown"})
+        words = {"who": client_id, "theirs": theirs, "ours": group.cluster_id or "another"}
+        yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words)
+    yield from two_stated(subject, group, context)
+
+
+def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    own = (c for c in context.ledger.claims("cluster_id", *subject) if c["endpoint"] in group.endpoints)
+    for (endpoint,), claims in gathered((claim for claim in own if claim["how"] != "accepted"), "endpoint"):
+        for one, other in combinations(claims, 2):
+            ids = (one["cluster_id"], other["cluster_id"])
+            if ids[0] != ids[1] == group.cluster_id and other.first.ts_ns < one.last.ts_ns:
+                sides, words = (*ends([one]), first_of(other)), {"who": endpoint, "theirs": ids[0], "ours": ids[1]}
+                yield resting_on([one, other], sorted(ids), endpoint, sides=sides, words=words)
+
+
+def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. An address reported one cluster ID and, since some time, reports another. A virtual IP or proxy was
+    switched, or nodes were formatted for another cluster.
+
+    Why it matters. Clients keep the topic IDs of the former cluster. Their fetches fail with UNKNOWN_TOPIC_ID until
+    they refresh metadata. wirecheck does not compare versions and topics of the two clusters.
+
+    False positives. Normal if the switch was planned. An address that alternates between two clusters is CLU001.
+
+    Source. KIP-78; KIP-516.
+    """
+    stated = context.ledger.claims("cluster_id", *subject)
+    for endpoint, before, after in context.clusters.handovers():
+        if after.group is not group or subject != ("server",):
+            continue
+        mine = [claim for claim in stated if claim["endpoint"] == endpoint]
+        old = [claim for claim in mine if claim["cluster_id"] == before.group.cluster_id]
+        new = [claim for claim in mine if claim["cluster_id"] == after.group.cluster_id]
+        carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
+        ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
+        if old and new:
+            sides = (last_of(max(old, key=lambda claim: claim.last)), first_of(min(new, key=lambda claim: claim.first)))
+            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id}
+            words |= {"endpoint": endpoint, "since": clock(after.since_ns)}
+            yield Evidence((endpoint,), sides, topic_ids=tuple(sorted(ids)), first_ns=after.since_ns, words=words)
+
+
+def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
+    endpoints that both continue to lead. Or one broker number reports two IDs for one topic name at two endpoints, for
+    30 s or more, and their broker lists share no address.
+
+    Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
+    the wrong cluster are accepted there. The two are shown as two clusters if their broker lists have different
+    addresses.
+
+    False positives. None known. Listeners, proxies and addresses alone never count, because a broker reports one ID at
+    all of them. A log that was formatted again has its two beginnings one after the other (LOG005).
+
+    Source. KIP-595; KIP-78.
+    """
+    shown: set[int] = set()
+    for twin in context.clusters.twins:
+        first, second = twin.shown_by
+        other = id(context.clusters.of(twin.other, second.first.ts_ns))
+        if twin.one not in group.endpoints or subject != ("server",) or other in shown:
+            continue
+        shown.add(other)
+        words = {"one": twin.one, "other": twin.other, "what": twin.what}
+        since_ns = max(first.first.ts_ns, second.first.ts_ns)
+        yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
+
+
+def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A host is never granted anything but ApiVersions, SASL or an empty Fetch, and no broker list,
+    registration or Metadata response names it. All its connections were captured from their SYN. It sends what no
+    working client does: versions of no release or outside the range that it just received, malformed bytes, unknown
+    topic IDs or cluster IDs, rejected controller requests, or other protocols. Or a server reports the cluster's ID, no
+    broker lists it, and it reports other IDs for the cluster's topics.
+
+    Why it matters. Someone probes the brokers, or a client is so broken that it cannot connect. Nothing that the host
+    sends counts: no other finding, topic or client rests on it.
+
+    False positives. A host that sends only other protocols (HTTP, SSH, a port scanner) is reported as information,
+    because health checks do this all day. A host that is granted something later counts as a client. These faulty peers
+    do not count: a host that is only rejected, another cluster's node in a quorum (CLU001), and a client that does not
+    negotiate and uses an old version (VER001).
+
+    Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
+    """
+    host = subject[1]
+    if host in context.strangers.servers:
+        yield from contradiction(host, group, context)
+    elif context.strangers.is_stranger(host):
+        deeds = [deed for deed in context.strangers.deeds(host) if context.clusters.group_of(deed.claim) is group]
+        if deeds:
+            yield odd(host, deeds)
+
+
+def odd(host: str, deeds: list[Deed]) -> Evidence:
+    by_kind: dict[str, list[Deed]] = defaultdict(list)
+    for deed in deeds:
+        by_kind[deed.what].append(deed)
+    grave = set(by_kind) - HARMLESS
+    kinds = sorted(by_kind, key=lambda kind: (kind in HARMLESS, kind))
+    return Evidence(
+        (host,),
+        tuple(side for deed in deeds for side in sides(deed)),
+        client_ids=client_ids(deeds),
+        count=sum(deed.times for deed in deeds),
+        kind=None if grave else "information",
+        words={
+            "who": f"Host {host}",
+            "why": "no broker lists it, and no request of it was granted",
+            "what": "; ".join(in_words(kind, by_kind[kind]) for kind in kinds),
+        },
+    )
+
+
+def in_words(what: str, deeds: list[Deed]) -> str:
+    apis = sorted({api for deed in deeds for api in deed.apis})
+    more = ", ..." if len(apis) > SHOWN else ""
+    count = counted(sum(deed.times for deed in deeds), "time")
+    return f"{what} {count}" + (f" ({', '.join(apis[:SHOWN])}{more})" if apis else "")
+
+
+def sides(deed: Deed) -> tuple[Side, Side]:
+    claim = deed.claim
+    text = f"{claim['host']} sends {claim['endpoint']} {deed.what}"
+    return Side(claim.first, text), Side(claim.last, text)
+
+
+def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
+    found = {value for deed in deeds for name, value in deed.claim.peak.items() if name.startswith(LEAST)}
+    found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "outside"}
+    return tuple(sorted(found)[:MOST_CLIENT_IDS])
+
+
+def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A server that is none of the cluster's, by what it says of the cluster's topics."""
+    found: list[Claim] = [
+        claim
+        for endpoint in sorted(context.strangers.known.unnamed())
+        if host_of(endpoint) == host
+        for claim in context.strangers.contradictions(endpoint)
+        if context.clusters.group_of(claim) is group
+    ]
+    if found:
+        names = sorted({claim["name"] for claim in found})
+        ids = tuple(sorted({claim["topic_id"] for claim in found}))
+        words = {"who": f"Server {found[0].server()}", "why": "it reports this cluster's ID, and no broker lists it"}
+        words["what"] = f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
+        yield resting_on(found, host, topic=names[0] if len(names) == 1 else None, topic_ids=ids, words=words)

@@ -1,0 +1,22 @@
+"""Client IDs of brokers' and controllers' own requests.
+
+Rule: a client ID proves nothing. Whether a host is the broker that it names is asked elsewhere (`acts_as`).
+"""
+
+import re
+
+HIGHEST_ID = (1 << 31) - 1
+OWN = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
+"""ReplicaFetcherManager, NodeToControllerChannelManager."""
+RAFT = re.compile(r"raft-client-\d+", re.ASCII)
+TO_BROKERS = re.compile(r"broker-\d+-.*|raft-client-\d+", re.DOTALL)
+"""Of connections to other brokers: fetchers, transaction markers, raft."""
+
+
+def broker_of(client_id: str | None) -> int | None:
+    match = OWN.fullmatch(client_id or "")
+    return int(match[1]) if match and int(match[1]) <= HIGHEST_ID else None
+
+
+def is_internal(client_id: str | None) -> bool:
+    return broker_of(client_id) is not None or RAFT.fullmatch(client_id or "") is not None

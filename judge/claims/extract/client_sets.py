@@ -1,0 +1,183 @@
+"""Claims that are sets per client: of partitions in fetch sessions (KIP-227), of topics that it writes to by name, and
+of what Metadata answered it about these.
+
+What a client asked of a server in any session it may forget there, which is less than KIP-227 demands and never more.
+Rule: a set is bounded (`members.py`); with each member stands where it was seen last. Brokers' own fetches make no
+sets, because they hold every partition there is.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wirecheck.decode.columns import Table
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, numbered, value_per
+from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim
+from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
+from wirecheck.judge.claims.reduce import Column, Ints, Rows
+
+SESSIONLESS, FULL = -1, 0
+"""Session epochs: of a fetch outside of any session, and of one that begins a session."""
+WITH_ERROR = 7
+"""The first version whose answer has an error of its own; before, an answer without partitions may be one."""
+MISSING, UNASKED = "partitions missing from the response", "partitions not requested"
+NO_ID, ERROR = "-", "!"
+"""In place of an id: the version carries none, or there is an error."""
+HALF = np.uint64(32)
+UPPER = np.uint64(0xFFFFFFFF00000000)
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Partitions that messages name, one row each."""
+
+    message: Ints
+    label: Column
+    number: Ints
+
+    @property
+    def hashes(self) -> Hashes:
+        return of_partition(hashed(self.label), self.number)
+
+    def where(self, mask: Bools) -> "Partitions":
+        """Without the metadata log, whose fetches are raft's."""
+        mask = mask & ~among(self.label, {METADATA_LOG, TOPIC_NAME})
+        return Partitions(self.message[mask], self.label.take(mask), self.number[mask])
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    fetches = Fetches.of(batch)
+    if fetches is None:
+        return
+    header = fetches.header
+    full = header["session_epoch"] == FULL  # the earliest is the greatest
+    peak = {"any": -header.ts_ns, "full": np.where(full, -header.ts_ns, np.iinfo(np.int64).min)}
+    yield header.states("session_begun", "@connection", fetches.in_session(batch, header.message), peak=peak)
+    asked, told = (rows.where(fetches.answered_in_full(batch, rows.message)) for rows in (fetches.asked, fetches.told))
+    # partitions as parts of their exchange
+    pair_asked, pair_told = (of_partition(rows.hashes, batch.exchange[rows.message]) for rows in (asked, told))
+    for rows, there, others, what in ((asked, pair_asked, pair_told, MISSING), (told, pair_told, pair_asked, UNASKED)):
+        yield batch.states("fetch_odd", ["@who", f"={what}"], rows.message, ~np.isin(there, others))
+
+
+def members(batch: Batch) -> Iterator[Claim]:
+    fetches = Fetches.of(batch)
+    if fetches is None:
+        return
+    requests = fetches.header.message[fetches.in_session(batch, fetches.header.message)]
+    for kind, rows in (
+        ("session_asks", fetches.asked),
+        ("session_forgets", fetches.forgotten),
+        ("session_answers", fetches.told),
+    ):
+        found = rows.where(fetches.in_session(batch, rows.message))
+        message = requests if kind == "session_asks" else found.message
+        yield from named_sets(batch, kind, message, found)
+
+
+def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Iterator[Claim]:
+    def values(rows: Ints) -> list[Any]:
+        if kind == "session_asks":
+            return [1] * len(rows)
+        places = zip(found.label.at(rows), found.number[rows].tolist(), strict=True)
+        return seen_at(batch, found.message[rows], ([str(label), number] for label, number in places))
+
+    rows, inside = (batch.states(kind, "@who", at) for at in (message, found.message))
+    yield from sets(rows, inside, found.hashes, batch.sightings, values)
+
+
+def seen_at(batch: Batch, message: Ints, kept: Iterable[list[Any]]) -> list[Any]:
+    """What is kept with each member, behind where it was seen."""
+    return [[*seen, *one] for seen, one in zip(batch.sightings.of(message), kept, strict=True)]
+
+
+@dataclass(frozen=True)
+class Fetches:
+    """The fetches of a batch with their answers."""
+
+    header: Lines
+    answered: Lines | None
+    asked: Partitions
+    forgotten: Partitions
+    told: Partitions
+
+    @classmethod
+    def of(cls, batch: Batch) -> "Fetches | None":
+        header, forgotten = batch.lines("Fetch", "request"), batch.lines("Fetch", "request", "forgotten_topics_data")
+        if not header or not forgotten:
+            return None
+        numbers, offsets = forgotten.table["partitions"].flat()
+        row = np.repeat(np.arange(len(forgotten)), np.diff(offsets))
+        gone = Partitions(forgotten.message[row], label_of(forgotten.table, "topic").take(row), numbers)
+        asked = listed(batch.lines("Fetch", "request", "topics.partitions"), "partition")
+        told = listed(batch.lines("Fetch", "response", "responses.partitions"), "partition_index")
+        return cls(header, batch.lines("Fetch", "response"), asked, gone, told)
+
+    def of_request(self, batch: Batch, message: Ints, column: str, absent: int) -> Ints:
+        """A column of the request of messages of either side."""
+        return value_per(batch.partner(message, REQUEST), self.header.table, column, absent)
+
+    def in_session(self, batch: Batch, message: Ints) -> Bools:
+        """Fetches of clients that keep a session, or begin one."""
+        followed = self.of_request(batch, message, "replica_id", 0) >= 0
+        followed |= self.of_request(batch, message, "replica_state.replica_id", 0) >= 0
+        return ~followed & (self.of_request(batch, message, "session_epoch", SESSIONLESS) >= FULL)
+
+    def answered_in_full(self, batch: Batch, message: Ints) -> Bools:
+        """Of full fetches, in a session or not, that were answered without an error and without being throttled."""
+        if self.answered is None:
+            return np.zeros(len(message), np.bool_)
+        answer = batch.partner(message, RESPONSE)
+        good = value_per(answer, self.answered.table, "error_code", absent=-1) == 0
+        free = value_per(answer, self.answered.table, "throttle_time_ms", absent=1) == 0
+        full = self.of_request(batch, message, "session_epoch", absent=1) <= FULL
+        whole: Bools = good & free & full & (batch.version(message) >= WITH_ERROR)
+        return whole
+
+
+def listed(partitions: Lines | None, number: str) -> Partitions:
+    if partitions is None:
+        none = np.zeros(0, np.int64)
+        return Partitions(none, Column(none, [None]), none)
+    topics, row = partitions.table.enclosing, partitions.table.parent
+    assert topics is not None
+    return Partitions(partitions.message, label_of(topics, "topic").take(row), partitions[number])
+
+
+def topics_by_name(batch: Batch) -> Iterator[Claim]:
+    """Names that a client writes to with success, and the ids of names as Metadata answered them to a client."""
+    topics = batch.lines("Produce", "response", "responses")
+    partitions = batch.lines("Produce", "response", "responses.partition_responses")
+    if topics and partitions:
+        good = np.zeros(len(topics), np.bool_)
+        good[partitions.table.parent[partitions["error_code"] == 0]] = True
+        rows = np.flatnonzero(good & topics.present("name"))
+        yield from topic_sets(batch, "wrote", topics.message[rows], topics.column("name", rows))
+    if topics := batch.lines("Metadata", "response", "topics"):
+        rows = np.flatnonzero(topics.given("name"))
+        answers = answer_of(topics.table).take(rows)
+        yield from topic_sets(batch, "told", topics.message[rows], topics.column("name", rows), answers)
+
+
+def answer_of(topics: Table) -> Column:
+    ids = numbered(topics)
+    values = [NO_ID if value in {None, ZERO} else value for value in ids.values or ()]
+    return Column(np.where(topics["error_code"] == 0, ids.codes % len(values), len(values)), [*values, ERROR])
+
+
+def topic_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: Column | None = None) -> Iterator[Claim]:
+    """Sets of names, or of names with their answers; the members of one name stand side by side."""
+    hashes = hashed(names)
+    if answers is not None:
+        hashes = (hashes & UPPER) | (hashed(answers) >> HALF)
+
+    def values(rows: Ints) -> list[Any]:
+        answered = [""] * len(rows) if answers is None else answers.at(rows)
+        return seen_at(batch, message[rows], map(list, zip(names.at(rows), answered, strict=True)))
+
+    rows = batch.states(kind, "@who", message)
+    yield from sets(rows, rows, hashes, batch.sightings, values)
