@@ -1,7 +1,7 @@
 """Topics and clients as tables for a terminal.
 
 Knows the descriptions of topics and the clients of a replay's JSON, and how an SRE scans them: what is out of order
-stands out. Refuses to know how any of it was found, and what a terminal may be told (the door sees to that).
+stands out. Refuses to know how any of it was found, and what may reach a terminal (the command does that).
 Rule: nothing is shown that is not in the objects; a cell that nobody said anything for is empty or says so.
 """
 

@@ -85,7 +85,7 @@ BOUNDARIES = {
     "cryptography": {"capture/tls/record_keys.py"},
     "deltalake": {"streaming/store/delta_tables.py", "streaming/store/delta_upkeep.py"},
     "jinja2": {"dashboards/report"},
-    "click": {"wirecheck/door.py", "commands"},
+    "click": {"wirecheck/cli.py", "commands"},
     "prometheus_client": {
         "capture/agent/agent_metrics.py",
         "streaming/run/metrics_page.py",
@@ -104,7 +104,7 @@ OWN = [
     for name in (
         "__init__.py",
         "__main__.py",
-        "door.py",
+        "cli.py",
         "extension_modules.py",
         "http_server.py",
         "library.py",
@@ -203,7 +203,7 @@ def test_a_room_imports_only_what_the_plan_allows(path):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_a_boundary_library_stays_behind_its_door(path):
+def test_a_boundary_library_stays_behind_its_module(path):
     here = relative(path)
     strangers = {
         library
@@ -215,7 +215,7 @@ def test_a_boundary_library_stays_behind_its_door(path):
 
 
 @pytest.mark.parametrize("path", [*OWN, *sorted((ROOT / "commands").glob("*.py"))], ids=relative)
-def test_the_door_opens_a_room_only_when_it_is_asked_for(path):
+def test_the_command_line_imports_a_package_only_when_it_is_asked_for(path):
     tree = ast.parse(path.read_text())
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}

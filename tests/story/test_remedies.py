@@ -5,7 +5,7 @@ import re
 import click
 import pytest
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.remedies import remedies, remedy
 
@@ -24,7 +24,7 @@ def test_a_line_names_only_checks_and_options_that_exist(code):
     named = set(re.findall(r"\b[A-Z]{3}\d{3}\b", remedy(code)))
     assert named <= CHECKS.keys() - {code}
     for command, rest in re.findall(r"wirecheck (replay|topics|clients|evidence|capture)\b([^.;:]*)", remedy(code)):
-        found = door.main.get_command(click.Context(door.main), command)
+        found = cli.main.get_command(click.Context(cli.main), command)
         known = {name for parameter in found.params for name in parameter.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= known
 
