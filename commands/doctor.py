@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 
-from wirecheck import extension_modules
+from wirecheck import colours, extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
-from wirecheck.dashboards import colours
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": colours.GREEN, "warn": colours.AMBER, "fail": colours.RED}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from wirecheck.dashboards import colours
+from wirecheck import colours
 
 if TYPE_CHECKING:
     from rich.console import Console

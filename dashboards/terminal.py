@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
+from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
 from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.report.timeline import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.colours import AMBER, GREEN, RED, shade
+from wirecheck.colours import AMBER, GREEN, RED, shade
 from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster, plural
 from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT

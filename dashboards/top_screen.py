@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.colours import AMBER, GREEN, KIND_STYLES, RED, shade
+from wirecheck.colours import AMBER, GREEN, KIND_STYLES, RED, shade
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wirecheck.dashboards import colours
+from wirecheck import colours
 
 LEVELS = (0, 95, 135, 175, 215, 255)
 NAMED = ("AMBER", "GREEN", "PURPLE", "RED", "TEAL")
@@ -26,7 +26,7 @@ def test_a_colour_is_readable_on_black_and_on_white(name):
 
 
 def test_no_other_colours_are_used():
-    root = Path(colours.__file__).parents[1]
+    root = Path(colours.__file__).resolve().parents[1]
     texts = {path: path.read_text() for folder in ("commands", "dashboards") for path in (root / folder).glob("*.py")}
     named = re.compile(r"""(?:style|fg)=?.*["' ](?:bright_)?(?:red|yellow|green|cyan|magenta|blue|white|black)["' ]""")
     assert len(texts) > 30
