@@ -34,11 +34,10 @@ from wirecheck.dashboards.verdict import (
     named_cluster,
     not_compared,
     not_read,
-    plural,
     sentence,
     share,
 )
-from wirecheck.story.cards import clients_seen, impact, state
+from wirecheck.story.cards import clients_seen, impact, plural, state
 from wirecheck.story.remedies import remedy
 
 SIDES_SHOWN = 4

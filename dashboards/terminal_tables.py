@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, RED, shade
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster, plural
-from wirecheck.story.cards import rejected
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster
+from wirecheck.story.cards import plural, rejected
 from wirecheck.story.harm import HURT
 
 Row = Mapping[str, Any]

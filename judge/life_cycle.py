@@ -291,10 +291,6 @@ class Settlement:
             claim.kind == CONNECTION and claim.peak.get("over") for claim in self.ledger.claims_of(*subject).values()
         )
 
-    def over_among(self, subjects: Iterable[Subject]) -> set[Subject]:
-        """The connections whose last rows were told when they left the follower."""
-        return {subject for subject in subjects if subject[0] == CONNECTION and self.over(subject)}
-
     def settle(self, subjects: Iterable[Subject]) -> None:
         """What connections added becomes nameless; they themselves leave once their rows were told (`leave`)."""
         known = dict[Subject, Added]()
