@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from wirecheck.door import main
+from wirecheck.cli import main
 from wirecheck.streaming.run import resources
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.store.lease import Lease

@@ -6,7 +6,8 @@ Rule: whoever reads frames reads them here, and gets rows that compiled code may
 where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
 spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
 Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
-may be taken for a moment.
+may be taken for a moment. The footer says which format, agent and number a file has: whoever lists files need not open
+their columns. FORMAT grows only where an older release must not read a file; an added column does not change it.
 """
 
 from __future__ import annotations
@@ -14,22 +15,109 @@ from __future__ import annotations
 import socket
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirecheck.capture import file_metadata, frames
-from wirecheck.capture.frames import NotFramesError
+from wirecheck.capture import frames
+from wirecheck.capture.frames import FRAME, NotFramesError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from wirecheck.capture.file_metadata import FileMetadata
+    from wirecheck.capture.frames import Stamp
+
+FORMAT = 1
+_KEY = "wirecheck.frames.format"
+_LONGEST_NUMBER = 20  # digits of an int64, and its sign
+
+
+class FormatError(NotFramesError):
+    """The file is not of this release's format; the message says how to go on."""
+
+
+class Span(NamedTuple):
+    """From the least to the greatest time of a file's frames, in nanoseconds since 1970."""
+
+    least_ns: int
+    greatest_ns: int
+
+
+class FileMetadata(NamedTuple):
+    """What a file says of itself."""
+
+    cluster: str
+    agent: str
+    file_seq: int
+    span: Span | None
+    """None where it holds no frame."""
+
+
+def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
+    """The metadata of a file that is written."""
+    times = {"wirecheck.least_ts_ns": span.least_ns, "wirecheck.greatest_ts_ns": span.greatest_ns} if span else {}
+    found = {
+        _KEY: FORMAT,
+        "wirecheck.cluster": stamp.cluster,
+        "wirecheck.agent": stamp.agent,
+        "wirecheck.file_seq": file_seq,
+        **times,
+    }
+    return {name: str(value) for name, value in found.items()}
+
+
+def metadata_of(metadata: Mapping[bytes, bytes] | None) -> FileMetadata:
+    """What this file says of itself. Raises NotFramesError."""
+    found = metadata or {}
+    if _KEY.encode() not in found:
+        raise FormatError(f"not a file of frames of format {FORMAT}: its metadata has no {_KEY}; capture again")
+    if (written := _number(found, "frames.format")) != FORMAT:
+        raise FormatError(f"frames of format {written}; this release reads format {FORMAT}: upgrade wirecheck here")
+    timed = b"wirecheck.least_ts_ns" in found
+    span = Span(_number(found, "least_ts_ns"), _number(found, "greatest_ts_ns")) if timed else None
+    return FileMetadata(_text(found, "cluster"), _text(found, "agent"), _number(found, "file_seq"), span)
+
+
+def _text(found: Mapping[bytes, bytes], name: str) -> str:
+    try:
+        return found[f"wirecheck.{name}".encode()].decode()
+    except (KeyError, UnicodeDecodeError) as wrong:
+        raise NotFramesError(f"its metadata has no {name}") from wrong
+
+
+def _number(found: Mapping[bytes, bytes], name: str) -> int:
+    text = _text(found, name)
+    if len(text) > _LONGEST_NUMBER or not (text.isascii() and text.removeprefix("-").isdecimal()):
+        raise NotFramesError(f"its metadata has no {name}")
+    return int(text)
+
+
+def agree(of_itself: FileMetadata, table: pa.Table) -> None:
+    """Whether these columns say the same, each one looked at before. Raises NotFramesError."""
+    for name in ("cluster", "agent", "file_seq"):
+        if name in table.column_names and table.num_rows and table[name][0].as_py() != getattr(of_itself, name):
+            raise NotFramesError(f"its metadata and its rows have another {name}")
+    if {"kind", "ts_ns"} <= set(table.column_names) and span_of(table) != of_itself.span:
+        raise NotFramesError("its metadata and its rows have other times")
+
+
+def span_of(table: pa.Table) -> Span | None:
+    """Of the frames among these rows."""
+    ts_ns = table["ts_ns"].to_numpy()[table["kind"].to_numpy() == FRAME]
+    return Span(int(ts_ns.min()), int(ts_ns.max())) if len(ts_ns) else None
+
+
+def both(one: Span | None, other: Span | None) -> Span | None:
+    """From the least to the greatest time of the two."""
+    if one is None or other is None:
+        return one or other
+    return Span(min(one.least_ns, other.least_ns), max(one.greatest_ns, other.greatest_ns))
+
 
 LARGEST_ROWS = 10_000_000  # an agent's file rolls at 512 MB at most, and a row counts for 64 bytes
 LARGEST_BYTES = 1 << 30  # unpacked
@@ -52,7 +140,7 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     try:
         of_itself, table = _read(path, wanted)
         look(table, wanted)
-        file_metadata.agree(of_itself, table)
+        agree(of_itself, table)
     except (NotFramesError, FileNotFoundError):
         raise
     except KeyError as lacking:  # Arrow looks a column up by its name's bytes
@@ -72,7 +160,7 @@ def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
     """What its footer says. Raises NotFramesError, or OSError."""
     try:
         with _open(path, ()) as file:
-            return file_metadata.metadata_of(file.metadata.metadata)
+            return metadata_of(file.metadata.metadata)
     except pa.ArrowException as wrong:
         raise NotFramesError(next(iter(str(wrong).splitlines()), "no Parquet")) from wrong
 
@@ -85,7 +173,7 @@ def _is_regular(path: Path | str | pa.NativeFile) -> None:
 
 def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
-        of_itself = file_metadata.metadata_of(file.metadata.metadata)
+        of_itself = metadata_of(file.metadata.metadata)
         _probe(file)
         _fits(file.metadata)
         if "payload" not in wanted or not _repeats(file.metadata):

@@ -1,7 +1,7 @@
 """Frames of TLS connections as they were captured, encrypted, and the few lines of key logs that open them.
 
 Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those that its hellos name.
-Refuses to know: what is inside, and who may have the keys (the door asks).
+Refuses to know: what is inside, and who may have the keys (the command asks).
 Rule: only connections in which TLS was undone are read again; what was plain on the wire stays as trim left it.
 """
 

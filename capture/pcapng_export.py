@@ -1,7 +1,7 @@
 """Frames back into a capture file: the connections somebody wants to show, as pcapng that every tool opens.
 
 Knows: how rows of the frames table become IP packets again, with comments; which connections there are and how large.
-Refuses to know: what is worth showing, what a finding is (the door asks).
+Refuses to know: what is worth showing, what a finding is (the command asks).
 Rule: what the table does not hold is never made up in silence. Bytes that were left out stand as zeros at their full
 length, and the section's comment says how many; addresses, ports, sequence numbers, flags and times are those of the
 capture, and what a frame lacks beside them (link layer, window, TTL) is constant.
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
-from wirecheck.capture.source.pcapng_secrets import TLS_KEY_LOG
+from wirecheck.capture.source.pcapng import TLS_KEY_LOG
 from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:

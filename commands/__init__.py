@@ -1,1 +1,1 @@
-"""The subcommands of the door, one module each. See README.md."""
+"""The subcommands, one module each. See README.md."""

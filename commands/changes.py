@@ -11,9 +11,9 @@ import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, Row, as_row, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import plural, rfc3339
+from wirecheck.commands.units import plural
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.changes import Change
@@ -102,19 +102,8 @@ def summary(found: "list[Change]") -> str:
 
 def row(change: "Change") -> Row:
     """One change, as JSON and CSV have it."""
-    return {
-        "time": rfc3339(change.time_ns),
-        "action": change.action,
-        "object_type": change.object_type,
-        "object": change.object,
-        "details": change.details,
-        "principal": change.principal,
-        "client_id": change.client_id,
-        "host": change.host or None,
-        "via_broker": change.via_broker,
-        "error": change.error,
-        "frame": {"source": change.frame.source, "first": change.frame.first},
-    }
+    frame = {"source": change.frame.source, "first": change.frame.first}
+    return as_row(change) | {"host": change.host or None, "frame": frame}
 
 
 LISTING: "Listing[Change]" = Listing("changes", row, cells, lambda change: (change.time_ns,), newest=True)

@@ -10,7 +10,7 @@ import click
 
 from wirecheck.commands import completion, names
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, Row, as_row, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import note, tell
 from wirecheck.commands.units import plural, rfc3339
 
@@ -52,7 +52,7 @@ def errors(
         traffic = counted(frames, ports)
         found = [row for row in error_rows(traffic) if wanted(row, asked)]
         shown = [row for row in found if every or form != "text" or row.effect != "routine"]
-        Listing("errors", as_row, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
+        Listing("errors", row_of, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
         if traffic.failures.others:
             tell(f"wirecheck: {traffic.failures.others:,} more errors were seen and are not listed")
         if form == "text":
@@ -123,10 +123,7 @@ def encrypted(traffic: "Traffic") -> str:
     return f", {plural(count, 'encrypted connection')} not readable" if count else ""
 
 
-def as_row(row: "ErrorRow") -> Row:
-    """As JSON and CSV have it."""
-    from dataclasses import asdict
-
-    found = asdict(row) | {"servers": list(row.servers)}
-    times = {"first_seen": rfc3339(found.pop("first_ns")), "last_seen": rfc3339(found.pop("last_ns"))}
-    return found | times
+def row_of(row: "ErrorRow") -> Row:
+    """As JSON and CSV have it: times last."""
+    found = as_row(row)
+    return found | {name: found.pop(name) for name in ("first_seen", "last_seen")}

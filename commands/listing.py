@@ -8,7 +8,7 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 import click
@@ -75,6 +75,19 @@ class Listing(Generic[One]):
         if cut:
             which = "newest" if self.newest else "first"
             note(f"The {which} {room} of {len(found):,} {self.noun}; --all prints all.")
+
+
+TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
+"""Fields in nanoseconds since 1970, and what JSON and CSV call them."""
+
+
+def as_row(one: Any) -> Row:
+    """A value as JSON has it: its fields in their order, times as RFC 3339."""
+    found = {}
+    for name, value in asdict(one).items():
+        time = None if value is None else rfc3339(value) if name in TIMES else value
+        found[TIMES.get(name, name)] = list(time) if isinstance(time, tuple) else time
+    return found
 
 
 def flat(found: Row) -> Row:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from wirecheck import colours
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -33,30 +35,27 @@ PIPED_COLUMNS = 160
 """What tables may take where nobody says how wide a line is: names are not folded away from grep."""
 
 
-def console(*, stderr: bool = False) -> "Console":
+def console() -> "Console":
     from rich.console import Console
 
-    told = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would exit with 1, which says that something was found
 
-    return Terminal(stderr=stderr, width=None if told else PIPED_COLUMNS)
+    return Terminal(width=None if told else PIPED_COLUMNS)
 
 
 PAINT: dict[str, dict[str, Any]] = {
     "time": {"dim": True},
-    "api": {"fg": "cyan"},
+    "api": {"fg": colours.TEAL},
     "topic": {"bold": True},
-    "error": {"fg": "red", "bold": True},
-    "unread": {"fg": "magenta"},
-    "latency": {"fg": "yellow"},
+    "error": {"fg": colours.RED, "bold": True},
+    "unread": {"fg": colours.PURPLE},
+    "latency": {"fg": colours.AMBER},
     "frame": {"dim": True},
-    "violation": {"fg": "red", "bold": True},
-    "anomaly": {"fg": "yellow"},
-    "information": {"fg": "cyan"},
-    "visibility": {"fg": "magenta"},
+    **{kind: {"fg": colour, "bold": kind == "violation"} for kind, colour in colours.KINDS.items()},
 }
 """How cells look on a terminal, by their role."""
 

@@ -12,10 +12,9 @@ from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.errors import coverage
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Row, aligned, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import Cells, aligned, as_row, clock, inputs_argument, options_of_listing
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
-from wirecheck.commands.units import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
@@ -138,15 +137,3 @@ def cells_of(fact: "Fact", *, dated: bool) -> Cells:
         (times, "time"),
         (names.in_text(fact.details), "details"),
     ]
-
-
-def as_row(fact: "Fact") -> Row:
-    times = {"first_seen": fact.first_ns, "last_seen": fact.last_ns}
-    return {
-        "what": fact.what,
-        "who": fact.who,
-        "count": fact.count,
-        **{name: None if time is None else rfc3339(time) for name, time in times.items()},
-        "details": fact.details,
-        "wrong": fact.wrong,
-    }

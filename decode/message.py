@@ -41,6 +41,22 @@ if TYPE_CHECKING:
     from wirecheck.decode.layouts.form import Slot
 
 
+__all__ = [
+    "EVERYTHING",
+    "REASONS",
+    "Decoded",
+    "Dialect",
+    "Messages",
+    "Projection",
+    "Status",
+    "Tolerance",
+    "decode",
+    "known",
+    "only",
+    "pack",
+]
+
+
 class Tolerance(IntEnum):
     """What real clients send that no layout allows, decoded all the same."""
 
@@ -132,22 +148,6 @@ def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.b
     """Whether these places in the data hold the word."""
     said: NDArray[np.bool_] = (messages.data[at[:, None] + np.arange(len(word))] == word).all(axis=1)
     return said
-
-
-__all__ = [
-    "EVERYTHING",
-    "REASONS",
-    "Decoded",
-    "Dialect",
-    "Messages",
-    "Projection",
-    "Status",
-    "Tolerance",
-    "decode",
-    "known",
-    "only",
-    "pack",
-]
 
 
 class Status(IntEnum):

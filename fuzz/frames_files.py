@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
-from wirecheck.capture import file_metadata, frames, frames_file, pcapng_export
+from wirecheck.capture import frames, frames_file, pcapng_export
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.show import message_lines
 from wirecheck.decode.show.message_filter import Filter
@@ -91,7 +91,7 @@ def of_itself(rng: np.random.Generator) -> dict[str, str]:
     """What an honest file says, or something else in one place."""
     ts_ns = [ns for ns, kind in zip(honest()["ts_ns"], honest()["kind"], strict=True) if kind == frames.FRAME]
     stamp = frames.Stamp(honest()["cluster"][0], honest()["agent"][0])
-    said = file_metadata.entries(stamp, honest()["file_seq"][0], file_metadata.Span(min(ts_ns), max(ts_ns)))
+    said = frames_file.entries(stamp, honest()["file_seq"][0], frames_file.Span(min(ts_ns), max(ts_ns)))
     if rng.integers(2):
         name = str(rng.choice(list(said)))
         said[name] = str(NUMBERS[int(rng.integers(len(NUMBERS)))]) if rng.integers(2) else str(rng.choice(TEXTS))

@@ -2,9 +2,9 @@
 
 import pyarrow.parquet as pq
 
-from wirecheck.capture import file_metadata, frames
+from wirecheck.capture import frames, frames_file
 
-NO_SPAN = file_metadata.Span(0, 0)
+NO_SPAN = frames_file.Span(0, 0)
 
 
 def write(table, path, **options):
@@ -20,7 +20,7 @@ def metadata(table):
     stamp = frames.Stamp(first("cluster", "L"), first("agent", "a"))
     whole = [table.column_names.count(name) for name in ("kind", "ts_ns")] == [1, 1]
     try:
-        span = file_metadata.span_of(table) if whole else NO_SPAN
+        span = frames_file.span_of(table) if whole else NO_SPAN
     except (TypeError, ValueError):  # of a column that holds something else
         span = NO_SPAN
-    return file_metadata.entries(stamp, first("file_seq", 1), span)
+    return frames_file.entries(stamp, first("file_seq", 1), span)

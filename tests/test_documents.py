@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tools import language
 from tools.documents import documents
-from wirecheck import door
+from wirecheck import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
@@ -60,9 +60,9 @@ def test_contributing_has_every_folder_in_one_line():
     assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= packages
 
 
-@pytest.mark.parametrize("command", door.COMMANDS)
+@pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_says_what_it_does_with_an_example(command):
-    help_text = CliRunner().invoke(door.main, [command, "--help"]).output
+    help_text = CliRunner().invoke(cli.main, [command, "--help"]).output
     assert f"wirecheck {command}" in help_text
     assert command in (ROOT / "README.md").read_text()
 

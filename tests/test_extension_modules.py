@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 import wirecheck
 from tests.capture.agent.test_live_agent import may_listen
-from wirecheck import door, extension_modules
+from wirecheck import cli, extension_modules
 from wirecheck.capture.agent.agent_metrics import AgentCollector
 from wirecheck.capture.agent.counts import Counts
 from wirecheck.capture.agent.live_agent import Listening, listen
@@ -209,7 +209,7 @@ def test_the_metrics_say_which_runs(why, shown, monkeypatch):
 
 
 def test_the_version_says_which_runs():
-    told = CliRunner().invoke(door.main, ["--version"]).stdout
+    told = CliRunner().invoke(cli.main, ["--version"]).stdout
     assert told == f"wirecheck {wirecheck.__version__}, {extension_modules.running()}\n"
 
 

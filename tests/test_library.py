@@ -18,7 +18,7 @@ import wirecheck
 from tests import traffic
 from tests.build import plain
 from tools import run_notebook
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.decode.schemas import errors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +31,7 @@ def verdict():
 
 
 def printed(*arguments):
-    return CliRunner().invoke(door.main, [*map(str, arguments), "--format", "json"]).stdout
+    return CliRunner().invoke(cli.main, [*map(str, arguments), "--format", "json"]).stdout
 
 
 def test_importing_it_loads_nothing():

@@ -1,4 +1,4 @@
-"""Commands in the pages: each is one that the door takes; those that need no live interface work on the example."""
+"""Commands in the pages: the command line takes each; those that need no live interface work on the example."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.commands import inputs, replay
@@ -56,9 +56,9 @@ def test_every_command_is_one_that_the_door_takes(page, words, tmp_path, monkeyp
     for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         Path("monitor.toml").write_text(block)
     until = next((at for at, word in enumerate(words) if word in {"|", "&&", ">", "&"}), len(words))
-    command = door.main.get_command(click.Context(door.main), words[0])
+    command = cli.main.get_command(click.Context(cli.main), words[0])
     assert command is not None
-    command.make_context(words[0], words[1:until], parent=click.Context(door.main)).close()
+    command.make_context(words[0], words[1:until], parent=click.Context(cli.main)).close()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
             continue
         if words[0] == "replay" and "frames/" in words and not (desk / "frames").exists():
             write_frames([EXAMPLE], desk / "frames", "default")
-        told = CliRunner().invoke(door.main, words)
+        told = CliRunner().invoke(cli.main, words)
         assert told.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, told.stderr, told.exception)
         assert told.exception is None or isinstance(told.exception, SystemExit)
 
@@ -105,6 +105,6 @@ def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypa
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
-    told = CliRunner().invoke(door.main, ["replay", "incident.pcapng"])
+    told = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()

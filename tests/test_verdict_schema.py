@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.commands.replay import SCHEMA_VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +19,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 def told(capture):
     return json.loads(
-        CliRunner().invoke(door.main, ["replay", str(capture), "--engine", "local", "--format", "json"]).stdout
+        CliRunner().invoke(cli.main, ["replay", str(capture), "--engine", "local", "--format", "json"]).stdout
     )
 
 

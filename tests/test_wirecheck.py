@@ -1,4 +1,4 @@
-"""The door: exit codes, the one line an error gets, and silence where nothing is to be said."""
+"""The command line: exit codes, the one line an error gets, and silence where nothing is to be said."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import traffic
-from wirecheck.door import COMMANDS, GROUPS, main
+from wirecheck.cli import COMMANDS, GROUPS, main
 from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,7 +23,7 @@ def run(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def door(*arguments):
+def run_command(*arguments):
     """A process of its own, as a user starts it: what Spark writes past Python is seen too."""
     command = [sys.executable, "-m", "wirecheck", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
@@ -158,13 +158,13 @@ def test_both_engines_find_the_fault_in_what_is_readable_and_nothing_of_spark_re
     assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
     by_spark, locally = (Result.latest(tmp_path / engine).rows for engine in ("spark", "local"))
     assert by_id(by_spark) == by_id(locally)
-    again = door("replay", EXAMPLE, "--engine", "local", "--out", tmp_path / "spark", "--fail-on", "never")
+    again = run_command("replay", EXAMPLE, "--engine", "local", "--out", tmp_path / "spark", "--fail-on", "never")
     assert (again.returncode, again.stderr) == (0, "")
 
 
 def judged(engine, folder):
     inputs = folder / "cut.pcap", folder / "notes.txt"
-    told = door("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
+    told = run_command("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
     found = json.loads(told.stdout)
     assert told.returncode == 1
     assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in found["coverage"]["input_errors"]]
@@ -198,7 +198,7 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
     )
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    told = door("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
+    told = run_command("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
     assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import click
 
-from wirecheck import door
+from wirecheck import cli
 
 EXAMPLES = re.compile("\b\\s*Examples:\n")
 SUMMARY = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["description"]
 
 
 def page() -> str:
-    group = door.main
+    group = cli.main
     context = click.Context(group, info_name="wirecheck")
     lines = [
         '.TH WIRECHECK 1 "" "wirecheck" "User Commands"',

@@ -1,9 +1,9 @@
 """`python -m wirecheck`: the same as the command.
 
-Knows: the door. Refuses to know what lies behind it.
+Knows: the command line (cli.py). Does not know the subcommands.
 Rule: nothing is decided here.
 """
 
-from wirecheck.door import main
+from wirecheck.cli import main
 
 main(prog_name="wirecheck")

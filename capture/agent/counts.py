@@ -1,6 +1,6 @@
 """What a running agent has counted since it started: for its summary at the end and its metrics meanwhile.
 
-Knows: the numbers and what each is of. Refuses to know: how they are shown (agent_metrics.py, the door), and
+Knows: the numbers and what each is of. Refuses to know: how they are shown (agent_metrics.py, the command), and
 when to count.
 Rule: every number has one writer, the loop, the writing or the shipping thread; readers take what is there. Numbers
 only grow unless they say what is now.

@@ -198,7 +198,6 @@ def read_frames(
 def read_growing(
     path: Path,
     wait: Callable[[], None],
-    batch_bytes: int = BATCH_BYTES,
     key_logs: Sequence[Path] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pa.Table]:
@@ -209,7 +208,7 @@ def read_growing(
     """
     stamp, secrets = frames.Stamp("", "decode"), Secrets()
     logs = GrowingKeyLogs(key_logs, secrets, say) if key_logs else None
-    file, trim, newest_ns = CaptureFile(path, batch_bytes, grows=True), TlsTrim(secrets, None), 0
+    file, trim, newest_ns = CaptureFile(path, BATCH_BYTES, grows=True), TlsTrim(secrets, None), 0
     file.on_keys = secrets.read_block
     try:
         for batch in file.growing(stamp):
@@ -273,9 +272,9 @@ def write_growing(path: Path, out: Path, key_logs: Sequence[Path] = ()) -> Itera
         spool.abandon()
 
 
-def read_encrypted(inputs: Sequence[Path], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+def read_encrypted(inputs: Sequence[Path]) -> Iterator[pa.Table]:
     """The frames alone as they are in the files, whatever keys these hold. Raises InputError."""
-    capture = _Capture(inputs, frames.Stamp("", OFFLINE), batch_bytes, ())
+    capture = _Capture(inputs, frames.Stamp("", OFFLINE), BATCH_BYTES, ())
     for rows in capture.rows(None):
         table = pa.Table.from_batches([rows])
         yield table.filter(pc.equal(table["kind"], pa.scalar(frames.FRAME, pa.int8())))

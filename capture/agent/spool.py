@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirecheck.capture import file_metadata, frames, frames_file
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.spool_folder import Folder
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class FramesWriter:
 
     def __init__(self, path: Path, stamp: Stamp, file_seq: int) -> None:
         self._stamp, self._file_seq = stamp, file_seq
-        self._span: file_metadata.Span | None = None
+        self._span: frames_file.Span | None = None
         self._writer = pq.ParquetWriter(
             path,
             SCHEMA,
@@ -98,13 +98,13 @@ class FramesWriter:
     def write(self, rows: pa.Table) -> None:
         """A row group of rows in the shape of FRAMES_CODED, but for the file's number."""
         table = frames.with_file_seq(rows, self._file_seq)
-        self._span = file_metadata.both(self._span, file_metadata.span_of(table))
+        self._span = frames_file.both(self._span, frames_file.span_of(table))
         table = table.append_column(SCHEMA.field(frames.TIME.name), frames.times(table["ts_ns"]))
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
     def close(self, more: dict[str, str] | None = None) -> None:
         """The footer; with more than every file says of itself. Raises OSError."""
-        entries = file_metadata.entries(self._stamp, self._file_seq, self._span)
+        entries = frames_file.entries(self._stamp, self._file_seq, self._span)
         self._writer.add_key_value_metadata(entries | (more or {}))
         self._writer.close()
 

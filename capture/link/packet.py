@@ -2,22 +2,23 @@
 
 Knows: where the fields stand in IPv4 and IPv6 with extension headers, and what a snaplen cut.
 Refuses to know: files and blocks (pcap.py, pcapng.py), link types and tunnels (link_type.py), connections, when a
-checksum is wrong (checksums.py), and what payloads say: it notes where they stand.
+checksum is wrong (`Checksums`), and what payloads say: it notes where they stand.
 Rule: no Python object per packet; every read stands behind a comparison with the end of what was captured.
 """
 
 from __future__ import annotations
 
+import socket
+import struct
 import sys
+from functools import lru_cache
 from typing import Final, final
 
-from librt.strings import read_i32_be, read_i32_le
+from librt.strings import read_i32_be, read_i32_le, read_i64_be
 from librt.vecs import vec
 from mypy_extensions import i64
 
 from wirecheck.capture import frames
-from wirecheck.capture.link.address_codes import ADDRESSES_FULL, Addresses, zeros
-from wirecheck.capture.link.checksums import LONGEST, Checksums
 from wirecheck.capture.link.link_type import (
     BAD_CHECKSUM,
     BAD_HEADER,
@@ -32,6 +33,148 @@ from wirecheck.capture.link.link_type import (
     u16,
     u32,
 )
+
+ADDRESSES_FULL: Final = -1  # not a reason: the caller ends the batch and comes again with an empty address table
+ADDRESS_CAPACITY: Final = 4096  # distinct addresses per batch; a batch ends early when it meets more
+ADDRESS_SLOTS: Final = 4 * ADDRESS_CAPACITY
+
+
+def zeros(count: int) -> vec[i64]:
+    return vec[i64](memoryview(bytes(8 * count)).cast("q"))
+
+
+@final
+class Addresses:
+    """Codes of the addresses of one batch, by first appearance."""
+
+    def __init__(self) -> None:
+        self.count: i64 = 0
+        self._bytes: vec[i64] = zeros(ADDRESS_CAPACITY + 1)  # by row = 1 + code: 4 or 16
+        self._high: vec[i64] = zeros(ADDRESS_CAPACITY + 1)
+        self._low: vec[i64] = zeros(ADDRESS_CAPACITY + 1)
+        self._slot: vec[i64] = zeros(ADDRESS_CAPACITY + 1)
+        self._row_in: vec[i64] = zeros(ADDRESS_SLOTS)  # by slot, 0 where it is free
+
+    def forget(self) -> None:
+        for row in range(i64(1), self.count + 1):
+            self._row_in[self._slot[row]] = 0
+        self.count = 0
+
+    def code(self, data: bytes, at: i64, size: i64) -> i64:
+        """Of the address of 4 or 16 bytes that stands there."""
+        row_in = self._row_in
+        high: i64 = 0
+        low = u32(data, at)
+        mixed = ((2166136261 ^ low) * 16777619) & 0xFFFFFFFF  # FNV-1a over 32-bit parts
+        if size == 16:
+            for part in range(i64(4), i64(16), i64(4)):
+                mixed = ((mixed ^ u32(data, at + part)) * 16777619) & 0xFFFFFFFF
+            high = _i64(low, u32(data, at + 4))
+            low = _i64(u32(data, at + 8), u32(data, at + 12))
+        slot = (mixed ^ (mixed >> 15)) & (ADDRESS_SLOTS - 1)
+        row = row_in[slot]
+        while row != 0:
+            if self._low[row] == low and self._high[row] == high and self._bytes[row] == size:
+                return row - 1
+            slot = (slot + 1) & (ADDRESS_SLOTS - 1)
+            row = row_in[slot]
+        row = self.count + 1
+        if row > ADDRESS_CAPACITY:
+            return ADDRESSES_FULL
+        self.count = row
+        self._bytes[row] = size
+        self._high[row] = high
+        self._low[row] = low
+        self._slot[row] = slot
+        row_in[slot] = row
+        return row - 1
+
+    def texts(self) -> list[str]:
+        """By code."""
+        return [_text(self._bytes[row], self._high[row], self._low[row]) for row in range(1, self.count + 1)]
+
+
+def _i64(high: i64, low: i64) -> i64:
+    """Of two halves without a sign; a product that fits, where a shift would leave 64 bits in plain Python."""
+    return ((high ^ 0x80000000) - 0x80000000) * 0x100000000 + low
+
+
+@lru_cache(ADDRESS_CAPACITY)
+def _text(size: int, high: int, low: int) -> str:
+    if size == 4:
+        return socket.inet_ntop(socket.AF_INET, struct.pack(">I", low))
+    return socket.inet_ntop(socket.AF_INET6, struct.pack(">qq", high, low))
+
+
+LONGEST: Final = 1460  # payload of an Ethernet frame without options
+KNOWN: Final = 8  # segments of a host before one of its is found wrong
+FEW: Final = 16  # at most one in so many is wrong
+SLOTS: Final = 1 << 12  # hosts, by a hash of their addresses
+MOST: Final = 1 << 16  # segments that a slot remembers: a host may be moved to another card
+_TCP: Final = 6
+
+
+@final
+class Checksums:
+    """Which segments a receiver drops by their TCP checksum (RFC 9293 section 3.1): damaged, or sent for captures only.
+
+    One is wrong only where nearly all others of its host are not. What stands where a card is to fill it in (the sum of
+    the pseudo-header, with or without the length, or nothing) counts as right. Segments that a card may have merged,
+    and those that a snap length cut, are not looked at.
+    """
+
+    def __init__(self) -> None:
+        self._right: vec[i64] = zeros(SLOTS)
+        self._wrong: vec[i64] = zeros(SLOTS)
+
+    def is_wrong(self, data: bytes, ip: i64, tcp: i64, end: i64) -> bool:
+        """Whether the segment data[tcp:end], all of it captured, is one that its receiver drops."""
+        addresses: i64 = 8
+        at = ip + 12
+        if i64(data[ip]) >> 4 == 6:
+            if tcp != ip + 40:  # a routing header may hold the address that counts (RFC 8200 section 8.1)
+                return False
+            addresses, at = 32, ip + 8
+        pseudo = _sum(data, at, at + addresses) + _TCP
+        slot = (_folded(_sum(data, at, at + addresses // 2)) * 40503) & (SLOTS - 1)
+        given = u16(data, tcp + 16)
+        right, wrong = self._right[slot], self._wrong[slot]
+        length = end - tcp
+        if (
+            given == 0
+            or given == _folded(pseudo + length)
+            or given == _folded(pseudo)
+            or _folded(pseudo + length + _sum(data, tcp, end)) == 0xFFFF
+        ):
+            self._right[slot] = right + 1
+            if right >= MOST:
+                self._right[slot], self._wrong[slot] = right >> 1, wrong >> 1
+            return False
+        self._wrong[slot] = wrong + 1
+        return right >= KNOWN and right >= FEW * wrong
+
+
+def _sum(data: bytes, at: i64, end: i64) -> i64:
+    """Of 16-bit words, one after the other; not folded."""
+    total: i64 = 0
+    while at + 8 <= end:
+        word = read_i64_be(data, at)
+        total += (word & 0xFFFFFFFF) + ((word >> 32) & 0xFFFFFFFF)
+        at += 8
+    if at + 4 <= end:
+        total += u32(data, at)
+        at += 4
+    if at + 2 <= end:
+        total += u16(data, at)
+        at += 2
+    return total + (i64(data[at]) << 8) if at < end else total
+
+
+def _folded(total: i64) -> i64:
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
 
 # One row of cells per packet. Its payload is noted as Arrow's columnar format has a view ("variable-size binary view
 # layout"): two cells, INLINE_BYTES of a payload are in the view itself.

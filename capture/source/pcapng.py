@@ -14,18 +14,82 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, final
 
+from librt.vecs import append, vec
 from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.link.link_type import NO_PACKET
 from wirecheck.capture.link.packet import Headers  # noqa: TC001 -- compiled: a type is one at run time too
 from wirecheck.capture.source.classic import MAX_PACKET_BYTES, read32
-from wirecheck.capture.source.pcapng_clocks import BINARY, Interfaces, time_ns
-from wirecheck.capture.source.pcapng_secrets import key_log
 
 if TYPE_CHECKING:
     from wirecheck.capture.source.rows import Rows
     from wirecheck.capture.source.windows import Windows
+
+BINARY: Final = 128  # units of time: 0 to 18 are 10^-n seconds, BINARY + n are 2^-n seconds
+
+
+def time_ns(ticks: i64, unit: i64, offset_ns: i64, latest_ns: i64) -> i64:
+    """Of 63 bits of ticks; what is beyond the latest time is the latest: it is damage, and must not overflow."""
+    value = latest_ns
+    if unit < BINARY:
+        scale: i64 = 1
+        for _ in range(unit - 9 if unit > 9 else 9 - unit):
+            scale *= 10
+        if unit > 9:
+            value = ticks // scale
+        elif ticks > latest_ns // scale:
+            return latest_ns
+        else:
+            value = ticks * scale
+    else:
+        shift = unit - BINARY
+        seconds = ticks >> shift
+        fraction = ticks - (seconds << shift)
+        if shift > 33:  # keeps fraction * 1e9 inside int64
+            fraction >>= shift - 33
+            shift = 33
+        if seconds > latest_ns // 1_000_000_000:
+            return latest_ns
+        value = seconds * 1_000_000_000 + ((fraction * 1_000_000_000) >> shift)
+    return max(min(min(value, latest_ns) + offset_ns, latest_ns), 0)
+
+
+@final
+class Interfaces:
+    """Those of a section, a column each, with their clocks (draft-ietf-opsawg-pcapng-03, if_tsresol, if_tsoffset)."""
+
+    def __init__(self) -> None:
+        self.count: i64 = 0
+        self.link_type: vec[i64] = vec[i64]()
+        self.snaplen: vec[i64] = vec[i64]()
+        self.unit: vec[i64] = vec[i64]()
+        self.offset_ns: vec[i64] = vec[i64]()
+
+    def declare(self, link_type: i64, snaplen: i64, unit: i64, offset_ns: i64) -> None:
+        self.link_type = append(self.link_type, link_type)
+        self.snaplen = append(self.snaplen, snaplen)
+        self.unit = append(self.unit, unit)
+        self.offset_ns = append(self.offset_ns, offset_ns)
+        self.count += 1
+
+
+BLOCK = 10
+TLS_KEY_LOG = 0x544C534B
+
+
+def key_log(body: memoryview, order: str) -> bytes | None:
+    """The lines in a Decryption Secrets Block (draft-ietf-opsawg-pcapng, 4.7); None where its length lies.
+
+    `order` is its section's byte order.
+    """
+    if len(body) < 8:
+        return None
+    kind, length = struct.unpack(order + "II", body[:8])
+    if length > len(body) - 8:
+        return None
+    return bytes(body[8 : 8 + length]) if kind == TLS_KEY_LOG else b""
+
 
 MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_BYTES: Final = 16 << 20  # Wireshark's limit

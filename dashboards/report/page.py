@@ -16,8 +16,9 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
-from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline, who_says
+from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline
 from wirecheck.dashboards.verdict import hex_id
+from wirecheck.story.cards import plural
 from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
@@ -36,7 +37,7 @@ LIMITS = {
     "open": OPEN_EVIDENCE,
     "lanes": lanes.DRAWN,
     "folded": lanes.FOLDED,
-    "rows": who_says.FOLDED,
+    "rows": lanes.OPEN_ROWS,
 }
 
 
@@ -96,7 +97,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             versions_picture=versions,
             entry_lanes=lanes.entries(result, axis),
             traffic=lanes.traffic(attached.traffic, axis),
-            who=who_says.who_says(result, attached.statements),
+            who=lanes.who_says(result, attached.statements),
             exchanges=attached.exchanges,
             sequences=sequences(result, attached),
             explanations=explained(result, attached.explanations),
@@ -134,7 +135,7 @@ def ticket(result: Row) -> str:
     told = {finding["id"]: finding for finding in findings}
     text = tickets.markdown({**result, "findings": [told[name] for name in first[:IN_TICKET]]})
     left = len(findings) - IN_TICKET
-    return text + (f"\n\nand {verdict.plural(left, 'more finding')} in the report" if left > 0 else "")
+    return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
 
 
 def environment(axis: timeline.Axis) -> jinja2.Environment:
@@ -151,7 +152,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "remedy": remedy,
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
-        "plural": verdict.plural,
+        "plural": plural,
         "beyond": verdict.beyond,
         "cluster": verdict.named_cluster,
         "heading": verdict.heading,

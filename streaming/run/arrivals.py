@@ -21,6 +21,7 @@ from threading import Lock
 from pyarrow import fs
 
 from wirecheck.streaming.checkpoint import BatchFiles, Position
+from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
 from wirecheck.streaming.store.storage import Place, at, is_local, local
 
@@ -238,8 +239,9 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 
 def file_name(agent: str, number: int) -> str:
+    """An agent's, or a stranger's own."""
     stranger = number == FOREIGN_NUMBER and agent.endswith(".parquet")
-    return agent if stranger else f"{agent}-{number:010d}.parquet"
+    return agent if stranger else quarantine.file_name(agent, number)
 
 
 class Folder:

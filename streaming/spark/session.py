@@ -2,8 +2,8 @@
 
 Knows: which Java Spark is to start, where its words go, and what it says where it does not come up. Which settings it
 has is `tuning.py`'s affair.
-Rule: Spark's own words go to `WORK/spark.log` unless `verbose`: the terminal belongs to the door. Java stays until this
-process ends, as PySpark has it, and ends with it.
+Rule: Spark's own words go to `WORK/spark.log` unless `verbose`: the terminal belongs to the command. Java stays until
+this process ends, as PySpark has it, and ends with it.
 """
 
 import logging

@@ -36,14 +36,6 @@ Turns = dict[str, deque[bytes]]
 """The files to follow by agent, in order, as they came."""
 
 
-def name_of(file: FrameFile) -> str:
-    return file_name(file.agent, file.file_seq)
-
-
-def file_name(agent: str, number: int) -> str:
-    return f"{agent}-{number:010d}.parquet"
-
-
 def calls(files: list[FrameFile]) -> Iterator[tuple[Segments, NDArray[np.int64]]]:
     """Their frames as the follower is given them, and of which file each is."""
     pieces = [file.segments for file in files if file.segments is not None]
@@ -216,7 +208,10 @@ class Bucket:
                 self.bounded(len(part))
                 continue
             for number in np.unique(whose).tolist():  # one of the files cannot be followed: which?
-                yield from self.tried(methodcaller("receive", part.take(whose == number)), name_of(held[number]))
+                yield from self.tried(
+                    methodcaller("receive", part.take(whose == number)),
+                    quarantine.file_name(held[number].agent, held[number].file_seq),
+                )
         for file in files:
             yield from self.advance(file)
 
@@ -300,7 +295,10 @@ class Bucket:
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
-        return self.tried(methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended), name_of(file))
+        return self.tried(
+            methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended),
+            quarantine.file_name(file.agent, file.file_seq),
+        )
 
     def believed(self, ts_ns: int) -> int:
         """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
@@ -339,7 +337,7 @@ class Bucket:
     def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
         """Files that are not followed are named instead."""
         for agent, seq, why in unread if self.number == 0 else ():
-            said = quarantine.marks(file_name(agent, seq), why)
+            said = quarantine.marks(quarantine.file_name(agent, seq), why)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, said, 0)))
 
     def came_late(self) -> Iterator[Tagged]:

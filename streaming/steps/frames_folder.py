@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from wirecheck.capture.file_metadata import FormatError
-from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of
+from wirecheck.capture.frames_file import FormatError
+from wirecheck.streaming.steps.quarantine import NAME, file_name, label_of, metadata_of
 from wirecheck.streaming.steps.settings import AgentFiles
 
 
@@ -76,8 +76,9 @@ def missing_between(present: Iterable[int]) -> tuple[range, ...]:
 
 def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
     """Each agent with the label of its first file: one label's end does not wait for another's."""
-    first = {agent: f"{folder}/{first_of(agent, files)}" for agent, files in agents.items()}
-    return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
+    return {
+        agent: replace(files, label=label_of(f"{folder}/{first_of(agent, files)}")) for agent, files in agents.items()
+    }
 
 
 def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, AgentFiles]:
@@ -87,4 +88,4 @@ def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, A
 
 
 def first_of(agent: str, files: AgentFiles) -> str:
-    return f"{agent}-{files.first:010d}.parquet"
+    return file_name(agent, files.first)

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from wirecheck.capture import frames, frames_file
-from wirecheck.capture.file_metadata import FileMetadata
 from wirecheck.capture.frames import NotFramesError
+from wirecheck.capture.frames_file import FileMetadata
 from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
@@ -23,6 +23,10 @@ FOREIGN_NUMBER = 1
 """The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
 """Where no readable file beside it says a label."""
+
+
+def file_name(agent: str, number: int) -> str:
+    return f"{agent}-{number:010d}.parquet"
 
 
 def whose(path: str) -> tuple[str, int] | None:

@@ -5,10 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import traffic as t
-from wirecheck.capture import file_metadata, frames, frames_file
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.capture.agent.spool import empty
-from wirecheck.capture.file_metadata import FileMetadata, Span
+from wirecheck.capture.frames_file import FileMetadata, Span
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_file_of_an_unreleased_format_is_refused_with_the_way_out(file):
     for before in ({}, {b"wirecheck.frames": b"1", b"wirecheck.cluster": b"prod"}):
         rewritten(file, before)
         for read in (frames_file.of_itself, frames_file.read):
-            with pytest.raises(file_metadata.FormatError) as refused:
+            with pytest.raises(frames_file.FormatError) as refused:
                 read(file)
             assert str(refused.value) == OTHER_FORMAT
 
@@ -110,6 +110,6 @@ def test_columns_that_are_not_read_are_not_held_against_it(file):
 
 
 def test_spans_add_up():
-    assert file_metadata.both(None, None) is None
-    assert file_metadata.both(Span(3, 5), None) == file_metadata.both(None, Span(3, 5)) == Span(3, 5)
-    assert file_metadata.both(Span(3, 5), Span(1, 4)) == Span(1, 5)
+    assert frames_file.both(None, None) is None
+    assert frames_file.both(Span(3, 5), None) == frames_file.both(None, Span(3, 5)) == Span(3, 5)
+    assert frames_file.both(Span(3, 5), Span(1, 4)) == Span(1, 5)

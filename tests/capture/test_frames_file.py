@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests import frame_files, traffic
-from wirecheck.capture import file_metadata, frames, frames_file
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
 TALK = traffic.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
@@ -226,7 +226,7 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
 
 def test_a_header_that_arrow_aborts_on_is_refused(tmp_path, monkeypatch):
     """Found by fuzzing: one byte of the footer, and asking for a column's metadata ended the process."""
-    monkeypatch.setattr(file_metadata, "metadata_of", lambda _: None)  # it is older than the format
+    monkeypatch.setattr(frames_file, "metadata_of", lambda _: None)  # it is older than the format
     packed = Path(__file__).with_name("abort.parquet.gz").read_bytes()
     (tmp_path / "a.parquet").write_bytes(gzip.decompress(packed))
     with pytest.raises(frames.NotFramesError, match="histogram"):

@@ -1,4 +1,4 @@
-"""The example's tables as a replay leaves them, and the door in this process."""
+"""The example's tables as a replay leaves them, and the command line in this process."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import frame_files
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.spark.sinks import by_table, write_batch
@@ -48,7 +48,7 @@ def delta_verdict(frames_folder, tmp_path_factory):
 
 @pytest.fixture
 def run():
-    return lambda *arguments: CliRunner().invoke(door.main, [str(argument) for argument in arguments])
+    return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import write_frames
 
 ASKED = plain("Metadata", "request", 12, {"topics": [{"name": "orders"}]}, {"correlationId": 7, "clientId": "app"})
@@ -39,7 +39,7 @@ def test_bytes_are_taken_as_tools_write_them(run, tool):
 
 
 def test_bytes_longer_than_a_command_line_come_by_stdin():
-    result = CliRunner().invoke(door.main, ["decode", "--hex", "-", "--format", "json"], input=HEX + "\n")
+    result = CliRunner().invoke(cli.main, ["decode", "--hex", "-", "--format", "json"], input=HEX + "\n")
     assert told(result)[0]["api"] == "Metadata"
 
 

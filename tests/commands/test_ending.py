@@ -15,7 +15,7 @@ from tests import traffic
 from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.judge.lab import written as message
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.commands.ending import user_name
 from wirecheck.commands.screen import as_json, legible
 
@@ -87,7 +87,7 @@ def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path
     assert (process.wait(timeout=60), err) == (141, "")
 
 
-@pytest.mark.parametrize("command", door.COMMANDS)
+@pytest.mark.parametrize("command", cli.COMMANDS)
 def test_wrong_use_says_how_to_go_on(run, command):
     told = run(command, "--no-such-option")
     assert told.exit_code == 2
@@ -103,7 +103,7 @@ def test_a_mistyped_command_is_guessed(run):
 
 
 def test_no_words_at_all_are_answered_with_all_of_them(run):
-    assert all(f"  {command} " in run().output for command in door.COMMANDS)
+    assert all(f"  {command} " in run().output for command in cli.COMMANDS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -120,7 +120,7 @@ def test_completion_knows_the_commands(tmp_path):
         "COMP_WORDS": "wirecheck ex",
         "COMP_CWORD": "1",
     }
-    program = "from wirecheck.door import main; main(prog_name='wirecheck')"
+    program = "from wirecheck.cli import main; main(prog_name='wirecheck')"
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.commands.conftest import ROOT
-from wirecheck.door import main
+from wirecheck.cli import main
 
 TID002 = "yuqnnqvukzik2vec"
 OTHER = ROOT / "tests/scenarios/captures/kraft4-wrong-cluster/capture.pcap.gz"

@@ -21,7 +21,7 @@ def on_a_terminal(columns, *words):
     """What a terminal so wide is sent, without its colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    command = [sys.executable, "-c", "from wirecheck.door import main; main()", *words]
+    command = [sys.executable, "-c", "from wirecheck.cli import main; main()", *words]
     environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stderr=theirs, stdin=theirs

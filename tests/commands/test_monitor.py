@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.judge.thresholds import Settings as JudgeSettings
 from wirecheck.streaming.run import monitor
 from wirecheck.streaming.run.monitor import Plan
@@ -31,7 +31,7 @@ def told(monkeypatch):
 
 
 def ran(*arguments):
-    return CliRunner().invoke(door.main, ["monitor", *map(str, arguments)])
+    return CliRunner().invoke(cli.main, ["monitor", *map(str, arguments)])
 
 
 def written(tmp_path, text):

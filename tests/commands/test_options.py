@@ -26,7 +26,7 @@ def asked(line):
     """The same with its types."""
     words = line.split(" ")
     variables = {"_WIRECHECK_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    command = [sys.executable, "-c", "from wirecheck.door import main; main(prog_name='wirecheck')"]
+    command = [sys.executable, "-c", "from wirecheck.cli import main; main(prog_name='wirecheck')"]
     told = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True
     )

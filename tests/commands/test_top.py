@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.commands.top import names_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
 
 def run(*words):
-    return CliRunner().invoke(door.main, ["top", *map(str, words)])
+    return CliRunner().invoke(cli.main, ["top", *map(str, words)])
 
 
 def test_without_a_terminal_it_prints_once_and_ends():
@@ -35,9 +35,9 @@ def test_without_a_terminal_it_prints_once_and_ends():
 
 def test_a_folder_of_frames_and_the_results_of_a_replay(tmp_path):
     frames, out = tmp_path / "frames", tmp_path / "out"
-    CliRunner().invoke(door.main, ["capture", "-r", str(EXAMPLE), "--out", str(frames), "-q"])
+    CliRunner().invoke(cli.main, ["capture", "-r", str(EXAMPLE), "--out", str(frames), "-q"])
     assert "TID002" in run(frames).stdout
-    CliRunner().invoke(door.main, ["replay", str(EXAMPLE), "--engine", "local", "--out", str(out), "-q"])
+    CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--out", str(out), "-q"])
     told = run(out)
     assert (told.exit_code, "TID002" in told.stdout, "dock" in told.stdout) == (0, True, True)
 

@@ -21,8 +21,8 @@ class Missing(MetaPathFinder):
             raise ModuleNotFoundError(name=name)
 
 sys.meta_path.insert(0, Missing())
-from wirecheck import door
-door.main(sys.argv[1:])
+from wirecheck import cli
+cli.main(sys.argv[1:])
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 
 ROOM = Path(__file__).resolve().parents[2] / "dashboards"
 GROUPS = yaml.safe_load((ROOM / "prometheus/alerts.yml").read_text())["groups"]
@@ -70,6 +70,6 @@ def test_a_runbook_begins_with_a_command_and_defines_its_placeholders(page):
     before, *commands = re.findall(r"```\n(.*?)```", text, re.DOTALL)
     assert before.startswith("wirecheck findings OUT")
     assert text.index(before) < text.index("\n## ")
-    assert CliRunner().invoke(door.main, [*before.split()[1:2], "--help", *before.split()[3:]]).exit_code == 0
+    assert CliRunner().invoke(cli.main, [*before.split()[1:2], "--help", *before.split()[3:]]).exit_code == 0
     used = {name.rstrip("-") for block in (before, *commands) for name in re.findall(r"\b[A-Z][A-Z_-]+\b", block)}
     assert used == set(re.findall(r"^\* `([A-Z]+)`: .*\.$", text, re.MULTILINE))

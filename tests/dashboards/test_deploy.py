@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.http_server import serving
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.web_server import routes
@@ -32,7 +32,7 @@ COMMANDS = [SERVICES["agent"]["command"], SERVICES["monitor"]["command"], *(c["a
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_every_flag_is_one_of_the_command(words):
-    told = CliRunner().invoke(door.main, [words[0], "--help"]).output
+    told = CliRunner().invoke(cli.main, [words[0], "--help"]).output
     known = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", told))
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= known
 
@@ -40,7 +40,7 @@ def test_every_flag_is_one_of_the_command(words):
 def test_the_monitors_settings_are_settings(tmp_path):
     (config,) = [d["data"]["monitor.toml"] for d in KUBERNETES if "monitor.toml" in d.get("data", {})]
     (tmp_path / "monitor.toml").write_text(config)
-    told = CliRunner().invoke(door.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
+    told = CliRunner().invoke(cli.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
     assert (told.exit_code, "no setting" in told.output) == (0, False)
 
 
@@ -91,7 +91,7 @@ def test_what_spark_submit_is_given_is_there(tmp_path):
     assert script.endswith("/wirecheck/__main__.py")
     assert (ROOT / "wirecheck/__main__.py").exists()
     (tmp_path / "monitor.toml").write_text(DATA["monitor.toml"])
-    told = CliRunner().invoke(door.main, [command, "--config", str(tmp_path / "monitor.toml"), "--help"])
+    told = CliRunner().invoke(cli.main, [command, "--config", str(tmp_path / "monitor.toml"), "--help"])
     assert (told.exit_code, "no setting" in told.output) == (0, False)
 
 

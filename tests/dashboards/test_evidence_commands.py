@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import wirecheck
 from tests.dashboards.results import SIDE
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.dashboards.evidence_commands import commands, dissections, every_command, last_versions
 from wirecheck.decode.api_names import names
@@ -18,7 +18,7 @@ OF_AGENT = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
 
 
 def run(command):
-    told = CliRunner().invoke(door.main, shlex.split(command)[1:])
+    told = CliRunner().invoke(cli.main, shlex.split(command)[1:])
     assert (told.exit_code, told.stderr) == (0, "")
     return told.stdout.splitlines()
 

@@ -7,7 +7,7 @@ import pytest
 from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, read
 from tests.dashboards.test_report import Document
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.report import lanes, timeline, who_says
+from wirecheck.dashboards.report import lanes, timeline
 from wirecheck.dashboards.report import page as report
 
 OLD, NEW = "A" * 21 + "w", "B" * 21 + "w"
@@ -111,7 +111,7 @@ def test_the_worst_topic_is_drawn_first_and_lanes_are_bounded():
 
 
 def test_the_odd_one_out_is_the_marked_cell():
-    made = who_says.who_says(told(), STATEMENTS)
+    made = lanes.who_says(told(), STATEMENTS)
     assert [name for _, name in made["columns"]] == ["metadata log", "broker 1", "broker 3", "billing"]
     (row,) = made["rows"]
     assert [cell["topic_id"] for cell in row["cells"]] == [NEW, NEW, OLD, OLD]
@@ -121,16 +121,16 @@ def test_the_odd_one_out_is_the_marked_cell():
 def test_who_refuses_is_marked_although_it_says_the_id_later():
     finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
     rows = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
-    ((row,), _) = (who_says.who_says(told([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
+    ((row,), _) = (lanes.who_says(told([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
     assert [(cell["does"], cell["code"]) for cell in row["cells"]] == [("says", None), ("refuses", "TID002")]
 
 
 def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
     users = [said(OLD, None, 1, 2, speaker="client", who=f"app-{n:03}", does="uses") for n in range(50)]
     finding = {**SLEPT, "client_ids": ["app-049"]}
-    made = who_says.who_says(told([finding]), users)
+    made = lanes.who_says(told([finding]), users)
     assert made["columns"][0] == ("client", "app-049")
-    assert (len(made["columns"]), made["clients_left"]) == (who_says.CLIENTS, 50 - who_says.CLIENTS)
+    assert (len(made["columns"]), made["clients_left"]) == (lanes.CLIENTS, 50 - lanes.CLIENTS)
 
 
 def test_traffic_fills_its_height_and_its_part_of_the_axis():
@@ -190,4 +190,4 @@ def test_many_topics_are_folded_and_counted():
     text = " ".join(Document(whole(statements=rows)).texts)
     assert f"{200 - lanes.DRAWN} more topics with several IDs" in text
     assert f"and {200 - lanes.DRAWN - lanes.FOLDED} more, in the table of statements" in text
-    assert f"and {200 - who_says.ROWS} more topics, in the table of statements" in text
+    assert f"and {200 - lanes.ROWS} more topics, in the table of statements" in text

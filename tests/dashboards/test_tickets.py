@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import wirecheck
 from tests.commands.conftest import EXAMPLE
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.tickets import FORMS, junit, markdown, plain, sarif
 
@@ -64,7 +64,7 @@ def test_nothing_breaks_out(verdict):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_replay_prints_it(form):
-    told = CliRunner().invoke(door.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
+    told = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
     assert (told.exit_code, told.stderr) == (1, "")
     assert told.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
 

@@ -7,9 +7,8 @@ from librt.vecs import vec
 from mypy_extensions import i64, u8
 
 from wirecheck.decode.columns import tables
-from wirecheck.decode.interpret.interpreter import Interpreter
+from wirecheck.decode.interpret.interpreter import Interpreter, is_text, uvarint
 from wirecheck.decode.interpret.kept_bytes import one_message
-from wirecheck.decode.interpret.primitives import is_text, uvarint
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested

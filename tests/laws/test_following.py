@@ -25,9 +25,9 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, PSH, Segment, Talk
-from wirecheck.decode.connection.fast_path import ANYTHING, kind_of
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.stream.frame import Frame
+from wirecheck.decode.connection.tracker import ANYTHING, kind_of
 
 RUNS = settings(max_examples=60, deadline=None, derandomize=True)
 ECN_ECHO = 64
@@ -197,7 +197,7 @@ def outcome(exchanges) -> list:
     st.booleans(),
 )
 def test_a_frame_in_step_does_what_the_long_way_does(frames, drop, moves, cuts, early):
-    """An ECN bit, which nothing reads, sends a frame the long way (fast_path.py)."""
+    """An ECN bit, which nothing reads, sends a frame the long way (tracker.py)."""
     frames = damaged(frames, drop)
     for anywhere, distance in moves:
         place = anywhere % len(frames)

@@ -11,7 +11,7 @@ from fuzz.guarded import Guarded
 from fuzz.machine import Breach, Run, bent, check, guarded
 from tests.build import CASES
 from wirecheck.decode import message
-from wirecheck.decode.interpret.primitives import uvarint
+from wirecheck.decode.interpret.interpreter import uvarint
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.wire import SIDES, pack
 from wirecheck.extension_modules import PLAIN

@@ -43,8 +43,8 @@ def as_in_the_unit(tmp_path):
 def test_the_agent_installs_and_listens_without_spark_and_pandas(python, tmp_path, agents, as_in_the_unit, capsys):
     listed = subprocess.run([python, "-m", "pip", "list"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert STRANGERS & {line.split()[0].lower() for line in listed.stdout.splitlines()} == set()
-    door = [str(python.parent / "wirecheck"), "capture"]
-    assert subprocess.run([*door, "--help"], cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    command = [str(python.parent / "wirecheck"), "capture"]
+    assert subprocess.run([*command, "--help"], cwd=tmp_path, capture_output=True, check=False).returncode == 0
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     here = {"before": as_in_the_unit, "python": str(python), "env": env}
     first = started(agents, tmp_path / "first", **here)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import wirecheck
 from tests.commands.conftest import EXAMPLE
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
@@ -250,7 +250,7 @@ def test_the_tables_name_checks_and_relations_that_there_are():
 def test_no_principals_leaves_the_client_id():
     def by(*form):
         arguments = ["replay", str(HURT), "--engine", "local", "--format", "json", *form]
-        printed = CliRunner().invoke(door.main, arguments).stdout
+        printed = CliRunner().invoke(cli.main, arguments).stdout
         assert ("User:ANONYMOUS" in printed) == (not form)
         return [entry["card"]["cause"]["by"] for entry in json.loads(printed)["entries"] if entry["code"] == "TID001"]
 
@@ -265,7 +265,7 @@ def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path)
 
     def printed(*form):
         arguments = ["replay", str(HURT), "--engine", "local", *form]
-        return CliRunner(env={"COLUMNS": width}).invoke(door.main, arguments).stdout
+        return CliRunner(env={"COLUMNS": width}).invoke(cli.main, arguments).stdout
 
     result = json.loads(printed("--format", "json", "--out", str(tmp_path / "out")))
     card = result["entries"][0]["card"]

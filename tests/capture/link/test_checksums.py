@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import frames_of, skipped
-from wirecheck.capture.link.checksums import FEW, KNOWN, LONGEST
+from wirecheck.capture.link.packet import FEW, KNOWN, LONGEST
 
 SEGMENT = t.Segment(("10.0.0.1", 40000), ("10.0.0.9", 9092), 1000, 7, t.PSH | t.ACK, b"kafka")
 OVER_IPV6 = t.Segment(("fd00::1", 40000), ("fd00::9", 9092), 1000, 7, t.PSH | t.ACK, b"kafka")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from tests.awaited import PATIENCE_S, await_line
 from tests.capture.agent.test_live_agent import has_libpcap, may_listen
-from wirecheck import door
+from wirecheck import cli
 from wirecheck.capture import frames, frames_file
 from wirecheck.commands.units import duration, size
 
@@ -22,7 +22,7 @@ listens = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
 
 
 def run(*arguments):
-    return CliRunner().invoke(door.main, ["capture", *map(str, arguments)])
+    return CliRunner().invoke(cli.main, ["capture", *map(str, arguments)])
 
 
 def start(*arguments, before=()):

@@ -1,4 +1,4 @@
-"""The door: one command whose subcommands are modules of `commands`, each imported only when it is asked for.
+"""The command line: one command whose subcommands are modules of `commands`, each imported only when it is asked for.
 
 Knows: the names of the subcommands, in the order people need them. So the capture agent starts without Spark, and
 `--help` starts at once. Rule: nothing is decided here.
@@ -28,7 +28,7 @@ COLLECT_RARELY = 200_000, 10, 10
 """What is imported and read at a start stays: searching it for garbage again and again is a tenth of a replay."""
 
 
-class Rooms(click.Group):
+class CommandGroup(click.Group):
     """Subcommands by name: `replay` is `commands.replay.replay`."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -70,7 +70,7 @@ class Rooms(click.Group):
             return super().make_context(*arguments, **extra)
 
 
-@click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="wirecheck", message=f"wirecheck %(version)s, {extension_modules.running()}")
 def main() -> None:
     """Find disagreements between Kafka brokers and clients in captured traffic: topic IDs, metadata, versions.
