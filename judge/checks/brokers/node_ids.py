@@ -47,8 +47,8 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
     one while the other runs only moves the registration.
 
     False positives. A session timeout that was raised far above 9 s. A restart does not count, even if it gets 101
-    until the killed process's session ends; nor does a pause of one process, nor an epoch that the controller accepts
-    again after a higher one, because its log was formatted again or restored (LOG004, LOG005).
+    until the killed process's session ends; nor does a pause of one process. An epoch that begins again because the
+    metadata log was formatted or restored does not count either (LOG004, LOG005).
 
     Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
     """
