@@ -153,11 +153,11 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.story.remedies import remedy
+    from wirecheck.story.remedies import remedies_of
 
-    keylogs = result.get("keylogs", ())
+    keylogs, remedies = result.get("keylogs", ()), remedies_of(result["findings"])
     findings = [
-        {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs, keylogs))}
+        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, keylogs))}
         for finding in result["findings"]
     ]
     return {"findings": findings}
