@@ -345,7 +345,8 @@ def first_screen(result: Row) -> Iterator[Text]:
 
 def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
-    yield Text(f" {mark} ", style=colour).append(card["headline"], style="bold default").append(f"   {state(card)}")
+    headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
+    yield headline.append(f"   {since}" if (since := state(card)) else "")
     if card["cause"]["sentence"] != card["headline"]:
         yield labelled("cause", card["cause"]["sentence"])
     yield labelled("impact", impact(card, clients))
