@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, options
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.frame_tables import growing, tables, whole
 from wirecheck.commands.inputs import NOT_WHOLE, places
@@ -59,6 +59,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("-V", "--tree", is_flag=True, help="Print all fields of each message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect
+@names.option
 @options.keylog
 @options.form("json")
 @options.strict
@@ -141,9 +142,12 @@ def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
 
     rows, paint = message_page.Rows(several=several), paints()
     if form == "rows":
-        return lambda line: row(rows.cells(line), paint=paint, columns=columns())
+        cells = (
+            rows.cells if not names.known() else lambda line: [(names.in_text(t), role) for t, role in rows.cells(line)]
+        )
+        return lambda line: row(cells(line), paint=paint, columns=columns())
     if form == "tree":
-        return lambda line: message_page.text(legible(line), columns())
+        return lambda line: message_page.text(legible(names.in_words(line)), columns())
     return as_json
 
 

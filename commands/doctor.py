@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from wirecheck import extension_modules
+from wirecheck import colours, extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
 
 Line = tuple[str, str, str, str]
-COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+COLOURS = {"ok": colours.GREEN, "warn": colours.AMBER, "fail": colours.RED}
 
 
 @click.command(short_help="Show what this machine lacks, and how to fix it.")

@@ -19,6 +19,7 @@ NAMES = "wirecheck.names"
 """Where the context keeps what `--names` named."""
 HOSTS = ("host", "address", "via_broker")
 """Fields of rows that hold an address, with a port or without."""
+COPIED = frozenset({"command", "commands", "connection", "frame", "frames", "id", "inputs", "keylogs"})
 MOST_NAMES = 200_000
 MOST_BYTES = 64 << 20
 ADDRESS = re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}\]?)(?![\w.])")
@@ -122,3 +123,17 @@ def in_text(text: str) -> str:
     if not known():
         return text
     return ADDRESS.sub(lambda found: f"{name} ({found[0]})" if (name := of(found[0])) else found[0], text)
+
+
+def in_words(value: Any) -> Any:
+    """A result for people, with names in its words; what is copied into a command line keeps its addresses."""
+    if not known():
+        return value
+    match value:
+        case str():
+            return in_text(value)
+        case dict():
+            return {name: cell if name in COPIED else in_words(cell) for name, cell in value.items()}
+        case list():
+            return [in_words(one) for one in value]
+    return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, options
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
 from wirecheck.commands.inputs import (
     Frames,
@@ -46,6 +46,7 @@ SCHEMA_VERSION = 1
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Also write a self-contained HTML report.")
 @options.cluster
 @options.keylog
+@names.option
 @options.ports
 @options.dialect
 @options.engine
@@ -110,7 +111,7 @@ def replay(
         if form != "text":
             result |= for_programs(result, inputs)
         if report is not None:
-            write(page_of(result | for_programs(result, inputs), found, beside))
+            write(page_of(names.in_words(result | for_programs(result, inputs)), found, beside))
     if form != "text":
         click.echo(as_json(result) if form == "json" else ticket(result, form))
         for line in result["coverage"]["input_errors"]:
@@ -119,7 +120,7 @@ def replay(
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(result), console(), LISTINGS, whole=choices["verbose"])
+        terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices["verbose"])
     for line in suggestions(result["coverage"]):
         tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
@@ -131,7 +132,7 @@ def replay(
 def ticket(result: dict[str, Any], form: str) -> str:
     from wirecheck.dashboards.tickets import FORMS
 
-    return FORMS[form](legible(result))
+    return FORMS[form](legible(names.in_words(result) if form == "markdown" else result))
 
 
 def about(inputs: tuple[str, ...]) -> dict[str, Any]:
@@ -152,11 +153,11 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.story.remedies import remedy
+    from wirecheck.story.remedies import remedies_of
 
-    keylogs = result.get("keylogs", ())
+    keylogs, remedies = result.get("keylogs", ()), remedies_of(result["findings"])
     findings = [
-        {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs, keylogs))}
+        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, keylogs))}
         for finding in result["findings"]
     ]
     return {"findings": findings}

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from wirecheck import colours
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -47,16 +49,13 @@ def console() -> "Console":
 
 PAINT: dict[str, dict[str, Any]] = {
     "time": {"dim": True},
-    "api": {"fg": "cyan"},
+    "api": {"fg": colours.TEAL},
     "topic": {"bold": True},
-    "error": {"fg": "red", "bold": True},
-    "unread": {"fg": "magenta"},
-    "latency": {"fg": "yellow"},
+    "error": {"fg": colours.RED, "bold": True},
+    "unread": {"fg": colours.PURPLE},
+    "latency": {"fg": colours.AMBER},
     "frame": {"dim": True},
-    "violation": {"fg": "red", "bold": True},
-    "anomaly": {"fg": "yellow"},
-    "information": {"fg": "cyan"},
-    "visibility": {"fg": "magenta"},
+    **{kind: {"fg": colour, "bold": kind == "violation"} for kind, colour in colours.KINDS.items()},
 }
 """How cells look on a terminal, by their role."""
 

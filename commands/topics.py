@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import completion, options
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.screen import as_json, console, legible, warn_of
@@ -33,6 +33,7 @@ Row = dict[str, Any]
 @click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
 @options.cluster
 @options.keylog
+@names.option
 @options.strict
 @options.quiet
 @options.form("json", "csv")
@@ -64,9 +65,9 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     elif form == "csv":
         click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
     elif wanted["topic"] or wanted["topic_id"]:
-        terminal_tables.show_topics(legible(found), console())
+        terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
-        terminal_tables.list_topics(legible(found), console())
+        terminal_tables.list_topics(legible(names.in_words(found)), console())
     need_whole(result.json()["coverage"], strict=strict)
 
 

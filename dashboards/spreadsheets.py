@@ -7,10 +7,13 @@ Rule: a cell that nobody said anything for is empty.
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 Row = Mapping[str, Any]
+FORMULA = re.compile(r"[=+@\-\uff1d\uff0b\uff20\uff0d](?![\d.]*$)")
+"""How a cell begins that a spreadsheet calculates; a number is none."""
 
 
 def partition_rows(topics: Iterable[Row]) -> list[Row]:
@@ -46,11 +49,14 @@ def client_rows(clients: Iterable[Row]) -> list[Row]:
 
 
 def csv_of(rows: list[Row]) -> str:
-    """Rows with a heading; lists are separated by spaces, what is not known is empty."""
+    """Rows with a heading; lists are separated by spaces, what is not known is empty. Clients choose names: one that a
+    spreadsheet would calculate begins with an apostrophe, which makes it text there.
+    """
     out = io.StringIO()
     if rows:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(rows[0])
         for row in rows:
-            writer.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+            texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+            writer.writerow(f"'{text}" if isinstance(text, str) and FORMULA.match(text) else text for text in texts)
     return out.getvalue()

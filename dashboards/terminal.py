@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
 from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.report.timeline import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
@@ -33,14 +34,12 @@ from wirecheck.dashboards.verdict import (
     named_cluster,
     not_compared,
     not_read,
-    plural,
     sentence,
     share,
 )
-from wirecheck.story.cards import clients_seen, impact, state
+from wirecheck.story.cards import clients_seen, impact, plural, state
 from wirecheck.story.remedies import remedy
 
-COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8
 """So many topics or clients of an entry are named, and so many rows of topics listed where there are more."""
@@ -92,7 +91,7 @@ def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[
     for line in head_lines(result):
         hang(line, console, 10)
     for error in result["coverage"]["input_errors"]:
-        console.print(Text(f"  not all was readable: {error}", style="yellow"))
+        console.print(Text(f"  not all was readable: {error}", style=shade(AMBER)))
     for cluster in result["clusters"]:
         hang(cluster_text(cluster, result["clusters"]), console, 10)
     if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
@@ -116,7 +115,7 @@ def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[s
             console.print(Text(f"\n{name.capitalize()}", style="bold"))
             put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
-        console.print(Text(f"and {beyond(others)}", style="magenta"))
+        console.print(Text(f"and {beyond(others)}", style=shade(PURPLE)))
     console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
     list_entries(result, axis, console)
     if result["findings"]:
@@ -171,7 +170,7 @@ def coverage_text(coverage: Row) -> Text:
         style="not bold",
     )
     for words in [*not_read(coverage), *not_compared(coverage)]:
-        text.append(f", {words}", style="not bold magenta")
+        text.append(f", {words}", style=f"not bold {shade(PURPLE)}")
     return text
 
 
@@ -217,14 +216,14 @@ def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> T
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
     if not any(counts.values()) and not coverage["messages"]:
-        return text.append("none: no Kafka message was read", style="not bold magenta")
+        return text.append("none: no Kafka message was read", style=f"not bold {shade(PURPLE)}")
     if not any(counts.values()) and not not_listed:
-        return text.append("none", style="not bold green")
+        return text.append("none", style=f"not bold {shade(GREEN)}")
     for kind in KINDS:
         if counts[kind]:
-            text.append(f"{counted(kind, counts[kind])}  ", style=COLOURS[kind])
+            text.append(f"{counted(kind, counts[kind])}  ", style=KIND_STYLES[kind])
     if not_listed:
-        text.append(f"{not_listed:,} not listed, by what was asked for", style="not bold magenta")
+        text.append(f"{not_listed:,} not listed, by what was asked for", style=f"not bold {shade(PURPLE)}")
     return text
 
 
@@ -260,7 +259,7 @@ def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
 def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
     """What an entry says, and of whom else it says the same."""
     finding = told[entry["findings"][0]]
-    head = Text().append(f"{entry['code']} {entry['name']}", style=COLOURS[entry["kind"]])  # only this has a colour
+    head = Text().append(f"{entry['code']} {entry['name']}", style=KIND_STYLES[entry["kind"]])  # only this has a colour
     seen = sum(told[name]["count"] for name in entry["findings"])
     head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}")
     yield head.append(f"  {finding['id']}")
@@ -320,10 +319,10 @@ def clock(time: str | None, axis: Axis) -> str:
 INDENT = 12
 MOST_CARDS = 5
 MARKS = {
-    "violation": ("\u2717", "bold red"),
-    "anomaly": ("\u2717", "bold red"),
-    "visibility": ("?", "bold magenta"),
-    "clear": ("\u2713", "bold green"),
+    "violation": ("\u2717", shade(RED, bold=True)),
+    "anomaly": ("\u2717", shade(RED, bold=True)),
+    "visibility": ("?", shade(PURPLE, bold=True)),
+    "clear": ("\u2713", shade(GREEN, bold=True)),
 }
 
 
@@ -343,7 +342,8 @@ def first_screen(result: Row) -> Iterator[Text]:
 
 def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
-    yield Text(f" {mark} ", style=colour).append(card["headline"], style="bold default").append(f"   {state(card)}")
+    headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
+    yield headline.append(f"   {since}" if (since := state(card)) else "")
     if card["cause"]["sentence"] != card["headline"]:
         yield labelled("cause", card["cause"]["sentence"])
     yield labelled("impact", impact(card, clients))

@@ -15,8 +15,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.verdict import clock, named_cluster, plural
-from wirecheck.story.cards import rejected
+from wirecheck.colours import AMBER, GREEN, RED, shade
+from wirecheck.dashboards.verdict import clock, named_cluster
+from wirecheck.story.cards import plural, rejected
 from wirecheck.story.harm import HURT
 
 Row = Mapping[str, Any]
@@ -201,7 +202,7 @@ def partitions_table(partitions: list[Row]) -> Table:
             clock(row["time"]),
             row["source"],
         )
-        made.add_row(*map(Text, cells), style="yellow" if short else None)
+        made.add_row(*map(Text, cells), style=shade(AMBER) if short else None)
     return made
 
 
@@ -269,11 +270,13 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
     """Clients that a release rejects, of every client that was seen."""
     many, seen = several(every), sum(not client["between_brokers"] for client in every)
     if not refused:
-        console.print(Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style="green"))
+        console.print(
+            Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style=shade(GREEN))
+        )
         return
     verb = "sends" if len(refused) == 1 else "send"
     told = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
-    console.print(Text(told, style="bold red"))
+    console.print(Text(told, style=shade(RED, bold=True)))
     made = gate_table(refused, many)
     if not many or fits(made, console):
         put(made, console)

@@ -15,13 +15,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from wirecheck.colours import AMBER, GREEN, KIND_STYLES, RED, shade
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import RenderableType
 
 KINDS = ("violation", "anomaly", "visibility", "information")
-STYLES = {"violation": "bold red", "anomaly": "yellow", "visibility": "cyan", "information": "dim"}
 WIDE = 100
 """Columns from which addresses and bytes are shown, too."""
 ERROR_LINES = 5
@@ -169,7 +170,7 @@ class Screen:
         paused = "  paused" if self.paused else ""
         text = Text(f"wirecheck top  {sample.time}{paused}  {sample.source}", style="bold")
         if sample.note:
-            text.append(f"  {sample.note}", style="yellow")
+            text.append(f"  {sample.note}", style=shade(AMBER))
         return one_line(text, columns)
 
     def _foot(self, columns: int) -> Text:
@@ -182,12 +183,12 @@ class Screen:
         more = f", {len(findings) - most} not shown" if len(findings) > most else ""
         heading = Text(f"Open findings: {len(findings)}{more}", style="bold underline")
         if not findings:
-            return Group(heading, Text("none", style="green"))
+            return Group(heading, Text("none", style=shade(GREEN)))
         begin = max(0, min(self.selected, len(findings) - 1) - most + 1)
         rows = []
         for number, one in list(enumerate(findings))[begin : begin + most]:
-            text = Text(f"{age(one.age_s):>5}  ", style=STYLES[one.kind])
-            text.append(f"{one.code}  ", style=STYLES[one.kind])
+            text = Text(f"{age(one.age_s):>5}  ", style=KIND_STYLES[one.kind])
+            text.append(f"{one.code}  ", style=KIND_STYLES[one.kind])
             text.append(one.sentence)
             rows.append(self._marked(one_line(text, columns), number))
         return Group(heading, *rows)
@@ -220,7 +221,7 @@ class Screen:
                 str(one.throttled or "-"),
                 *([rate(one.bytes_per_s / 1000)] if wide else []),
             ]
-            style = "red" if one.errors_per_s else ""
+            style = shade(RED) if one.errors_per_s else ""
             here = number + before == self.selected and not self.still
             style = f"{style} reverse" if here else style
             table.add_row(*(Text(cell) for cell in cells), style=style)
@@ -229,11 +230,11 @@ class Screen:
     def _errors(self, errors: list[Failed], columns: int) -> RenderableType:
         heading = Text("Last errors", style="bold underline")
         if not errors:
-            return Group(heading, Text("none", style="green"))
+            return Group(heading, Text("none", style=shade(GREEN)))
         rows = []
         for one in errors:
             text = Text(f"{one.time}  ", style="dim")
-            text.append(one.error, style="red")
+            text.append(one.error, style=shade(RED))
             text.append(f" x{one.times}  {one.client}  {one.api}  {one.topic}")
             rows.append(one_line(text, columns))
         return Group(heading, *rows)
@@ -242,7 +243,10 @@ class Screen:
 def opened(one: Finding | Talk) -> RenderableType:
     """All that is known of one row."""
     if isinstance(one, Finding):
-        rows = [Text(one.sentence, style=STYLES[one.kind]), Text(f"{one.code}, open for {age(one.age_s)}", style="dim")]
+        rows = [
+            Text(one.sentence, style=KIND_STYLES[one.kind]),
+            Text(f"{one.code}, open for {age(one.age_s)}", style="dim"),
+        ]
         if one.action:
             rows.append(Text(f"do    {one.action}"))
     else:

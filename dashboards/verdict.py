@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from wirecheck.story.cards import duration
+from wirecheck.story.cards import duration, plural
 from wirecheck.story.harm import seconds
 
 Row = Mapping[str, Any]
@@ -213,10 +213,6 @@ def by_kind(findings: Iterable[Row]) -> dict[str, int]:
 
 def counted(kind: str, count: int) -> str:
     return f"{count:,} {SINGULARS[kind] if count == 1 else PLURALS[kind]}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: int) -> str:

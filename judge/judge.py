@@ -17,8 +17,8 @@ from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
+from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
@@ -126,7 +126,8 @@ class Judge:
         everything = unsaid is None or moved
         subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
         subjects |= settled
-        subjects -= self.settlement.over_among(subjects - self.ledger.touched)
+        rested = subjects - self.ledger.touched  # last rows of connections were told when they left the follower
+        subjects -= {one for one in rested if one[0] == CONNECTION and self.settlement.over(one)}
         beyond_doubt = self.strangers.beyond_doubt(subjects) - self.pending  # nearly all hosts, with every batch
         subjects -= {host for host in beyond_doubt if not self.emitted.rows(host)}
         self.ledger.touched.clear()
@@ -316,8 +317,5 @@ class Judge:
         states |= self.emitted.changed_shards()
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
-        return {**ledger, **{name: as_bytes(name, state) for name, state in states.items()}}
-
-
-def as_bytes(name: str, state: Any) -> bytes:
-    return stored(name, orjson.dumps(state, default=tuple))  # named tuples are none of its own
+        # named tuples are none of orjson's own
+        return {**ledger, **{name: stored(name, orjson.dumps(state, default=tuple)) for name, state in states.items()}}

@@ -1,19 +1,8 @@
 """Bounds by number: what leaves the ledger when there is too much in it, however young it is.
 
 What leaves by age is in `ageing.py`. What is beyond the bounds is counted, and stated in one row `others` per table,
-and per check of findings.
-The rules, at the end of a batch and before it is judged, per cluster label; each bound is a setting:
-- Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
-  without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
-  the rest.
-- So many connections are kept; those beyond settle early (`life_cycle.py`). Those that nothing was answered on go
-  first, then those that are closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS
-  are kept, the first.
-- Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
-  (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
-- Of brokers that follow, and of what they say of their versions, FOLLOWERS are kept, those that came first: anybody can
-  send any replica id.
-- Of one kind of claims about one subject so many are kept, those that were made first.
+and per check of findings. The bounds apply at the end of a batch and before it is judged, per cluster label; each
+is a setting. docs/bounds.md has them, and what leaves first.
 Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
 only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came. The rows of a
 topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single claims that leave

@@ -17,6 +17,7 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
@@ -36,12 +37,9 @@ NOUNS = {
 BLAMED = frozenset({"violation", "anomaly"})
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
+FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
-FETCHER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
-"""Client IDs of brokers that follow, where their hosts are brokers too."""
-INTERNAL = re.compile(r"(?:broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10})", re.ASCII)
-"""Client IDs of brokers and controllers."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +140,12 @@ def fault(entry: Row, cause: Row, context: CardContext) -> str:
     if entry["kind"] in BLAMED:
         return str(cause["sentence"])
     wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
-    summary = context.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
-    return str(summary).removesuffix(".")
+    return summary(context.findings[wrong[0]["findings"][0]], context) if wrong else str(cause["sentence"])
+
+
+def summary(row: Row, context: CardContext) -> str:
+    """Of a finding, with the clock that all of the card has."""
+    return FULL_TIME.sub(lambda found: clock(found[0], dated=context.dated), str(row["summary"]).removesuffix("."))
 
 
 def capitalized(text: str) -> str:
@@ -207,8 +209,7 @@ def names_clients(entry: Row, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
     rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
     return any(
-        row["kind"] in BLAMED
-        and ("group" in row["words"] or any(not INTERNAL.fullmatch(name) for name in row["client_ids"]))
+        row["kind"] in BLAMED and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
         for row in rows
     )
 
@@ -267,7 +268,7 @@ def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
                         "topic": row["topic"] or (row["topic_ids"] or [None])[0],
                         "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
                         "what": what,
-                        "brokers": brokers_at_fault(row),
+                        "brokers": sorted(requesters(row)) or list(row["brokers"]),
                         "first_seen": row["first_seen"],
                     }
                 )
@@ -281,15 +282,6 @@ def lacking(row: Row) -> str | None:
     """What partitions lack by a finding."""
     known = {name for name, value in row["words"].items() if value}
     return next((one.text for one in sentences().get((row["code"], "lacks"), ()) if one.needs <= known), None)
-
-
-def followers(row: Row) -> list[int]:
-    """Brokers that made the requests themselves, as the check knows them by their hosts."""
-    return sorted(requesters(row))
-
-
-def brokers_at_fault(row: Row) -> list[int]:
-    return followers(row) or list(row["brokers"])
 
 
 def partition_sentence(partitions: Sequence[Row]) -> str:
@@ -312,7 +304,7 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
     text = sentence("cause", facts)
     if text is None:
         ends = entry["consequences"] and row["code"] in cause_sentences()
-        text = origin(row, dated=facts.context.dated) if ends else str(row["summary"]).removesuffix(".")
+        text = origin(row, dated=facts.context.dated) if ends else summary(row, facts.context)
     if (more := entry["count"] - 1) and row["code"] != RECREATED:
         text += f" ({more:,} more like it)"
     unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
@@ -376,11 +368,12 @@ def numbered(brokers: Sequence[int]) -> str:
 
 
 def state(card: Row) -> str:
-    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause."""
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline does not state it."""
     facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
         times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        return f"since {min(times)[11:19]} UTC"
+        since = f"since {min(times)[11:19]} UTC"
+        return "" if since in card["headline"] else since
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"
@@ -495,12 +488,12 @@ def advice(facts: CardFacts) -> str:
 def affected(entry: Row, of: Row, context: CardContext) -> str:
     """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
     address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
-    brokers = {broker for name in entry["findings"] for broker in followers(context.findings[name])}
+    brokers = {broker for name in entry["findings"] for broker in requesters(context.findings[name])}
     names = []
     for name in entry["client_ids"]:
-        match = FETCHER.fullmatch(name)
+        broker = broker_of(name)
         shown = f"{name} ({address[name]})" if address.get(name) else name or "the client without an ID"
-        names.append(f"broker {match[1]}" if match and int(match[1]) in brokers else shown)
+        names.append(f"broker {broker}" if broker in brokers else shown)
     return listed(names)
 
 
@@ -534,4 +527,4 @@ def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
 
 def clients_seen(clients: Iterable[Row]) -> int:
     """Without brokers and controllers."""
-    return sum(not INTERNAL.fullmatch(one["client_id"] or "") for one in clients)
+    return sum(not is_internal(one["client_id"]) for one in clients)

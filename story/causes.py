@@ -41,9 +41,6 @@ class Linked:
         return "consequence" if self.cause else "cause" if self.consequences else "alone"
 
 
-ROLES = ("cause", "consequence", "alone")
-
-
 @dataclass(frozen=True)
 class OpenFinding:
     """As much of an open finding as relations look at; times in seconds."""

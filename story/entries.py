@@ -38,7 +38,7 @@ SPEAKS = fields(
 DIFFERS = fields(
     "brokers bytes committed connections count cut directories earlier end ended epoch from gaps high highest how isr"
     " last low minimum more names new offset offsets old partition partitions seconds since subjects then these those"
-    " time to told topic topic_id topics"
+    " time to told topic topic_id topics until"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

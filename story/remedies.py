@@ -5,8 +5,12 @@ detects and its false positives: that is its page, `wirecheck explain CODE`.
 Rule: every check has its line, and no line throws data away before it says how to know that others have it.
 """
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from wirecheck.story.entries import cause_sentences
 
 
 @cache
@@ -19,3 +23,14 @@ def remedies() -> dict[str, str]:
 def remedy(code: str) -> str:
     """Empty where the code is none of ours."""
     return remedies().get(code, "")
+
+
+def remedies_of(findings: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """By finding ID. Where the remedy of its cause ends a finding, that is the remedy: one of its own may do harm."""
+    codes = {finding["id"]: finding["code"] for finding in findings}
+    ends = cause_sentences()
+    found = {}
+    for finding in findings:
+        cause = codes.get(finding["cause"])
+        found[finding["id"]] = remedy(cause if cause is not None and ends[cause].ends else finding["code"])
+    return found

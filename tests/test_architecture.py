@@ -96,7 +96,7 @@ BOUNDARIES = {
 FUNCTION_LINES = 50
 WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}
 """Functions of compiled modules that may be longer, as "FILE FUNCTION": loops that cannot be cut for free."""
-SHARED = {"__file__", "__version__", "extension_modules", "http_server"}
+SHARED = {"__file__", "__version__", "colours", "extension_modules", "http_server"}
 """What every package may import from the one above them. It imports none of them."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}
 OWN = [
@@ -105,6 +105,7 @@ OWN = [
         "__init__.py",
         "__main__.py",
         "cli.py",
+        "colours.py",
         "extension_modules.py",
         "http_server.py",
         "library.py",

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from wirecheck.dashboards.report.timeline import THINNEST, Axis, moment
-from wirecheck.dashboards.verdict import BLAMED, named_cluster, plural
+from wirecheck.dashboards.verdict import BLAMED, named_cluster
+from wirecheck.story.cards import plural
 
 Row = Mapping[str, Any]
 DRAWN, FOLDED = 3, 40

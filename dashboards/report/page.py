@@ -18,6 +18,7 @@ from markupsafe import Markup
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline
 from wirecheck.dashboards.verdict import hex_id
+from wirecheck.story.cards import plural
 from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
@@ -134,7 +135,7 @@ def ticket(result: Row) -> str:
     told = {finding["id"]: finding for finding in findings}
     text = tickets.markdown({**result, "findings": [told[name] for name in first[:IN_TICKET]]})
     left = len(findings) - IN_TICKET
-    return text + (f"\n\nand {verdict.plural(left, 'more finding')} in the report" if left > 0 else "")
+    return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
 
 
 def environment(axis: timeline.Axis) -> jinja2.Environment:
@@ -151,7 +152,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "remedy": remedy,
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
-        "plural": verdict.plural,
+        "plural": plural,
         "beyond": verdict.beyond,
         "cluster": verdict.named_cluster,
         "heading": verdict.heading,

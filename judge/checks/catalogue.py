@@ -17,19 +17,18 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks import wire_checks
 from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
-    bindings,
     clusters,
     drafts,
     topic_id_uses,
     topic_ids,
 )
-from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -38,7 +37,7 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
+    "TID": ("Topic IDs", (topic_ids, agreement, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching, sessions)),
     "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),
@@ -47,8 +46,8 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
     "DRF": ("Draft dialects", (drafts,)),
-    "WIR": ("Messages on the wire", (wire_format,)),
-    "VIS": ("Blind spots", (visibility,)),
+    "WIR": ("Messages on the wire", (wire_checks,)),
+    "VIS": ("Blind spots", (wire_checks,)),
 }
 KINDS: Mapping[str, str] = {
     "violation": "Kafka's rules forbid it, or two sources contradict each other",
@@ -79,7 +78,8 @@ def declared(words: str) -> Reads:
         found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
     for word in found:
         space, _, kind = word.partition(":")
-        if space not in SPACES or not (kind == WHATEVER or is_filed(kind, space)):
+        filed = kind in CLAIMS and any(there == space for there, *_ in CLAIMS[kind].subjects)
+        if space not in SPACES or not (kind == WHATEVER or filed):
             message = f"{word}: nothing of that kind is filed there"
             raise ValueError(message)
     return frozenset(found)
@@ -88,10 +88,6 @@ def declared(words: str) -> Reads:
 def needed(words: str) -> Reads:
     """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
     return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
-
-
-def is_filed(kind: str, space: str) -> bool:
-    return kind in CLAIMS and any(filed == space for filed, *_ in CLAIMS[kind].subjects)
 
 
 def covers(declared: Reads, word: str) -> bool:

@@ -114,13 +114,10 @@ def findings(
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
-        row |= {"state": "open", "kind": kind if cluster else lesser(kind)}
+        if cluster is None and kind == "violation":  # whose rule was broken is not known
+            kind = "anomaly"
+        row |= {"state": "open", "kind": kind}
         yield ResultRow(FINDINGS.name, name, row, news_of(check, evidence, row))
-
-
-def lesser(kind: str) -> str:
-    """Of an unknown cluster nothing is called a violation: whose rule was broken is not known."""
-    return "anomaly" if kind == "violation" else kind
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

@@ -109,7 +109,9 @@ class Ledger:
 
     def claims_of(self, *subject: str) -> Claims:
         """The claims about one subject; empty where nothing was said about it."""
-        return self.shard(shard_of(subject)).known(subject) or {}
+        place = self.places.get(subject)
+        shard = place[1] if place is not None else self.shard(shard_of(subject))
+        return shard.known(subject) or {}
 
     def subjects(self, space: str) -> Iterator[Subject]:
         for number in range(kinds.SPACES[space]):

@@ -83,7 +83,10 @@ TOPICS = ResultTable(
             "Kinds of messages that bound the ID to the name, or named the topic without an ID; a closed list.",
         ),
         Column(
-            "state", TEXT, "current, replaced, deleted or unresolved; others for the row that counts dropped topics."
+            "state",
+            TEXT,
+            "current, replaced, deleted, former (all addresses of its cluster lead to another one now) or unresolved;"
+            " others for the row that counts dropped topics.",
         ),
         Column("earlier_ids", TEXTS, "IDs that the name had before, oldest first; only in the current row."),
         others("topics"),

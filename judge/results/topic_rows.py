@@ -36,11 +36,12 @@ class Speaker(NamedTuple):
 def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     name = subject[1]
     for group in known(context.groups(subject)):
-        topic = topic_of(name, group, context)
+        topic, former = topic_of(name, group, context), context.clusters.is_former(group)
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             replaced = topic.successor(history) is not None
-            state = "replaced" if replaced else "deleted" if topic.deleted(history) else "current"
+            deleted = not replaced and topic.deleted(history)
+            state = "replaced" if replaced else "deleted" if deleted else "former" if former else "current"
             earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
             ended = topic.ended(history)
             ended_ns = ended.last_word.ts_ns if ended and ended.kind == "deletion" and ended["topic_id"] else 0
@@ -55,7 +56,7 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
         if current is None and (told := topic.without_id or served(group, name, context)):
-            yield unnumbered(group, name, topic, told)
+            yield unnumbered(group, name, topic, told, "former" if former else "current")
 
 
 def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
@@ -66,7 +67,7 @@ def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
 
 
-def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> ResultRow:
+def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim], state: str) -> ResultRow:
     """A topic that was only ever named without an id."""
     last = max(claim.last.ts_ns for claim in told)
     ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
@@ -74,7 +75,7 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Resu
         group,
         name,
         None,
-        state="deleted" if ended else "current",
+        state="deleted" if ended else state,
         earlier_ids=[],
         sources=sorted({source_of(claim) for claim in told}),
         first_seen=min(claim.first.ts_ns for claim in told),
@@ -86,13 +87,17 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
     """The row of an id that nothing has named yet."""
     topic_id = subject[1]
     groups, filed = context.groups(subject), context.filed_for(subject)
-    bound = context.believed(subject, "binding")
+    disputed = context.clusters.disputed
+    bound = any(claim.server() not in disputed for claim in context.believed(subject, "binding"))
     if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
+    found: dict[int, tuple[Group, list[Claim]]] = {}
     for group in known(groups):
         uses = [claim for (place, _), told in filed.claims.items() if place == id(group) for claim in told]
-        if not uses:
-            continue
+        place = context.clusters.unknown if all(claim.server() in disputed for claim in uses) else group
+        if uses:
+            found.setdefault(id(place), (place, []))[1].extend(uses)
+    for group, uses in found.values():
         yield topic_row(
             group,
             None,

@@ -166,6 +166,13 @@ class Clusters:
                 if before.group is not after.group and endpoint not in self.disputed:
                     yield endpoint, before, after
 
+    def is_former(self, group: Group) -> bool:
+        """Whether all its addresses lead to other clusters now, one after the other and not in turn."""
+        return bool(group.endpoints) and all(
+            self.places[endpoint][-1].group is not group and endpoint not in self.disputed
+            for endpoint in group.endpoints
+        )
+
     def formerly(self, group: Group) -> list[Group]:
         """Clusters whose addresses lead to this one now."""
         return [before.group for _, before, after in self.handovers() if after.group is group]

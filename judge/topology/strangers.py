@@ -8,7 +8,7 @@ neither is an honest peer one that merely speaks a version of before (VER001), o
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,32 +27,12 @@ EXEMPT = {"ApiVersions"}
 """Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
 
 
-@dataclass
-class Link:
-    """What hosts did at one endpoint that only their connections tell, by host."""
-
-    unread: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
-    """Connections with bytes that nobody reads as Kafka's."""
-    encrypted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
-    outside: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
-    """What was asked outside of the ranges that were advertised on the connection."""
-    asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Clients, with their ports, that asked for ranges before their server closed on them: the least of them."""
-
-    def hosts(self) -> set[str]:
-        return {*self.unread, *self.encrypted, *self.outside, *self.asked}
-
-
-def link_of(claims: Collection[Claim]) -> Link:
-    """From the claims about one endpoint's connections."""
-    found = Link()
-    of_kind = {"unread": found.unread, "encrypted": found.encrypted, "outside": found.outside}
-    for claim in in_order(claim for claim in claims if claim.kind in of_kind):
-        of_kind[claim.kind][claim["host"]].append(claim)
-    for claim in claims:
-        if claim.kind == "asked":
-            found.asked[claim["host"]].update(claim.peak)
-    return found
+Link = Mapping[tuple[str, str], list[Claim]]
+"""What hosts did at one endpoint that only their connections tell, by kind of claim and host."""
+OF_LINK = frozenset({"unread", "encrypted", "outside", "asked"})
+"""Connections with bytes that nobody reads as Kafka's, or with TLS; what was asked outside of the ranges that were
+advertised; who asked for ranges before the server closed the connection.
+"""
 
 
 def is_unread(connection: Claim) -> bool:
@@ -217,7 +197,7 @@ class Strangers:
         named, raft = self.known.named, self.known.raft
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
         links = {subject[1] for subject in touched if subject[0] == "link"} if self.hosts else set()
-        hosts |= {host for endpoint in links for host in self.link(endpoint).hosts() & self.hosts.keys()}
+        hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
         found = {subject for host in sorted(hosts) for subject in self.again(host)}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
@@ -234,7 +214,7 @@ class Strangers:
             deeds = () if self.is_hidden(host) else self.deeds(host)
             refused = {claim["endpoint"] for claim in self.odd(host) if claim["what"] == CLUSTERS}
             subjects = before.subjects if before else set()
-            asked = sum(len(self.link(peer["endpoint"]).asked.get(host, ())) for peer in self.peers(host))
+            asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
             self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects, asked)
         now = self.hosts.get(host)
         if before is None or (now is not None and (now.stranger, now.asked) == (before.stranger, before.asked)):
@@ -290,7 +270,7 @@ class Strangers:
     def asked_first(self, closed_on: Claim) -> bool:
         """Whether a client that was cut off had asked for versions before."""
         clients = {f"{LEAST}{seen.client}" for seen in (closed_on.first, closed_on.last)}
-        asked = self.link(closed_on["endpoint"]).asked[closed_on["host"]]
+        asked = self.asked(closed_on["endpoint"], closed_on["host"])
         beyond = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
         return not clients.isdisjoint(asked) or (beyond is not None and max(clients) > beyond)
 
@@ -336,22 +316,28 @@ class Strangers:
         told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
         for endpoint, link in links.items():
-            for claim in link.outside[host]:
+            for claim in link.get(("outside", host), ()):
                 words = [(word.rpartition(":")[0], count) for word, count in sorted(claim.tally.items())]
                 found += [Deed(OUTSIDE, claim, n, (api,)) for api, n in words if (endpoint, api) not in told]
-            found += [Deed(UNREAD, claim, claim.count, ()) for claim in link.unread[host]]
+            found += [Deed(UNREAD, claim, claim.count, ()) for claim in link.get(("unread", host), ())]
         besides = [deed for deed in asked if deed.what == REFUSED]
-        besides += [Deed(UNREAD, claim, claim.count, ()) for link in links.values() for claim in link.encrypted[host]]
-        return [*found, *besides] if found else []
+        hidden = (claim for link in links.values() for claim in link.get(("encrypted", host), ()))
+        return [*found, *besides, *(Deed(UNREAD, claim, claim.count, ()) for claim in hidden)] if found else []
 
     def link(self, endpoint: str) -> Link:
         """Looked through once, however many hosts are asked for; nothing is odd where nobody speaks Kafka."""
-        found = self.links.get(endpoint)
-        if found is None:
-            found = self.links[endpoint] = Link()
+        if endpoint not in self.links:
+            found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
             if endpoint in self.known.kafka and host_of(endpoint) not in self.servers:
-                found = self.links[endpoint] = link_of([*self.ledger.claims_of("link", endpoint).values()])
-        return found
+                claims = self.ledger.claims_of("link", endpoint).values()
+                for claim in in_order(claim for claim in claims if claim.kind in OF_LINK):
+                    found[claim.kind, claim["host"]].append(claim)
+            self.links[endpoint] = found
+        return self.links[endpoint]
+
+    def asked(self, endpoint: str, host: str) -> set[str]:
+        """Clients, with their ports: the least of them."""
+        return {member for claim in self.link(endpoint).get(("asked", host), ()) for member in claim.peak}
 
     # -- servers that are ---------------------------------------------------------------------------------------------
 

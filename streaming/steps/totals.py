@@ -6,6 +6,7 @@ Rule: a total is part of the batch that moved it: a batch that Spark repeats, or
 counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -50,29 +51,32 @@ class Totals:
 
     def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
+        sums: Counter[tuple[str, str]] = Counter()
         for claim in claims:
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
-                self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), sums)
             elif claim.kind == "mark" and claim["agent"] == OTHERS:
                 self.unlisted(str(claim["what"]), claim["reason"], claim.tally["count"])
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    self.add("exchanges", spoken(word), count)
+                    sums["exchanges", spoken(word)] += count
+        for (measure, detail), count in sums.items():
+            self.add(measure, detail, count)
 
-    def connection(self, claim: Claim, before: Claim | None) -> None:
+    def connection(self, claim: Claim, before: Claim | None, sums: Counter[tuple[str, str]]) -> None:
+        """`sums`: most of what it adds, which many connections add to."""
         peak = before.peak if before else {}
         for fact, measure in GROWING.items():
-            self.add(measure, "", claim.peak.get(fact, 0) - peak.get(fact, 0))
+            if (grown := claim.peak.get(fact, 0) - peak.get(fact, 0)) > 0:
+                sums[measure, ""] += grown
         if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
             self.add("connections", now, 1)
         for word, count in claim.tally.items():
-            measure, _, detail = word.partition(":")
-            self.message(measure, detail, count)
-            if word in ALONE:
-                self.add("exchanges", f"{OTHER}:{OTHER}", count)
+            for measured in measures(word):
+                sums[measured] += count
 
     def unlisted(self, measure: str, detail: str | None, count: int) -> None:
         """What connections without rows of their own add."""
@@ -81,14 +85,8 @@ class Totals:
         elif measure == "connections":
             self.add(measure, TRANSPORTS.get(str(detail), OTHER), count)
         elif measure.endswith("decoded_messages"):
-            self.message(measure, str(detail), count)
-
-    def message(self, measure: str, detail: str, count: int) -> None:
-        if measure == "decoded_messages":
-            self.add("messages", "decoded", count)
-        elif measure == "undecoded_messages":
-            self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
-            self.add("undecoded_messages", detail, count)
+            for measured in measures(f"{measure}:{detail}"):
+                self.add(*measured, count)
 
     def on_marks(self, said: Marks) -> None:
         for mark in said.marks:
@@ -114,6 +112,17 @@ class Totals:
 
     def cell(self) -> bytes:
         return to_cell(self.known)
+
+
+@lru_cache(maxsize=1 << 12)
+def measures(word: str) -> tuple[tuple[str, str], ...]:
+    """What one of a connection's counters adds to."""
+    measure, _, detail = word.partition(":")
+    if measure == "decoded_messages":
+        return (("messages", "decoded"),)
+    if measure == "undecoded_messages":
+        return ("messages", "malformed" if detail in MALFORMED else "undecoded"), (measure, detail)
+    return (("exchanges", f"{OTHER}:{OTHER}"),) if word in ALONE else ()
 
 
 @lru_cache(maxsize=1 << 12)

@@ -62,7 +62,7 @@ BY_FILE = ("coverage", "exchanges")
 """Their rows are old when they were written long ago: of a connection that is open they are told again and again."""
 BY_ROW = ("findings", "clients", "topics")
 """Theirs when that of which they tell was seen for the last time long ago, by capture time."""
-OVER = ("deleted", "replaced")
+OVER = ("deleted", "former", "replaced")
 """Topics of other states stay."""
 
 

@@ -169,3 +169,21 @@ def test_addresses_have_names(run, verdict, tmp_path):
     assert {(row["address"], row["address_name"]) for row in json.loads(told.stdout)["clients"]} == {
         ("127.0.0.1", "lab")
     }
+
+
+def test_people_read_names_and_programs_and_commands_keep_addresses(run, tmp_path):
+    stale, hosts = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz", tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 lab\n127.0.2.99 lab-4\n")
+    page = tmp_path / "page.html"
+    named = ("replay", stale, "--engine", "local", "--names", hosts)
+    assert "p-lost (lab (127.0.0.1)) cannot write" in run(*named, "--report", page).stdout
+    assert "lab (127.0.0.1)" in page.read_text()
+    whole = run(*named, "-v").stdout
+    commands = [line for line in whole.splitlines() if "--connection" in line]
+    assert commands
+    assert not any("lab" in line for line in commands)
+    found = run(*named, "--format", "json").stdout
+    assert "127.0.0.1" in found
+    assert "lab (" not in found
+    assert "→ lab-4 (127.0.2.99):20621" in run("decode", stale, "--names", hosts).stdout
+    assert "lab-4 (127.0." not in run("decode", stale, "--names", hosts, "--format", "json").stdout

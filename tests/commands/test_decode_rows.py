@@ -196,7 +196,7 @@ def test_the_same_words_with_colour_and_without(columns):
         pass
     assert told.wait(60) == 0
     piped = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert b"\x1b[31m" in shown
+    assert b"\x1b[38;5;160m" in shown
     assert b"\x1b" not in piped.stdout
     plain = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r\n", b"\n")
     assert plain.split() == piped.stdout.split()

@@ -201,6 +201,12 @@ def ctl012_near_miss__a_pause(lab):
     node_beats(lab, 20, [*range(1, 20, 2), *range(50, 90, 2)])
 
 
+def ctl012_near_miss__the_log_was_formatted_again(lab):
+    """Broker epochs are offsets of the metadata log: they begin again with it."""
+    for epoch, since in ((5, 1), (30, 20), (5, 50)):
+        node_beats(lab, epoch, range(since, since + 20, 2))
+
+
 def ctl012_near_miss__crossed_each_other(lab):
     """Two captures whose clocks differ by some seconds."""
     node_beats(lab, 20, range(1, 40, 2))

@@ -7,7 +7,7 @@ import pytest
 
 from wirecheck import cli
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.story.remedies import remedies, remedy
+from wirecheck.story.remedies import remedies, remedies_of, remedy
 
 
 def test_every_check_has_its_line_in_the_catalogue_s_order():
@@ -31,3 +31,13 @@ def test_a_line_names_only_checks_and_options_that_exist(code):
 
 def test_a_code_that_is_none_has_none():
     assert remedy("XYZ001") == ""
+
+
+def test_a_consequence_has_the_remedy_of_the_cause_that_ends_it():
+    """While a twin lives, nothing advises to restart the broker."""
+    twin, stale = ({"id": code, "code": code, "cause": None} for code in ("CTL012", "CTL004"))
+    assert remedies_of([twin, stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL012")
+    assert remedies_of([stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL004")
+    assert remedies_of([stale])["CTL004"] == remedy("CTL004")
+    recreated, stuck = {"id": "a", "code": "TID001", "cause": None}, {"id": "b", "code": "FET001", "cause": "a"}
+    assert remedies_of([recreated, stuck])["b"] == remedy("FET001")

@@ -9,7 +9,7 @@ asked here: one controller's word is enough.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, gathered
@@ -29,6 +29,8 @@ class Process:
     """When the controller accepted something of it last; 0 for never."""
     address: str
     said: str
+    epoch: int = -1
+    """-1 where none was accepted."""
 
     @property
     def text(self) -> str:
@@ -45,7 +47,8 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
     one while the other runs only moves the registration.
 
     False positives. A session timeout that was raised far above 9 s. A restart does not count, even if it gets 101
-    until the killed process's session ends; nor does a pause of one process.
+    until the killed process's session ends; nor does a pause of one process. An epoch that begins again because the
+    metadata log was formatted or restored does not count either (LOG004, LOG005).
 
     Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
     """
@@ -55,7 +58,7 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
         for number, early in enumerate(processes):
             for late in processes[number + 1 :]:
                 both_ns = min(early.last.ts_ns, late.last.ts_ns) - max(early.first.ts_ns, late.first.ts_ns)
-                if both_ns > timeout_ns:
+                if both_ns > timeout_ns and not went_back(early, late, timeout_ns):
                     found[broker].append((early, late))
     for broker, pairs in sorted(found.items()):
         early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
@@ -75,12 +78,20 @@ def by_controller(subject: Subject, group: Group, context: CheckContext) -> dict
         good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
         said = f"node {broker} acts with broker epoch {epoch}"
-        found[broker, endpoint].append(process(claims, accepted_ns, good, said))
+        found[broker, endpoint].append(replace(process(claims, accepted_ns, good, said), epoch=epoch))
     refused = (claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION)
     for (broker, endpoint, incarnation), claims in gathered(refused, "broker endpoint incarnation"):
         said = f"incarnation {incarnation} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
         found[broker, endpoint].append(process(claims, 0, claims, said))
     return {place: sorted(found[place], key=lambda one: (one.first, one.last, one.said)) for place in sorted(found)}
+
+
+def went_back(one: Process, other: Process, timeout_ns: int) -> bool:
+    """Whether the controller accepted the lower epoch when the higher one was over: its log started over or lost
+    records (LOG004, LOG005), and the node had one epoch twice.
+    """
+    lower, higher = sorted((one, other), key=lambda process: process.epoch)
+    return lower.epoch >= 0 and lower.accepted_ns > higher.last.ts_ns + timeout_ns
 
 
 def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], said: str) -> Process:

@@ -12,7 +12,7 @@ from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import clock, ends, gathered, of_id, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import CONTROL, History, name_of, topic_of
+from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
@@ -197,7 +197,8 @@ def stop_replica_contradiction(subject: Subject, group: Group, context: CheckCon
     for stop in context.claims("stopped", group, *subject):
         context.watch()
         broker = context.broker(stop)
-        history = alive_at(stop, topic_of(subject[1], group, context).histories)
+        histories = topic_of(subject[1], group, context).histories
+        history = next((one for one in reversed(histories) if one.born_ns <= stop.first.ts_ns), None)
         after = stop.first.ts_ns + context.settings.broker_grace_ns
         partition, epoch = stop["partition"], stop["leader_epoch"]
         back = [
@@ -213,12 +214,6 @@ def stop_replica_contradiction(subject: Subject, group: Group, context: CheckCon
             key, sides = (subject[1], partition, broker), (first_of(stop), *map(last_of, back))
             ids = (history.topic_id,)
             yield Evidence(key, sides, subject[1], ids, brokers=(broker,), count=len(back), words=words)
-
-
-def alive_at(stop: Claim, histories: list[History]) -> History | None:
-    """The id a name had when an order by name came."""
-    born = [history for history in histories if history.born_ns <= stop.first.ts_ns]
-    return born[-1] if born else None
 
 
 def unclean_leader_election(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

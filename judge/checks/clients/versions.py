@@ -58,10 +58,11 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
     for (api, version), pairs in sorted(refused.items()):
         claims = sorted((claim for claim, _ in pairs), key=lambda claim: (claim.first, claim.key))
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
+        told = f"advertises {api} {low} to {high}"
         yield resting_on(
             claims,
             *(*subject[1:], api, version),
-            sides=ends(claims) + tuple(advertised_side(ranges, api, low, high) for _, ranges in pairs),
+            sides=ends(claims) + tuple(Side(r.first, f"{r['endpoint']} {told}") for _, r in pairs),
             client_ids=(claims[0]["client_id"],),
             brokers=brokers_of(claims, context),
             first_ns=claims[0].first.ts_ns,
@@ -134,10 +135,6 @@ def shown(ranges: Ranges, key: int) -> str:
     return (
         f" (it advertises {low} to {high}{f', as every 4.x, and accepts none below {lowest}' if lowest > low else ''})"
     )
-
-
-def advertised_side(ranges: Claim, api: str, low: int, high: int) -> Side:
-    return Side(ranges.first, f"{ranges['endpoint']} advertises {api} {low} to {high}")
 
 
 def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | None:

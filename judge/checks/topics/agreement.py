@@ -72,7 +72,8 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
         for other in claims[number + 1 :]:
             if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
                 continue
-            if overlap_ns(one, other) > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
+            overlap_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
+            if overlap_ns > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
                 words = {"by": one["by"].replace("@", ", epoch ")}
                 words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
                 about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
@@ -118,10 +119,6 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
                 "by": ", ".join(sorted(by)).replace("@", ", epoch "),
             },
         )
-
-
-def overlap_ns(one: Claim, other: Claim) -> int:
-    return min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
 
 
 def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) -> bool:

@@ -78,6 +78,7 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
             sides = (last_of(max(old, key=lambda claim: claim.last)), first_of(min(new, key=lambda claim: claim.first)))
             words = {"former": before.group.cluster_id, "latter": after.group.cluster_id}
             words |= {"endpoint": endpoint, "since": clock(after.since_ns)}
+            words |= {"until": clock(max(claim.last.ts_ns for claim in old))}
             yield Evidence((endpoint,), sides, topic_ids=tuple(sorted(ids)), first_ns=after.since_ns, words=words)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
-from wirecheck.judge.checks.topics.bindings import renumbered
+from wirecheck.judge.checks.topics.topic_ids import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -147,7 +147,9 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
     Source. Uuid of Kafka 3.9 (reserved IDs); KIP-595.
     """
     if subject[0] == "id":
-        yield from reserved_in_use(subject, group, context)
+        uses = context.claims("use", group, *subject)
+        if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
+            yield used_by(uses, uses[-1], subject[1], None, words={"why": "is reserved by Kafka"})
         return
     bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
     for (topic_id,), claims in gathered(bound, "topic_id"):
@@ -167,13 +169,6 @@ def misuse(topic_id: str, name: str) -> str | None:
     if name == TOPIC_NAME and topic_id != METADATA_LOG:
         return f"is not {METADATA_LOG}"
     return "is reserved by Kafka" if 1 < number_of(topic_id) <= LAST_RESERVED else None
-
-
-def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A reserved id that requests use and nothing names."""
-    uses = context.claims("use", group, *subject)
-    if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
-        yield used_by(uses, uses[-1], subject[1], None, words={"why": "is reserved by Kafka"})
 
 
 def used_by(uses: list[Claim], last: Claim, *key: Any, words: dict[str, Any]) -> Evidence:

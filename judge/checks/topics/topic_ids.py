@@ -1,18 +1,24 @@
-"""TID: which topic is which.
+"""TID: which topic is which: names that get another ID, lose theirs, or keep one they should not.
 
-Rule: an id that was never bound contradicts nothing, and what could be a recreation is never called anything worse.
+Rule: an ID that was never bound contradicts nothing. What could be a recreation is one, and is never called anything
+worse; where a gap may hide the deletion, no check fires.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import clock, ends, gathered, if_broker, of_topic, resting_on
-from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.checks.error_streaks import goes_on
+from wirecheck.judge.checks.shapes import brokers_of, clock, ends, gathered, if_broker, of_topic, resting_on, servers_of
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.kinds import FORWARDED
+from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
 from wirecheck.judge.topology.clusters import Group
+
+RENUMBERED = "its partitions continue with their leader epochs under another ID"
+LOST = "the controller names it without an ID"
 
 
 def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -161,3 +167,217 @@ def strong(claim: Claim, new: History, context: CheckContext) -> bool:
     if claim["source"] in CONTROL:
         return True
     return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + context.settings.broker_grace_ns < new.born_ns)
+
+
+def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. The current controller names a topic without an ID for longer than the grace period, although the topic
+    had one. Or the topic gets another ID while its partitions continue: same replicas, continuing leader epochs, no
+    deletion.
+
+    Why it matters. The replicas' disks have the old ID. LeaderAndIsr fails with INCONSISTENT_TOPIC_ID, consumers that
+    fetch by ID stop, and a restarted broker does not rejoin. Known causes are tools older than 2.8 that rewrite the
+    topic's node in ZooKeeper (KAFKA-14190), and reassignments in 2.8.0 by a controller with an older inter-broker
+    protocol (KAFKA-12835).
+
+    False positives. While the inter-broker protocol is upgraded, a controller older than 2.8 drops IDs for a time. A
+    recreation does not count, because its epochs start again. If the capture has gaps in what servers receive, the
+    check needs at least two replicas, all of a partition, that reject the new ID.
+
+    Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
+    """
+    topic = topic_of(subject[1], group, context)
+    for old, new in topic.changes:
+        if (
+            topic.follows(old, new)
+            and renumbered(topic, old, new)
+            and (refused_by_replicas(new, group, context) or whole(old.last.first.ts_ns, new.born_ns, group, context))
+        ):
+            yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
+    if topic.histories:
+        yield from zeroed(topic, topic.histories[-1], context)
+
+
+def renumbered(topic: Topic, old: History, new: History) -> bool:
+    if recreation(topic, old, new) is not None or not ordered(new):
+        return False
+    common = old.epochs.keys() & new.epochs.keys()
+    goes_on = all(new.epochs[p][0] >= old.epochs[p][1] for p in common)
+    before, after = replicas(old, common), replicas(new, common)
+    moved = {partition for partition in common if before.get(partition) != after.get(partition)}
+    led_on = any(new.epochs[p][0] > 0 for p in common)
+    return goes_on and led_on and all(reassigned(old, p, before, after, new.epochs[p][0]) for p in moved)
+
+
+def reassigned(
+    old: History, partition: int, before: dict[int, set[int]], after: dict[int, set[int]], epoch: int
+) -> bool:
+    """Whether brokers told of a partition there, or on its way there, while its topic still had the old id. A
+    controller that knows no ids orders that by name, and takes the id out of the topic's node (KAFKA-12835). On its way
+    a partition has the replicas of both ends (KIP-455), and nobody need have asked again when it was there.
+    """
+    wanted = after.get(partition)
+    return wanted is not None and any(
+        claim["partition"] == partition
+        and before.get(partition) != set(integers(claim["replicas"])) >= wanted
+        and 0 < claim["leader_epoch"] <= epoch
+        for claim in old.partitions
+    )
+
+
+def ordered(history: History) -> bool:
+    return any(claim["source"] in CONTROL for claim in history.bindings)
+
+
+def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for claim in history.partitions:
+        if claim["partition"] in partitions and claim["source"] in CONTROL:
+            found[claim["partition"]] = set(integers(claim["replicas"]))
+    return found
+
+
+def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether nothing is missing of what the servers of a cluster were told in that time."""
+    context.watch()
+    gaps = (
+        span for endpoint in group.endpoints for busy in context.ledger.claims("busy", "link", endpoint)
+        for span in busy.peak["gaps"]
+    )  # fmt: skip
+    return not any(begin_ns <= last_ns and first_ns <= end_ns for begin_ns, end_ns in gaps)
+
+
+def refused_by_replicas(history: History, group: Group, context: CheckContext) -> bool:
+    """Whether all replicas of a partition, two at least, hold another id on their disks: whatever was not captured, the
+    topic was not deleted there.
+    """
+    refused: dict[int, set[int | str]] = {}
+    for claim in context.claims("id_refused", group, "id", history.topic_id):
+        refused.setdefault(claim["partition"], set()).add(context.node(claim))
+    told = replicas(history, {*refused})
+    return any(len(told.get(number, ())) > 1 and told[number] <= brokers for number, brokers in refused.items())
+
+
+def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:
+    """Named without an id, explicitly, by a controller not older than the one that bound it, and not again since."""
+    bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
+    bound = [claim for claim in history.bindings if claim["source"] in CONTROL]
+    if not bare or not bound:
+        return
+    latest = max(bare, key=lambda claim: (claim.first, repr(claim.key)))
+    since = latest.first.ts_ns
+    again = any(claim.last.ts_ns > since for claim in bound)
+    current = history.born_ns < since and epoch(latest) >= max(map(epoch, bound))
+    if current and not again and context.passed(since + context.settings.broker_grace_ns):
+        yield lost(topic, history, (last_of(history.last), first_of(latest)), (history.topic_id,), LOST)
+
+
+def epoch(claim: Claim) -> int:
+    return int((claim["by"] or "@-1").partition("@")[2])
+
+
+def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ...], how: str) -> Evidence:
+    words = {"old": old.topic_id, "how": how, "new": f" ({ids[1]})" if len(ids) > 1 else ""}
+    return Evidence((topic.name, old.topic_id), sides, topic=topic.name, topic_ids=ids, words=words)
+
+
+def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. CreateTopics returned one ID for a topic, and the topic is bound to another one from the start.
+
+    Why it matters. A client that uses the returned ID works on a topic that does not exist.
+
+    False positives. None known. Validate-only requests return IDs that never exist, and do not count. A topic that was
+    recreated meanwhile does not count; with a gap in between, the check stays silent.
+
+    Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
+    """
+    topic = topic_of(subject[1], group, context)
+    for created, bound in topic.changes:
+        only = {claim["source"] for claim in created.bindings} == {"create-topics"}
+        soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
+        other = not topic.deletions and "create-topics" not in bound.sources
+        if only and soon and other and whole(created.born_ns, bound.born_ns, group, context):
+            words = {"created": created.topic_id, "bound": bound.topic_id}
+            sides = (first_of(created.first), first_of(bound.first))
+            yield Evidence((topic.name, *words.values()), sides, **of_topic(topic, created, bound), words=words)
+
+
+def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Brokers still serve a topic under the same ID after the grace period, although its deletion succeeded.
+    They answer Metadata requests for it, or fetches without an error.
+
+    Why it matters. The data and the clients are still there. Creating the topic again fails, or mixes both.
+
+    False positives. With ZooKeeper, a deletion waits for every replica, so a broker that is down delays it. Topics
+    without IDs do not count, because a recreation looks the same. A broker that was paused answers old requests from
+    old metadata; only responses that continue for the grace period count.
+
+    Source. TopicDeletionManager of Kafka 3.9.
+    """
+    topic = topic_of(subject[1], group, context)
+    for history in topic.histories:
+        asked = deletion_of(topic, history)
+        if asked is None:
+            continue
+        since = asked.sighting.ts_ns
+        still = list(served_after(since, topic, history, context.settings.broker_grace_ns))
+        if still:
+            last = clock(max(claim.last.ts_ns for claim in still))
+            words = {"time": clock(since), "last": last, "servers": servers_of(still)}
+            about = {**of_topic(topic, history), "brokers": brokers_of(still, context)}
+            sides = (asked, *map(last_of, still))
+            yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
+
+
+def deletion_of(topic: Topic, history: History) -> Side | None:
+    """The first DeleteTopics that was answered with success while a name had an id; before version 6 it names none."""
+    later = [other.born_ns for other in topic.histories if other.born_ns > history.born_ns]
+    until = min(later, default=1 << 63)
+    life = topic.context.lives(topic.group).of
+    asked = [c for c in topic.deletions if c["source"] == "delete-topics" and life(c) >= history.life]
+    seen = [(claim.first, claim) for claim in asked if claim["topic_id"] == history.topic_id] or [
+        (sighting, claim)
+        for claim in asked
+        if claim["topic_id"] is None
+        for sighting in (claim.first, claim.last)
+        if history.born_ns + SKEW_NS < sighting.ts_ns < until
+    ]
+    first = min(seen, key=lambda found: found[0], default=None)
+    return Side(first[0], first[1].sentence()) if first else None
+
+
+def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Iterator[Claim]:
+    """Brokers' answers that speak of an id as of a living topic's, again and again for so long after a time. Where
+    brokers answered the deletion, those of another listener may be of another cluster and do not count.
+    """
+    listener, brokers = topic.context.clusters.listener, topic.context.clusters.named_ends
+    told = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
+    for claim in history.bindings:
+        if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
+            yield claim
+    for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
+        good = [run for run in every_run(claim.runs, {SUCCESS}) if run[FIRST] > ts_ns]
+        lasts = bool(good) and max(run[LAST] for run in good) >= min(run[FIRST] for run in good) + for_ns
+        here = not told or listener(claim["endpoint"]) in told
+        if claim["api"] == "Fetch" and lasts and here:
+            yield claim
+
+
+def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Controllers name a topic with the zero ID for longer than the grace period, in request versions that
+    carry IDs. The topic never had an ID.
+
+    Why it matters. Every fetch that contains this topic falls back to names (Fetch v12).
+
+    False positives. While the inter-broker protocol is upgraded, and for some seconds after it reaches 2.8.
+
+    Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
+    """
+    topic = topic_of(subject[1], group, context)
+    bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
+    if not bare or topic.histories or topic.deletions:
+        return
+    newest = max(map(epoch, bare))
+    current = [claim for claim in bare if epoch(claim) == newest]
+    if context.passed(current[0].first.ts_ns + context.settings.broker_grace_ns):
+        sides, words = (first_of(current[0]), last_of(current[-1])), {"time": clock(current[0].first.ts_ns)}
+        yield resting_on(current, topic.name, sides=sides, topic=topic.name, words=words)

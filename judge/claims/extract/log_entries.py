@@ -1,9 +1,11 @@
 """Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
 
-Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry pieces
-of what the log was before (`judge.claims.log_snapshots` puts them together). Does not know which entries stand in the
+Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry chunks
+of what the log was before, which are put together over batches (`Snapshots`). Does not know which entries stand in the
 end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the context).
-Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here.
+Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here. Chunks are read in
+the order of their positions. At most MOST_SNAPSHOTS are under way: the one that was heard of longest ago is given up,
+as is one whose chunks wait for more than Snapshot allows; it was not seen. A snapshot leaves when it is whole.
 """
 
 import base64
@@ -16,9 +18,9 @@ import numpy as np
 from wirecheck.decode.log.log_order import LogOrder
 from wirecheck.decode.log.metadata_log import Entries, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
-from wirecheck.decode.log.snapshot import Chunk, Snapshot
+from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Key, Sighting
 from wirecheck.judge.claims.extract import servers
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, spelled, texts
 
@@ -29,6 +31,10 @@ SNAPSHOT = "snapshot:"
 """Before the place of what a snapshot says: it was written somewhere before."""
 
 
+CHUNK = "chunk"
+"""The kind of claim that is put together here and never filed."""
+MOST_SNAPSHOTS = 16
+Stored = list[list[Any]]
 RECOVERING = 1
 """LeaderRecoveryState of a partition whose leader was elected although it was not in sync."""
 
@@ -149,7 +155,7 @@ def chunks(batch: Batch) -> Iterator[Claim]:
                 kept[begin:stop] = False
                 left_out.append([begin, stop - begin])
             peak = {"kept": base64.b64encode(field.data[kept].tobytes()).decode(), "left_out": left_out}
-            yield Claim("chunk", (host.value(row), endpoint.value(row), *place), seen, peak=peak)
+            yield Claim(CHUNK, (host.value(row), endpoint.value(row), *place), seen, peak=peak)
 
 
 def chunk_of(claim: Claim) -> Chunk:
@@ -196,3 +202,71 @@ def begun(table: LogTable, message: Ints, endpoint: servers.Endpoint) -> Rows:
 def places(table: LogTable, how: str) -> Column:
     """epoch@offset of each row."""
     return spelled(f"{how}{{}}@{{}}".format, Column(table.epoch), Column(table.offset))
+
+
+class Assembly:
+    def __init__(self, snapshot: Snapshot, latest: Sighting | None = None) -> None:
+        self.snapshot, self.latest = snapshot, latest
+        self.waiting: dict[int, Claim] = {}
+        self.end = snapshot.read_to
+        """Position up to which chunks have been read."""
+
+    def receive(self, claim: Claim) -> Iterator[Claim]:
+        known = self.waiting.get(claim["position"])
+        if known is None or chunk_of(claim).end > chunk_of(known).end:
+            self.waiting[claim["position"]] = claim
+        while self.waiting and min(self.waiting) <= self.end and not self.snapshot.lost:
+            yield from self.read(self.waiting.pop(min(self.waiting)))
+
+    def read(self, claim: Claim) -> Iterator[Claim]:
+        chunk = chunk_of(claim)
+        if chunk.end > self.end:
+            self.end = chunk.end
+            self.latest = max(claim.first, self.latest or claim.first)
+            yield from snapshot_claims(self.snapshot.receive(chunk), self.snapshot, self.latest)
+
+    @property
+    def over(self) -> bool:
+        waiting = sum(len(claim.peak["kept"]) for claim in self.waiting.values())
+        return self.snapshot.complete or self.snapshot.lost or waiting > MOST_WAITING_BYTES
+
+
+class Snapshots:
+    """All snapshots under way, by host, endpoint, end offset and epoch."""
+
+    def __init__(self, stored: Stored | None = None) -> None:
+        self.under_way: dict[Key, Assembly] = {}
+        for key, state, end, latest, waiting in stored or ():
+            found = Assembly(Snapshot.restore(base64.b64decode(state)), Sighting(*latest) if latest else None)
+            found.end = end
+            found.waiting = {claim["position"]: claim for claim in map(claim_of, waiting)}
+            self.under_way[tuple(key)] = found
+        self.changed = False
+
+    def receive(self, claim: Claim) -> Iterator[Claim]:
+        self.changed = True
+        key = claim.key[:4]
+        end_offset, epoch = key[2:]
+        found = self.under_way.pop(key, None) or Assembly(Snapshot(end_offset, epoch))
+        yield from found.receive(claim)
+        if not found.over:
+            self.under_way[key] = found  # behind all others: heard of last
+        while len(self.under_way) > MOST_SNAPSHOTS:
+            del self.under_way[next(iter(self.under_way))]
+
+    def state(self) -> Stored:
+        return [
+            [
+                key,
+                base64.b64encode(found.snapshot.snapshot()).decode(),
+                found.end,
+                found.latest,
+                [[claim.key, claim.first, claim.peak] for _, claim in sorted(found.waiting.items())],
+            ]
+            for key, found in self.under_way.items()
+        ]
+
+
+def claim_of(stored: list[Any]) -> Claim:
+    key, first, peak = stored
+    return Claim(CHUNK, tuple(key), Sighting(*first), peak=peak)

@@ -72,14 +72,9 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
         if header and header.has("cluster_id"):
             good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)
             if api == "Fetch":
-                good &= np.isin(header.partner, log_answers(batch))
+                answers = batch.lines("Fetch", "response", "responses.partitions")
+                good &= np.isin(header.partner, answers.message[of_log(answers)] if answers else ())
             yield header.states("cluster_id", "@endpoint cluster_id =accepted", good)
-
-
-def log_answers(batch: Batch) -> Ints:
-    """Fetch answers that show the metadata log: only who serves it looks at a request's ClusterId."""
-    partitions = batch.lines("Fetch", "response", "responses.partitions")
-    return partitions.message[of_log(partitions)] if partitions else np.zeros(0, np.int64)
 
 
 def of_log(partitions: Lines) -> Bools:

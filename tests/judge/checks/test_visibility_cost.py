@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from wirecheck.judge.checks.wire.visibility import not_judged
+from wirecheck.judge.checks.wire_checks import not_judged
 from wirecheck.judge.claims.claim import Sighting
 from wirecheck.judge.failures import Failure, Failures
 from wirecheck.judge.topology.clusters import Group

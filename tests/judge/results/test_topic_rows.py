@@ -1,6 +1,7 @@
 """Rows that are no findings: a topic that nobody described is listed all the same, once a broker served it."""
 
-from tests.judge.lab import B1, ID_1, Lab
+from tests.judge.cases_lives import OTHER, clu004_near_miss, switched
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab
 from wirecheck.decode.connection.exchanges import ORPHAN
 
 
@@ -70,3 +71,32 @@ def test_a_response_whose_request_was_not_seen_has_a_correlation_id_and_no_api()
     talk.exchanges.append((-1, 2, ORPHAN))
     last = sides(lab, "VIS002")[-1]
     assert (last["api"], last["version"], last["correlation_id"], last["frame"]["first"]) == (None, None, 1, 3)
+
+
+def places(lab):
+    rows = lab.judge()["topics"].values()
+    return {(row["cluster"], row["name"], row["topic_id"], row["state"]) for row in rows}
+
+
+def test_topics_of_a_cluster_that_its_only_address_left_are_former():
+    lab = Lab()
+    switched(lab)
+    assert places(lab) == {(CLUSTER, "orders", ID_1, "former"), (OTHER, "orders", ID_2, "current")}
+    (finding,) = (one for one in lab.findings("CLU004"))
+    words = {word["name"]: word["value"] for word in finding["words"]}
+    assert (words["since"][11:19], words["until"][11:19]) == ("08:01:01", "08:00:20")
+
+
+def test_topics_of_a_cluster_that_keeps_an_address_stay_current():
+    lab = Lab()
+    for at in (0, 60):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1, B2: 2}, server=B2)
+    switched(lab)
+    assert (CLUSTER, "orders", ID_1, "current") in places(lab)
+
+
+def test_an_id_used_at_an_address_of_two_clusters_in_turn_is_of_none_of_them():
+    lab = Lab()
+    clu004_near_miss(lab)
+    lab.fetches(range(0, 60, 4), ID_1, client_id="reader")
+    assert places(lab) == {(None, None, ID_1, "unresolved"), (None, None, ID_2, "unresolved")}
