@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +76,10 @@ def key_logs(*, missing: bool = False) -> list[Path]:
 
 
 @contextmanager
-def using_key_logs(paths: Iterable[Path]) -> Iterator[None]:
+def using_key_logs(paths: Iterable[str | PathLike[str]]) -> Iterator[None]:
     """Within it `key_logs` are these, whichever command runs."""
     with click.Context(click.Command("library")) as ctx:
-        ctx.meta[KEY_LOGS] = [(path, True) for path in paths]
+        ctx.meta[KEY_LOGS] = [(Path(path), True) for path in paths]
         yield
 
 

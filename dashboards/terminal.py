@@ -97,7 +97,8 @@ def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[
     if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
         show_findings(result, axis, console, listings)
     if "engine" in result:
-        console.print(Text("\nEngine    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
+        engine = "Spark" if result["engine"] == "spark" else "local, without Spark"
+        console.print(Text("\nEngine    ", style="bold").append(engine, style="not bold"))
 
 
 def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
@@ -157,10 +158,6 @@ def head_lines(result: Row) -> Iterator[Text]:
     if "wirecheck" in result:
         grace = ", ".join(f"{seconds} s for {whom}" for whom, seconds in result["grace_s"].items())
         yield Text("Version   ", style="bold").append(f"{result['wirecheck']}; grace {grace}", style="not bold")
-
-
-def engine_text(engine: str) -> str:
-    return "Spark" if engine == "spark" else "local, without Spark"
 
 
 def coverage_text(coverage: Row) -> Text:
@@ -345,7 +342,8 @@ def first_screen(result: Row) -> Iterator[Text]:
 
 def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
-    yield Text(f" {mark} ", style=colour).append(card["headline"], style="bold default").append(f"   {state(card)}")
+    headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
+    yield headline.append(f"   {since}" if (since := state(card)) else "")
     if card["cause"]["sentence"] != card["headline"]:
         yield labelled("cause", card["cause"]["sentence"])
     yield labelled("impact", impact(card, clients))

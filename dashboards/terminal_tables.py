@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, RED, shade
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, clock, named_cluster
+from wirecheck.dashboards.verdict import clock, named_cluster
 from wirecheck.story.cards import plural, rejected
 from wirecheck.story.harm import HURT
 
@@ -155,7 +155,8 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     yield (
         "",
         Text(topic["name"] or "(not named)", style="bold").append(
-            f"  {topic['state']}  {cluster_of(topic)}", style="not bold"
+            f"  {topic['state']}  {'' if topic['cluster'] is None else 'cluster '}{named_cluster(topic['cluster'])}",
+            style="not bold",
         ),
     )
     yield "id", Text(f"{topic['topic_id']}  {topic['topic_id_hex']}" if topic["topic_id"] else "none seen")
@@ -166,10 +167,6 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     operations = topic["authorized_operations"]
     told = "not requested" if operations is None else ", ".join(operations)
     yield "authorized", Text(f"{told}{by(topic['authorized_operations_claim'])}")
-
-
-def cluster_of(topic: Row) -> str:
-    return UNKNOWN_CLUSTER if topic["cluster"] is None else f"cluster {topic['cluster']}"
 
 
 def word(value: bool | None) -> str:

@@ -60,16 +60,13 @@ def junit(result: Row) -> str:
         case = ET.SubElement(suite, "testcase", classname=finding["code"], name=f"{finding['name']} {finding['id']}")
         if finding["kind"] in FAILING:
             failure = ET.SubElement(case, "failure", type=finding["kind"], message=finding["summary"])
-            failure.text = "\n".join(side_line(side) for side in finding["sides"])
+            sides = ((side["time"], side["claim"], side.get("connection")) for side in finding["sides"])
+            failure.text = "\n".join("  ".join(str(part) for part in side if part) for side in sides)
         else:
             ET.SubElement(case, "system-out").text = finding["summary"]
     if not cases:
         ET.SubElement(suite, "testcase", classname="wirecheck", name=result["verdict"])
     return ET.tostring(suite, "unicode", xml_declaration=False)
-
-
-def side_line(side: Row) -> str:
-    return "  ".join(str(part) for part in (side["time"], side["claim"], side.get("connection")) if part)
 
 
 def sarif(result: Row) -> str:

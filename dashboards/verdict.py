@@ -161,11 +161,10 @@ def not_read(coverage: Row) -> list[str]:
 def suggestions(coverage: Row) -> list[str]:
     """A line for each draft that would read messages that were not decoded."""
     found = coverage.get("details", {}).get("draft_messages", {})
-    return [suggestion(count, name) for name, count in sorted(found.items())]
-
-
-def suggestion(count: int, name: str) -> str:
-    return f"{plural(count, 'message')} decode{'s' * (count == 1)} as {name}: use `--dialect {name}`"
+    return [
+        f"{plural(count, 'message')} decode{'s' * (count == 1)} as {name}: use `--dialect {name}`"
+        for name, count in sorted(found.items())
+    ]
 
 
 def cut(coverage: Row) -> str:

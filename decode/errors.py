@@ -12,7 +12,6 @@ one of these; our own bugs are plain exceptions. A new member needs a builder in
       BadText         not UTF-8 where the schema says string
       UnexpectedNull  null where the schema has none
       BadTag          tags not ascending and unique, or a known tag whose size disagrees with its content
-      BadMarker       a boolean or presence byte that is neither of its two values
       BadChecksum     the checksum sent is not that of the bytes sent
       BadMagic        a record batch format that was never released
       BadCompression  a compressed block that its codec refuses
@@ -60,10 +59,6 @@ class UnexpectedNull(DecodeError):
 
 class BadTag(DecodeError):
     """Tags not ascending and unique, or a known tag whose size disagrees with its content."""
-
-
-class BadMarker(DecodeError):
-    """A boolean or presence byte that is neither of its two values."""
 
 
 class BadChecksum(DecodeError):

@@ -37,6 +37,7 @@ NOUNS = {
 BLAMED = frozenset({"violation", "anomaly"})
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
+FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
 
@@ -139,8 +140,12 @@ def fault(entry: Row, cause: Row, context: CardContext) -> str:
     if entry["kind"] in BLAMED:
         return str(cause["sentence"])
     wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
-    summary = context.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
-    return str(summary).removesuffix(".")
+    return summary(context.findings[wrong[0]["findings"][0]], context) if wrong else str(cause["sentence"])
+
+
+def summary(row: Row, context: CardContext) -> str:
+    """Of a finding, with the clock that all of the card has."""
+    return FULL_TIME.sub(lambda found: clock(found[0], dated=context.dated), str(row["summary"]).removesuffix("."))
 
 
 def capitalized(text: str) -> str:
@@ -299,7 +304,7 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
     text = sentence("cause", facts)
     if text is None:
         ends = entry["consequences"] and row["code"] in cause_sentences()
-        text = origin(row, dated=facts.context.dated) if ends else str(row["summary"]).removesuffix(".")
+        text = origin(row, dated=facts.context.dated) if ends else summary(row, facts.context)
     if (more := entry["count"] - 1) and row["code"] != RECREATED:
         text += f" ({more:,} more like it)"
     unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
@@ -363,11 +368,12 @@ def numbered(brokers: Sequence[int]) -> str:
 
 
 def state(card: Row) -> str:
-    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause."""
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline does not state it."""
     facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
         times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        return f"since {min(times)[11:19]} UTC"
+        since = f"since {min(times)[11:19]} UTC"
+        return "" if since in card["headline"] else since
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"

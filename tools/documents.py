@@ -7,12 +7,10 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
-from tools import man_page, run_notebook
+from tools import man_page, reference_pages, run_notebook
 from tools.boards import grafana
 from wirecheck.judge.checks import catalogue
 from wirecheck.story.remedies import remedies
-from wirecheck.streaming.run import metric_catalogue
-from wirecheck.streaming.store import result_folder, result_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(remedies()),
-        ROOT / "docs" / "metrics.md": metric_catalogue.document(),
-        ROOT / "docs" / "tables.md": result_tables.document() + "\n" + result_folder.document(),
+        ROOT / "docs" / "metrics.md": reference_pages.metrics(),
+        ROOT / "docs" / "tables.md": reference_pages.tables(),
         ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         **grafana.documents(),
     }

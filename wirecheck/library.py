@@ -134,12 +134,10 @@ class Source:
 
     def _open(self) -> Iterator[pa.Table]:
         """Up to its first rows, so that what is wrong is known at once."""
-        from pathlib import Path as Place
-
         from wirecheck.commands.frame_tables import tables
         from wirecheck.commands.options import using_key_logs
 
-        with using_key_logs([Place(path) for path in self._key_logs]):
+        with using_key_logs(self._key_logs):
             found = tables(self._paths, [])
             first = next(found, None)
         return warned(found if first is None else chain([first], found))
@@ -274,22 +272,16 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path]) 
     """What result tables hold, or what captures and folders of frames come to."""
     from pathlib import Path as Place
 
-    from wirecheck.commands.inputs import files_of, frames_of, holds_tables, judged_locally, latest
+    from wirecheck.commands.inputs import holds_tables, judged, latest
     from wirecheck.commands.options import using_key_logs
-    from wirecheck.streaming.steps.settings import Settings
 
     named = [str(path) for path in paths]
     if not named:
         raise InputError(NOTHING_NAMED)
     if len(named) == 1 and holds_tables(Place(named[0])):
         return latest(Place(named[0]))
-    with (
-        using_key_logs([Place(path) for path in several(keylog)]),
-        tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
-        frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames,
-    ):
-        result = judged_locally(frames, Settings()).result()
-        files_of(frames)
+    with using_key_logs(several(keylog)):
+        result, _ = judged(tuple(named), cluster)
     warn_of(result.json()["coverage"])
     return result
 
@@ -316,7 +308,7 @@ def replay(
 
     with (
         as_input_error(),
-        using_key_logs([Place(path) for path in several(keylog)]),
+        using_key_logs(several(keylog)),
         tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
     ):
         known(dialect)

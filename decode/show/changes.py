@@ -414,13 +414,11 @@ OPERATION_OF_CONFIG = {0: "set", 1: "delete", 2: "append to", 3: "subtract from"
 
 
 def configurations(resource: Body) -> str:
-    """Names without values."""
-    return ", ".join(f"{operation_of(one)} {one['name']}" for one in resource["configs"])
-
-
-def operation_of(config: Body) -> str:
-    """AlterConfigs, which has no operations, sets."""
-    return OPERATION_OF_CONFIG.get(config.get("configOperation", 0), "change")
+    """Names without values. AlterConfigs, which has no operations, sets."""
+    operations = (
+        (OPERATION_OF_CONFIG.get(one.get("configOperation", 0), "change"), one) for one in resource["configs"]
+    )
+    return ", ".join(f"{operation} {one['name']}" for operation, one in operations)
 
 
 def quota(entry: Body) -> str:

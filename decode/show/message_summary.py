@@ -244,7 +244,9 @@ def columns(key: int, side: int) -> Columns:
     for path, slot in here.tables.items():
         own = {name: found for name, found in own_slots(slot).items() if "header" not in name}
         name = next((name for name, found in own.items() if names_topic(path, name, found)), None)
-        topic_id = next((name for name, found in own.items() if found.kind == Kind.UUID and is_topic_id(name)), None)
+        topic_id = next(
+            (name for name, found in own.items() if found.kind == Kind.UUID and last(name) == "topic_id"), None
+        )
         if name or topic_id:
             topics[path] = (path, name, topic_id)
         if index := next((name for name in PARTITIONS if name in own and own[name].kind == Kind.INTEGER), None):
@@ -281,10 +283,6 @@ def names_topic(path: str, name: str, slot: Slot) -> bool:
     return (
         name in {"name", "value"} and (array in OF_TOPICS or bool(words & {"topic", "topics"})) and not words & NO_TOPIC
     )
-
-
-def is_topic_id(name: str) -> bool:
-    return last(name) == "topic_id"
 
 
 def last(path: str) -> str:

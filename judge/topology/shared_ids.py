@@ -21,6 +21,9 @@ AT, MARGIN_MS, COMMON_SLOTS = "at:", 1_000, 3
 BESIDE_NS = 20_000_000_000
 """So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
 which the brokers of one of two clusters would be stale."""
+MOST_ENDS = 64
+"""Of one broker number that are compared with each other, those named first: a broker has a few listeners, and a host
+that claims thousands comes after them."""
 Reports = Callable[[str, str], tuple[Claim, int] | None]
 """From an endpoint and a topic id to its first report there, and when it was reported or served there last."""
 
@@ -75,10 +78,10 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
     for claim in claims["address"]:
         if claim["address"] in names:
             numbers[claim["address"]].add(claim["broker"])
-    numbered: dict[int, set[str]] = defaultdict(set)
-    for address, found in numbers.items():
-        if len(found) == 1:  # one that several brokers share is a proxy's
-            numbered[min(found)].add(address)
+    numbered: dict[int, list[str]] = defaultdict(list)
+    for address, found in numbers.items():  # in the order in which they were named first
+        if len(found) == 1 and len(numbered[min(found)]) < MOST_ENDS:  # one that several brokers share is a proxy's
+            numbered[min(found)].append(address)
     for number, ends in sorted(numbered.items()):
         for one, other in combinations(sorted(ends), 2):
             for name in sorted(names[one].keys() & names[other].keys()):

@@ -66,35 +66,3 @@ class Histogram:
             sum_so_far += count
             shown.append((bound, float(sum_so_far)))
         return shown
-
-
-def document() -> str:
-    """docs/metrics.md: what the monitor exports."""
-    rows = [
-        f"| `{PREFIX}{one.name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {one.meaning} |"
-        for one in METRICS
-    ]
-    return "\n".join([HEAD, "| name | type | labels | meaning |", "|---|---|---|---|", *rows, TAIL])
-
-
-HEAD = """# Metrics of the monitor
-
-`make docs` generates this page from `streaming/run/metrics.tsv`. `wirecheck monitor
---metrics-port P` serves the metrics at `/metrics`. For the agent's metrics, see
-[agent-reference.md](agent-reference.md#metrics).
-"""
-TAIL = """
-| label | values |
-|---|---|
-| `cluster` | the agent's cluster label |
-| `api`, `version` | as in Kafka's layouts; `other` if unknown |
-| `code`, `kind` | as in [CHECKS.md](../CHECKS.md) |
-| `check` | a code, or a step: `filing`, `snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows` |
-| `role` | `cause`, `consequence`, `after_event` (follows from a milder finding) or `alone` |
-
-Alerts exclude consequences. No label contains a client ID, a topic or an address, except those of
-`wirecheck_finding_info`.
-
-Counters are totals that the checkpoint stores and each batch writes (table `totals`). They continue
-across restarts, and a repeated batch counts once. The two histograms restart with the process.
-"""

@@ -56,13 +56,11 @@ def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
 
 
 def label_of(path: str) -> str:
-    """The label a file of frames carries; of one that cannot be read, its neighbours'."""
-    return label_in(path) or label_near(path)
-
-
-def label_near(path: str) -> str:
-    """The label of the nearest readable file of the same agent, else of any beside it."""
-    return next((label for neighbour in neighbours(path) if (label := label_in(neighbour))), UNKNOWN_LABEL)
+    """The label a file of frames carries; of one that cannot be read, the nearest readable one's: of the same
+    agent, else of any beside it.
+    """
+    near = (label for neighbour in neighbours(path) if (label := label_in(neighbour)))
+    return label_in(path) or next(near, UNKNOWN_LABEL)
 
 
 def label_in(path: str) -> str | None:

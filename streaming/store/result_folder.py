@@ -101,8 +101,3 @@ def latest_run(out: Path) -> str:
     if run is None:
         raise LookupError(f"{out}: holds no tables of a replay or a monitor")
     return run
-
-
-def document() -> str:
-    """The part of the page of tables that says how they lie in a folder, and how others read them."""
-    return (Path(__file__).parent / "reading_tables.md").read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ BUILDERS = {
     errors.LeftoverBytes: lambda: read(Batch([record(tail=b"\x00")]).bytes()),
 }
 # What only the interpreter finds is built in tests/decode/test_message.py and tests/decode/test_nested.py.
-ELSEWHERE = {errors.BadTag, errors.BadMarker}
+ELSEWHERE = {errors.BadTag}
 
 
 def _raise(reason):

@@ -233,6 +233,17 @@ def test_since_is_of_the_harm_and_not_of_its_cause():
     assert (state(card), card["cause"]["time"]) == ("since 12:00:40 UTC", at(0))
 
 
+def test_a_card_has_one_clock_and_states_a_time_once():
+    row = found("CTL001", brokers=[3])
+    row["summary"] = "Controller 3 has sent requests with epoch 1 since 2026-11-21 12:00:00.124 UTC."
+    (card,) = cards([row], [])
+    assert (card["headline"], state(card)) == ("Controller 3 has sent requests with epoch 1 since 12:00:00 UTC", "")
+    (line, *_) = card_lines(card, 9)
+    assert line.plain.count("12:00:00") == 1
+    dated = cards([row], [], dated=True)[0]
+    assert dated["headline"].endswith("since 2026-11-21 12:00:00 UTC")
+
+
 def test_who_is_hurt_comes_first_whatever_the_kind():
     disagree = found("TID007", topic="u", topic_ids=["A" * 22], brokers=[3])
     assert [named(card) for card in cards([disagree, RECREATED], [refused()])] == [["reader"], []]
