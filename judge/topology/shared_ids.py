@@ -43,12 +43,12 @@ def unreported(_endpoint: str, _topic_id: str) -> None:
 
 
 def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Reports) -> list[Twins]:
-    """`stated` are the ClusterIds by node; an endpoint whose ClusterId is not known has no twin."""
+    """`stated` are the ClusterIds by node; an endpoint whose ClusterId is not known, or changed, has no twin."""
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
     found = {(twin.one, twin.other): twin for twin in (*by_reports(claims, reports), *by_epochs(claims))}
-    return [found[pair] for pair in sorted(found) if not ids[pair[0]].isdisjoint(ids[pair[1]])]
+    return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
 
 
 def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:

@@ -326,6 +326,15 @@ def clu003_near_miss__listeners(lab):
     shows(lab, 1, 3, begins(0, 1, 0), server=B3)
 
 
+def clu003_near_miss__the_external_address_changes_cluster(lab):
+    """The internal listener stays; broker 1 of the other cluster reports another ID at the external address."""
+    for at in range(0, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1, B2: 2})
+        before = at < 50
+        told, topic_id = (CLUSTER, ID_1) if before else (OTHER, ID_2)
+        lab.metadata(at + 1, [("orders", topic_id)], server=A1, brokers={A1: 1}, cluster_id=told)
+
+
 def clu003_cannot_know(lab):
     """The second log was seen for a moment."""
     two_clusters(lab, alive=8)
