@@ -2,19 +2,17 @@
 
 News is checked with the batch that brings it; where only counts and times have changed, once in a slot, and where that
 is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
-every message once a minute, and so findings of which only the count, the last time and later evidence have changed;
-those of connections every two minutes.
+every message once a minute, and so findings of which only the count, the last time and later evidence have changed.
 
 Knows: which subjects have news that cannot wait and until when the others wait (`Agenda`, `RowPace`); what a connection
 adds to the sums of its endpoint (`account`), and up to which capture time every agent has shown its traffic
 (`Settlement`). Does not know what a row says, nor what a check makes of a sum.
-Rules: a subject waits for one time, the earliest that it was given. A row that was held back is told within EVERY_NS
-of capture time, or CONNECTION_NS, when its connection ends, and when the capture does, so that the last revision of
-every row is the one it would have been; each subject has its own second of the minute. An account follows from the
-claims about one connection and the ranges that servers advertised. A connection that has left the follower settles
-once every agent that is waited for has passed its last packet by AFTER_NS: its rows stand as they were emitted last,
-and what it added loses its name, and adds up with the others of its kind. One that was silent for longer than any
-follower waits has left it.
+Rules: a subject waits for one time, the earliest that it was given. A row that was held back is told within EVERY_NS of
+capture time, when its connection ends, and when the capture does, so that the last revision of every row is the one it
+would have been; each subject has its own second of the minute. An account follows from the claims about one connection
+and the ranges that servers advertised. A connection that has left the follower settles once every agent that is waited
+for has passed its last packet by AFTER_NS: its rows stand as they were emitted last, and what it added loses its name,
+and adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
 """
 
 import zlib
@@ -337,8 +335,6 @@ def connection_key(claims: Iterable[Claim]) -> Key:
 
 
 EVERY_NS = 60 * SECOND_NS
-CONNECTION_NS = 2 * EVERY_NS
-"""Rows of a connection, of which a fleet has most, say how much of it was counted: sums are told with every batch."""
 NEVER_NS = 1 << 63
 
 
@@ -362,10 +358,10 @@ class RowPace:
 
     def repeats(self, subject: Subject, every_ns: int) -> None:
         """Something was stated of it again: its counts and times are looked at so often; those of a connection only
-        stand in a row that is told every two minutes.
+        stand in a row that is told once a minute.
         """
         if subject[0] == CONNECTION:
-            if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + CONNECTION_NS:
+            if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
                 self.waits(subject)
         elif ROWS[subject[0]] or codes_of(subject[0]):
             agenda = self.due if every_ns == EVERY_NS else self.recounts
@@ -393,7 +389,7 @@ class RowPace:
         """
         if row.news is None or not before.open or row.news != before.news or subject in self.hurried:
             return False
-        if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - row_ns(subject):
+        if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - EVERY_NS:
             return False
         if subject[0] == CONNECTION and self.settlement.over(subject):
             return False
@@ -401,14 +397,10 @@ class RowPace:
         return True
 
     def waits(self, subject: Subject) -> None:
-        self.due.wait(subject, next_ns(subject, self.now_ns(subject), row_ns(subject)))
+        self.due.wait(subject, next_ns(subject, self.now_ns(subject), EVERY_NS))
 
     def now_ns(self, subject: Subject) -> int:
         return self.agents.passed_ns if subject[0] == CONNECTION else self.agents.watermark_ns
-
-
-def row_ns(subject: Subject) -> int:
-    return CONNECTION_NS if subject[0] == CONNECTION else EVERY_NS
 
 
 def next_ns(subject: Subject, now_ns: int, every_ns: int) -> int:

@@ -83,7 +83,7 @@ def test_what_is_planted_is_there(traffic):
 
 def test_a_monitor_keeps_house_when_it_is_asked_to_and_as_at_that_time(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(paced_monitor.housekeeping, "tidy", lambda *about: asked.append(about))
+    monkeypatch.setattr(paced_monitor.resources, "tidy", lambda *about: asked.append(about))
     clock = tmp_path / "clock"
     stopping = paced_monitor.Event()
     thread = Thread(target=paced_monitor.maintain_tables, args=(clock, "plan", "say", stopping))

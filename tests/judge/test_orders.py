@@ -135,6 +135,18 @@ def test_where_brokers_have_host_names_nobody_can_say_who_is_none():
     assert len(lab.findings("CTL001")) == 1
 
 
+@pytest.mark.parametrize(("controller", "epoch"), [(3, 7), (2, 1)])
+def test_the_controller_of_a_cluster_that_was_formatted_again_is_no_second_one(lab, controller, epoch):
+    """What comes later is accepted, and of the one before nothing comes any more. If it does, both are active."""
+    for at in (0, 5):
+        lab.control(at, "UpdateMetadata", [("orders", ID_1, 9)], controller=controller, epoch=epoch)
+    for at in (60, 61, 120):
+        lab.control(at, "LeaderAndIsr", [("orders", ID_2, 0)], controller=1, epoch=1)
+    assert lab.findings("CTL001") == []
+    lab.control(110, "UpdateMetadata", [("orders", ID_1, 9)], controller=controller, epoch=epoch)
+    assert len(lab.findings("CTL001")) == 1
+
+
 # -- ClusterIds in requests
 
 

@@ -123,6 +123,9 @@ def test_clusters_that_have_one_address_after_each_other_are_judged_as_if_each_w
     names = ("zk28-healthy", "zk39-inconsistent-id")
     alone = [plain([frames([Scenario(name).pcap], tmp_path / name)]) for name in names]
     both = plain([frames([Scenario(name).pcap for name in names], tmp_path / "both")])
+    for row in alone[0]["topics"]:
+        if row["state"] == "current":  # no address leads to that cluster any more
+            row["state"] = "former"
     for table in ("topics", "clusters"):
         assert told_of(both, table) == sorted(told_of(alone[0], table) + told_of(alone[1], table))
     changed = [row for row in both["findings"] if row["code"] == "CLU004"]

@@ -5,7 +5,7 @@ Requests to different brokers wait in different queues, so only what one receive
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
@@ -38,24 +38,25 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
     still passes its view to clients.
 
     False positives. None known. The hand-over from ZooKeeper to KRaft does not count. Neither does error 11 per
-    partition, which every new controller's second full LeaderAndIsr gets.
+    partition, which every new controller's second full LeaderAndIsr gets. Accepted requests with a lower epoch that
+    begin after the last one with the higher epoch are a cluster that was formatted again.
 
     Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
     """
     orders = context.claims("control", group, *subject)
+    spans = active(orders)
     accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
     for claim in orders:
-        newer = [other for other in accepted if other["controller_epoch"] > claim["controller_epoch"]]
-        rival = [
-            other
-            for other in accepted
-            if other["controller_epoch"] == claim["controller_epoch"] and other["controller"] != claim["controller"]
-        ]
-        late = [o for o in newer if claim.last.ts_ns > o.first.ts_ns + context.settings.broker_grace_ns]
+        epoch, (begun_ns, over_ns) = claim["controller_epoch"], spans[sender(claim)]
+        newer = [other for other in accepted if other["controller_epoch"] > epoch]
+        together = [o for o in accepted if spans[sender(o)][0] <= over_ns and begun_ns <= spans[sender(o)][1]]
+        rival = [o for o in together if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
+        late_ns = claim.last.ts_ns - context.settings.broker_grace_ns
+        late = [o for o in together if o["controller_epoch"] > epoch and o.first.ts_ns < late_ns]
         against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
         if against and not (against[0]["kraft"] and not claim["kraft"]):
-            found[claim["controller"], claim["controller_epoch"]].append((claim, against[0]))
+            found[sender(claim)].append((claim, against[0]))
     told: set[tuple[object, ...]] = set()
     for (controller, epoch), pairs in sorted(found.items()):
         other = pairs[0][1]
@@ -69,6 +70,20 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         words |= {"other": other["controller"], "newer": other["controller_epoch"]}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
         yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
+
+
+def sender(claim: Claim) -> tuple[int, int]:
+    """The controller and its epoch."""
+    return claim["controller"], claim["controller_epoch"]
+
+
+def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
+    """When each controller sent its first and its last request in an epoch, in nanoseconds."""
+    spans: dict[tuple[int, int], tuple[int, int]] = {}
+    for claim in orders:
+        begun_ns, over_ns = spans.get(sender(claim), (claim.first.ts_ns, claim.last.ts_ns))
+        spans[sender(claim)] = min(begun_ns, claim.first.ts_ns), max(over_ns, claim.last.ts_ns)
+    return spans
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
