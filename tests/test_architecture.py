@@ -96,7 +96,7 @@ BOUNDARIES = {
 FUNCTION_LINES = 50
 WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}
 """Functions of compiled modules that may be longer, as "FILE FUNCTION": loops that cannot be cut for free."""
-SHARED = {"__file__", "__version__", "colours", "extension_modules", "http_server"}
+SHARED = {"__file__", "__version__", "child_python", "colours", "extension_modules", "http_server"}
 """What every package may import from the one above them. It imports none of them."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}
 OWN = [
@@ -104,6 +104,7 @@ OWN = [
     for name in (
         "__init__.py",
         "__main__.py",
+        "child_python.py",
         "cli.py",
         "colours.py",
         "extension_modules.py",

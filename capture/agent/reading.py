@@ -19,12 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import wirecheck
+from wirecheck.child_python import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 _SAY_S = 0.1
 """How often it says how far it is."""
 
@@ -49,12 +48,11 @@ class Reading:
     ) -> None:
         options = [str(out), cluster, str(roll_bytes), str(batch_bytes), str(int(keep_records))]
         options.append(json.dumps([str(path) for path in key_logs]))
-        paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         self.out = out
         self._process = subprocess.Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
             [sys.executable, "-P", "-m", __name__, *options, *map(str, inputs)],
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": python_path()},
             close_fds=False,  # /dev/fd/63 is what a shell calls <(...): handles that may be inherited are
         )
 

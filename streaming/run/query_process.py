@@ -23,13 +23,12 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, Self
 
-import wirecheck
+from wirecheck.child_python import python_path
 from wirecheck.streaming.steps.settings import Settings
 
 if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
-PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 Progress = Callable[[int, int], None]
 PARTITIONS = 1
 """Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
@@ -48,12 +47,11 @@ class QueryProcess:
 
     def __init__(self, work: Path, settings: Settings) -> None:
         work.mkdir(parents=True, exist_ok=True)  # PySpark's own temporary folders lie there, too, and go with it
-        paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         with (work / "spark.log").open("ab") as log:
             self._process = Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
                 [sys.executable, "-P", "-m", __name__],
                 stdin=PIPE, stdout=PIPE, stderr=None if settings.verbose else log,
-                env={**os.environ, "PYTHONPATH": paths, "TMPDIR": str(work)}, process_group=0,
+                env={**os.environ, "PYTHONPATH": python_path(), "TMPDIR": str(work)}, process_group=0,
             )  # fmt: skip
         self._tell((work, settings))
         self.archiving = False

@@ -4,13 +4,11 @@ Knows: what the query's result depends on (QUERY), what one machine wants (LOCAL
 Rule: a setting stands here with its reason and nowhere else; the QUERY ones are needed on a cluster too.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import wirecheck
+from wirecheck.child_python import python_path
 
-PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 LOG4J = """rootLogger.level = warn
 rootLogger.appenderRef.stdout.ref = console
 appender.console.type = Console
@@ -102,7 +100,6 @@ def settings(session: Session, archive: str = "") -> dict[str, str]:
     scratch = session.work / "scratch"
     scratch.mkdir(exist_ok=True)
     files = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch}"
-    paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {
         **QUERY,
         **LOCAL,
@@ -113,6 +110,6 @@ def settings(session: Session, archive: str = "") -> dict[str, str]:
         "spark.driver.extraJavaOptions": f"{LASTING_JVM if session.lasting else JVM} {files} {archive}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(session.work / "warehouse"),
-        "spark.executorEnv.PYTHONPATH": paths,
+        "spark.executorEnv.PYTHONPATH": python_path(),
         "spark.executorEnv.PYTHONWARNINGS": "ignore",
     }

@@ -13,15 +13,13 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
-import wirecheck
+from wirecheck.child_python import python_path
 from wirecheck.streaming.steps.decode_step import decode_row
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
 
 Begun = tuple[Tagged, Future[Tagged]]
-PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 
 
 class DecodeProcess:
@@ -29,12 +27,11 @@ class DecodeProcess:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
             [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": python_path()},
         )
         assert self._process.stdout is not None
         self._answers = self._process.stdout
