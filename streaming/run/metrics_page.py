@@ -118,14 +118,14 @@ class Page(Collector):
         running_s = time.monotonic() - self.alive_s
         return running_s if running_s > HANGS_S else 0.0
 
-    def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
+    def take(self, tables: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
-            self.cards.take(told)
+            self.cards.take(tables)
             for table, known in self.open.items():
-                for row in open_rows.rows(table, told[table]) if table in told else ():
+                for row in open_rows.rows(table, tables[table]) if table in tables else ():
                     self.stand(table, known, row)
-            for row in told["totals"].to_pylist() if "totals" in told else ():
+            for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
                     histogram = self.judged.setdefault(key[0], Histogram())
