@@ -96,7 +96,7 @@ MAGIC = f"wirecheck bucket {STATE_VERSION}"
 SECOND_NS = 1_000_000_000
 KEPT_FRAMES = 200_000
 """Frames of a batch that are held in order to repeat their calls without one that raises."""
-CONNECTIONS_A_CALL = 20_000
+CONNECTIONS_A_CALL = 5_000
 """That are closed at once: as objects they take some 3 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"

@@ -25,11 +25,14 @@ from wirecheck.decode.connection.state.attributes import (
     DATA_AT,
     END,
     KIND,
+    MESSAGES,
     Reader,
     Writer,
     widths,
 )
 from wirecheck.decode.connection.stream.chunks import DATA
+from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.modes import OFF, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,7 +91,13 @@ def stored(numbers: Ints) -> bytes:
 
 
 WIDTHS = widths()
+# columns: of messages and chunks; of a connection; where its directions begin, and theirs
+WHICH, OFFSET = 1, 7
+CLIENT = 2
+DIRECTIONS = (38, 81)
+NEXT_OFFSET, MODE, ORDERED_BEGIN = 2, 19, 41
 MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it
+MOST_ROWS = 4096  # of a block: while it is written, a connection takes some 4 kB of full numbers
 
 
 class Block:
@@ -140,6 +149,24 @@ class Block:
             tables.append(table.rows(_owned(owners, chosen)))
         reader = Reader([vec[i64](numbers.reshape(-1)) for numbers in tables], self.data)
         return reader.connections([self.keys[row] for row in chosen.tolist()], chosen.tolist())
+
+    def decided(self) -> Ints:
+        """What lifetime.decided gives of those that are parked still, out of their columns."""
+        table, messages, chunks = (self.tables[number] for number in (CONNECTIONS, MESSAGES, CHUNKS))
+        early = messages.column(WHICH) == 1
+        owners, first = np.unique(messages.column(0)[early], return_index=True)
+        response = np.full(len(self.keys), NEVER)
+        response[owners] = messages.column(OFFSET)[early][first]
+        still = self.parked & (table.column(COLUMNS["life"]) == OPEN)
+        found = np.empty((2, np.count_nonzero(still), 3), np.int64)
+        for side, begin in enumerate(DIRECTIONS):
+            ordered = np.zeros(len(self.keys), np.bool_)
+            ordered[chunks.column(0)[chunks.column(WHICH) == 2 * side]] = True
+            ordered &= table.column(begin + MODE) != OFF
+            at = np.where(ordered, table.column(begin + ORDERED_BEGIN), table.column(begin + NEXT_OFFSET))
+            at = np.where(table.column(CLIENT) == side, at, np.minimum(at, response))
+            found[side] = np.stack((table.column(COLUMNS["serial"]), np.full(len(at), side), at), axis=1)[still]
+        return found.reshape(-1, 3)
 
     def left(self) -> tuple[list[str], list[Ints], list[bytes]]:
         """Keys, tables and data of what is parked still, to be merged with others."""
@@ -232,6 +259,10 @@ class Parked:
         """An attribute of all that are parked, in the order of `keys`."""
         return np.concatenate([np.zeros(0, np.int64), *(block.column(name) for block in self._blocks)])
 
+    def decided(self) -> Ints:
+        """Rows (connection, direction, offset) of those that are open."""
+        return np.concatenate([np.zeros((0, 3), np.int64), *(block.decided() for block in self._blocks)])
+
     def keys(self) -> list[str]:
         return [
             key
@@ -241,25 +272,24 @@ class Parked:
         ]
 
     def park(self, connections: list[Connection]) -> None:
-        if connections:
-            written = Writer(connections)
+        for at in range(0, len(connections), MOST_ROWS):
+            some = connections[at : at + MOST_ROWS]
+            written = Writer(some)
             numbers = [_rows(table, width) for table, width in zip(written.tables, WIDTHS, strict=True)]
-            block = Block.of([connection.key for connection in connections], numbers, written.data)
-            self._blocks.append(block)
+            self._blocks.append(Block.of([connection.key for connection in some], numbers, written.data))
+            self._note(self._blocks[-1])
         self._merge()
-        if connections and self._blocks[-1] is block:
-            self._note(block)
 
     def _merge(self) -> None:
-        """Few blocks, each at least as large as those behind it together: a row is written anew seldom."""
-        kept = [block for block in self._blocks if len(block)]
+        """Few blocks: the smallest become one, with larger ones as they grow. So a row is written again seldom."""
+        kept = sorted((block for block in self._blocks if len(block)), key=len, reverse=True)
         last: list[Block] = []
         count = 0
-        while kept and (not last or len(kept[-1]) <= MERGED * count or 2 * len(kept[-1]) < len(kept[-1].keys)):
+        while kept and count + len(kept[-1]) <= MOST_ROWS and (not last or len(kept[-1]) <= MERGED * count):
             last.append(kept.pop())
             count += len(last[-1])
-        if len(last) > 1 or (last and 2 * len(last[0]) < len(last[0].keys)):
-            last = [merged(last[::-1])]
+        if len(last) > 1 or (last and 2 * count < len(last[0].keys)):
+            last = [merged(last)]
             self._note(last[0])
         self._blocks = kept + last
 
