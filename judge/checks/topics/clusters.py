@@ -96,13 +96,16 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 
     Source. KIP-595; KIP-78.
     """
-    shown: set[int] = set()
+    shown: set[str] = set()
     for twin in context.clusters.twins:
         first, second = twin.shown_by
-        other = id(context.clusters.of(twin.other, second.first.ts_ns))
-        if twin.one not in group.endpoints or subject != ("server",) or other in shown:
+        one, other = (
+            context.clusters.of(end, claim.first.ts_ns) for end, claim in zip(twin[:2], twin.shown_by, strict=True)
+        )
+        smaller, larger = sorted((one, other), key=lambda each: each.key)
+        if smaller is not group or subject != ("server",) or larger.key in shown:  # one finding for two clusters
             continue
-        shown.add(other)
+        shown.add(larger.key)
         words = {"one": twin.one, "other": twin.other, "what": twin.what}
         since_ns = max(first.first.ts_ns, second.first.ts_ns)
         yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)

@@ -11,12 +11,14 @@ from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
 from wirecheck.judge.checks.topics.topic_ids import renumbered
-from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
+BEFORE_FIRST_NS = 2_000_000_000
+"""Who goes on with an ID uses it so soon after its end."""
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
@@ -70,8 +72,10 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
         if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
+    ended_ns = side.sighting.ts_ns
     for who, claims in sorted(late.items(), key=str):
-        ended_ns = side.sighting.ts_ns
+        if not lasts(claims, ended_ns, grace_ns):
+            continue
         about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
         count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
         words = {"ended": clock(ended_ns), "last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}
@@ -89,6 +93,26 @@ def sender_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
 def used_ns(claim: Claim) -> int:
     """When it was asked for last; answers may come much later."""
     return int(claim.peak.get("used", claim.last.ts_ns))
+
+
+def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
+    """Whether an ID was in use for so long after a time, without a silence of half of it: who was paused uses what it
+    knew before for a moment, however late.
+    """
+    begin_ns = until_ns = -for_ns
+    for first_ns, last_ns in sorted(span for claim in claims for span in spans(claim) if span[1] >= since_ns):
+        if first_ns - until_ns > for_ns // 2:
+            begin_ns = max(first_ns, since_ns)
+        until_ns = max(until_ns, last_ns)
+        if until_ns - begin_ns >= for_ns - BEFORE_FIRST_NS:
+            return True
+    return False
+
+
+def spans(claim: Claim) -> Iterator[tuple[int, int]]:
+    """From when to when an ID was used, by its answers; where none was seen, all that is known is the whole time."""
+    runs = [(run[FIRST], run[LAST]) for run in every_run(claim.runs)]
+    yield from runs or [(claim.first.ts_ns, used_ns(claim))]
 
 
 def after(claim: Claim, ts_ns: int) -> int:
