@@ -48,7 +48,10 @@ def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Repo
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
-    found = {(twin.one, twin.other): twin for twin in (*by_reports(claims, reports), *by_heartbeats(claims), *by_epochs(claims))}
+    found = {
+        (twin.one, twin.other): twin
+        for twin in (*by_reports(claims, reports), *by_heartbeats(claims), *by_epochs(claims))
+    }
     return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
 
 

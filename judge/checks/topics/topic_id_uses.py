@@ -100,7 +100,7 @@ def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
     knew before for a moment, however late.
     """
     begin_ns = until_ns = -for_ns
-    for first_ns, last_ns in sorted(span for claim in claims for span in spans(claim) if span[1] >= since_ns):
+    for first_ns, last_ns in sorted(span for claim in claims for span in spans(claim, since_ns)):
         if first_ns - until_ns > for_ns // 2:
             begin_ns = max(first_ns, since_ns)
         until_ns = max(until_ns, last_ns)
@@ -109,10 +109,12 @@ def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
     return False
 
 
-def spans(claim: Claim) -> Iterator[tuple[int, int]]:
-    """From when to when an ID was used, by its answers; where none was seen, all that is known is the whole time."""
-    runs = [(run[FIRST], run[LAST]) for run in every_run(claim.runs)]
-    yield from runs or [(claim.first.ts_ns, used_ns(claim))]
+def spans(claim: Claim, since_ns: int) -> list[tuple[int, int]]:
+    """From when to when an ID was used after a time, by its answers; else by its first and its last use."""
+    if claim.runs:
+        return [(run[FIRST], run[LAST]) for run in every_run(claim.runs) if run[LAST] >= since_ns]
+    first_ns, last_ns = claim.first.ts_ns, used_ns(claim)
+    return [(first_ns if first_ns >= since_ns else last_ns, last_ns)]
 
 
 def after(claim: Claim, ts_ns: int) -> int:
