@@ -197,7 +197,7 @@ def committed(announced: Claim, life: Life) -> Side:
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. The metadata log of a cluster ID begins again, or continues from an earlier offset, and no follower must
-    truncate committed records.
+    truncate committed records. A broker that is registered at an earlier offset shows it, too.
 
     Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together.
     Earlier topics are gone, or were recreated with other IDs. wirecheck compares nothing between the two logs.

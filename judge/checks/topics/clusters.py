@@ -84,7 +84,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
-    endpoints that both continue to lead. Or one broker number reports two IDs for one topic name at two endpoints, for
+    endpoints that both continue to lead. Or two controllers accept the heartbeats of two registrations of one broker
+    number. Or one broker number reports two IDs for one topic name at two endpoints, for
     30 s or more, and their broker lists share no address.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach

@@ -30,7 +30,7 @@ LAST_RESERVED = 99
 
 
 def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client still uses a topic ID 300 s or more after the topic was deleted or recreated.
+    """Detects. A client continues to use a topic ID for 300 s or more after the topic was deleted or recreated.
 
     Why it matters. The client works on a topic that no longer exists: it reads nothing, or its writes fail. Clients
     refresh metadata every 300 s. This one does not, or ignores the new ID.
@@ -44,13 +44,14 @@ def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext)
 
 
 def stale_topic_id_in_replication(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker still fetches a topic ID 30 s or more after the topic was deleted or recreated.
+    """Detects. A broker continues to use a topic ID for 30 s or more after the topic was deleted or recreated.
 
     Why it matters. The broker's metadata is stale: it is cut off from its controller. The partitions that it leads or
     follows under the new ID lack a replica.
 
     False positives. A topic whose ID changed under its data (TID004) does not count. Neither does an ID that ended
-    because the metadata log went back or started over: LOG004 and LOG005 report that. On real clusters, old IDs
+    because the metadata log went back or started over: LOG004 and LOG005 report that. A broker that was paused uses
+    the ID for a moment when it continues; only use without a silence of 15 s counts. On real clusters, old IDs
     disappear from replication within 2 s.
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
