@@ -49,6 +49,8 @@ class Attached:
     """{"connection": "ip:port>ip:port", "protocol", measure: count}"""
     statements: Sequence[Row] = ()
     """Rows of the table of statements, times as in the JSON."""
+    requests: Row | None = None
+    """{"apis", "brokers": [{"name", "requests", "errors", "p50", "p99"}], "round_trip", "retransmitted"}"""
     traffic: Row | None = None
     """{"first", "last", "payload_bytes": by slot}"""
     exchanges: Mapping[str, Sequence[Row]] = field(default_factory=dict)
@@ -104,6 +106,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             ticket=ticket(result),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=found,
+            requests=attached.requests,
             endpoints=coverage_tiles.endpoints(attached.connections),
             incomplete=coverage_tiles.incomplete(attached.connections),
             limits=LIMITS,
