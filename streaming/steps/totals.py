@@ -70,7 +70,7 @@ class Totals:
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    sums["exchanges", spoken(word)] += count
+                    sums["exchanges", api_and_version(word)] += count
         for (measure, detail), count in sums.items():
             self.add(measure, detail, count)
 
@@ -96,10 +96,10 @@ class Totals:
             for measured in measures(f"{measure}:{detail}"):
                 self.add(*measured, count)
 
-    def on_marks(self, said: Marks) -> None:
-        for mark in said.marks:
+    def on_marks(self, received: Marks) -> None:
+        for mark in received.marks:
             if mark.kind in MARKS:
-                self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))
+                self.add(MARKS[mark.kind], received.agent if mark.kind == LATE else "", max(1, mark.count))
 
     def requests(self, counts: Mapping[tuple[str, str], int], broker_at: Callable[[str], int | None]) -> None:
         """Addresses, and errors by API, beyond those that are counted each, are not told apart. Who is at an address
@@ -155,7 +155,7 @@ def measures(word: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def spoken(word: str) -> str:
+def api_and_version(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")
     key = api_names.keys().get(api)
