@@ -70,7 +70,6 @@ NOTHING = Attached()
 def page(result: Row, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
     axis = timeline.axis_of(result, attached.traffic)
-    told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
     found = matrix.matrix(result)
     versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
@@ -95,7 +94,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             mood=verdict.mood(result),
             cards=cards(result),
             causes=len(verdict.blamed(result)),
-            told=told,
+            told={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
