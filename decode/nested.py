@@ -1,8 +1,5 @@
-"""Tokens to values for people: the canonical JSON of one message.
-
-Knows how Kafka's values are written as JSON: names with the first letter lowered, bytes in base64, uuids as Kafka
-prints them, a tagged field only if its tag was there, unknown tags kept. Refuses to know layouts and encodings.
-Rule: what was on the wire and nothing else; two messages with the same value differ in no byte that matters.
+"""The canonical JSON of one message: Kafka's names with the first letter lowered, bytes in base64, UUIDs as Kafka
+prints them, tagged fields only if their tag was sent, unknown tags kept.
 """
 
 from __future__ import annotations

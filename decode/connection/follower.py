@@ -1,9 +1,7 @@
 """Both directions of every connection: frames in, exchanges out.
 
-Knows: which endpoints use which connection, what one call hands out, which connections are objects and which parked.
-Refuses to know: how a frame changes a connection (tracker.py and the modules it names), what time it is, what is wrong.
-Rule: Python runs once per call and connection touched, never per frame; cutting the input into other calls, with or
-without snapshot() and restore() between them, changes nothing.
+Python runs once per call and touched connection, never per frame. Cutting the input into other calls, with or without
+snapshot() and restore() between them, changes nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What one call decided: exchanges with their messages, as numbers, and the messages' bytes.
+"""What one call decided: exchanges and messages as numbers, and the messages' bytes.
 
-Knows: the columns of what is handed out, and where the bytes of a message lie.
-Refuses to know: what is done with it (handout.py makes arrays of it).
-Rule: a message is written once, when its exchange is decided; its bytes are joined once, at the end of the call.
+A message is written once, when its exchange is decided; its bytes are joined once, at the end of the call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What all connections of a follower share: bounds, the frame that is looked at, agents, output, totals.
+"""What all connections of a follower share: bounds, the current frame, agents, output, totals.
 
-Knows: one of each a follower.
-Refuses to know: any connection.
-Rule: what must outlive a call is stored with the connections (state/); all else is made anew.
+What must outlive a call is stored with the connections (state/).
 """
 
 from __future__ import annotations

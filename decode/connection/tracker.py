@@ -1,10 +1,7 @@
-"""Frame by frame: which connection a frame belongs to, and everything that follows from it.
+"""Frame by frame: which connection a frame belongs to, and what follows from it.
 
-Knows: SYN, ACK, FIN, RST, port reuse, who is the client.
-Refuses to know: ordering (stream/), gaps (gaps.py), cutting and searching (framing/), matching (matching.py), what
-falls due with time and how a connection ends (lifetime.py).
-Rule: everything is decided by the frames of one connection, one after the other, and by capture time that passed
-between them; never by how frames are cut into calls. What falls due is done before the next frame is looked at.
+Everything is decided by the frames of one connection in order and by capture time, never by how frames are cut into
+calls. What falls due is done before the next frame is looked at.
 """
 
 from __future__ import annotations

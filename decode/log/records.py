@@ -1,11 +1,8 @@
-"""Record batches of every format Kafka ever wrote: message sets v0 and v1 (wrapper messages too) and batches v2.
+"""Record batches of all formats: message sets v0 and v1 (with wrapper messages) and batches v2.
 
-Knows: where batches and their headers lie in a records field, how they were compressed and summed, what control records
-are called. Does not know what keys and values mean (decode.log.metadata_log asks the machine for that).
-A batch that is cut off at the end of the field is left over: a fetch answer may end anywhere. Holes (decode.holes) are
-values: a header in one ends the walk with `unseen_from`, a value in one is None and marked.
-Rule: counts and lengths are checked against the bytes that remain before anything is allocated or looped over.
-Formats: Kafka's DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch, LegacyRecord; KIP-31, KIP-32, KIP-98.
+A batch that is cut off at the end of the field is left over. A header in a hole ends the walk with `unseen_from`; a
+value in one is None and marked. Counts and lengths are checked before anything is allocated. Formats: Kafka's
+DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch, LegacyRecord; KIP-31, KIP-32, KIP-98.
 """
 
 from __future__ import annotations

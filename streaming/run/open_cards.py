@@ -1,10 +1,7 @@
-"""The cards of the findings that stand in a monitor: the headline of each, and what is news about them.
+"""The cards of a monitor's open findings: the headline of each, and when one opens, gets worse, ends or is withdrawn.
 
-Knows: which rows cards are made of, and when a card opens, gets worse, ends or is withdrawn. Does not know how a card
-is made (`story`), who reads it (metrics, log), or what other tables say.
-Rule: at most MOST findings have cards, whatever is on the wire; those that came first. Cards of a label are made again
-only if a row of it changed, and at most once in PACE_S. If that raises, its cards stay as they were; that is counted,
-and each kind of failure is one line.
+At most MOST findings have cards. Cards of a label are made again only if one of its rows changed, at most once in
+PACE_S. If that raises, they stay as they were, and the failure is counted.
 """
 
 import math

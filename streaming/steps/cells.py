@@ -1,10 +1,7 @@
 """Values in binary cells: how arrays cross between the steps.
 
-Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
-a bucket is one row and unpacking copies each buffer once. Whole numbers travel as their distance from the least, which
-halves what passes through Java's heap. Knows nothing of what the values mean.
-Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such classes; what comes out
-is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
+A cell is a JSON head and the little-endian buffers of its arrays. Integers are stored as differences from the lowest,
+which halves what passes through Java's heap. Dataclasses, arrays, bytes, tuples, texts and numbers come out equal.
 """
 
 import json

@@ -1,10 +1,8 @@
-"""Stateful, by bucket: files of frames in their order, exchanges out.
+"""Stateful, by bucket: frames files in their order, exchanges out.
 
-Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.connection.follower`'s affair.
-Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
-snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows. What raises is left out, file
-by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
+An agent's frontier moves over contiguous file numbers only. Everything learned is in the snapshot, so that a repeated
+batch or a restart gives the same rows. If following raises, the follower is restored from its snapshot and the calls
+since, and continues without the file that caused it.
 """
 
 import time

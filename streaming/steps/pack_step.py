@@ -1,8 +1,6 @@
-"""Files of frames in, one row per file and bucket out.
+"""Frames files in, one row per file and bucket out.
 
-Knows: how a frames file is found by its path on any Arrow file system, and how its frames are dealt to buckets of
-connections. Knows nothing of TCP or Kafka: `decode.connection.segments` owns the arrays and the bucket of a connection.
-Rule: every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
+Every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
 """
 
 from __future__ import annotations
