@@ -51,13 +51,6 @@ def decode_one(data: bytes, side: str, api: str | int, version: int, dialect: in
     return nested(decoded, 0)
 
 
-def decode_value(api: str, version: int, data: bytes) -> dict[str, Any]:
-    """A metadata record (`TopicRecord`) or blob (`LeaderChangeMessage`), without header; raises a DecodeError."""
-    side = "record" if ("record", api) in programs().names else "data"
-    body: dict[str, Any] = decode_one(data, side, api, version)["body"]
-    return body
-
-
 @dataclass(slots=True)
 class _Builder:
     """One message's value while its tokens come in."""

@@ -37,19 +37,7 @@ _SMALLEST_BYTES = (*SMALLEST_BYTES, HEADER_BYTES - OVERHEAD_BYTES)  # by magic
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _SUMMED_FROM = 21  # the sum begins at the attributes: a leader writes its epoch without a new sum
 
-_TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x10, 0x20, 0x40
-_LARGEST_SEQUENCE = 0x7FFFFFFF
-
-# The key of a control record is version int16, type int16 (ControlRecordType, KIP-98 and KIP-595).
-CONTROL_TYPES = {
-    0: "ABORT",
-    1: "COMMIT",
-    2: "LEADER_CHANGE",
-    3: "SNAPSHOT_HEADER",
-    4: "SNAPSHOT_FOOTER",
-    5: "KRAFT_VERSION",
-    6: "KRAFT_VOTERS",
-}
+_CONTROL = 0x20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +76,8 @@ class Batch:
         return codecs.NAMES[self.codec]
 
     @property
-    def timestamp_type(self) -> str:
-        if self.magic == 0:
-            return "NoTimestampType"
-        return "LogAppendTime" if self.attributes & LOG_APPEND_TIME else "CreateTime"
-
-    @property
-    def transactional(self) -> bool:
-        return self.magic == 2 and bool(self.attributes & _TRANSACTIONAL)
-
-    @property
     def control(self) -> bool:
         return self.magic == 2 and bool(self.attributes & _CONTROL)
-
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """When its tombstones may go (KIP-534); it takes the place of the base timestamp."""
-        return self.base_timestamp if self.magic == 2 and self.attributes & _DELETE_HORIZON else None
-
-    @property
-    def last_sequence(self) -> int:
-        """Sequence numbers wrap to 0 (DefaultRecordBatch.incrementSequence)."""
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset - self.base_offset) % (_LARGEST_SEQUENCE + 1)
 
     @property
     def crc_valid(self) -> bool | None:

@@ -1,4 +1,4 @@
-"""The result tables of one run as the one JSON object for people and scripts. Nothing is computed that is not in them."""
+"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
