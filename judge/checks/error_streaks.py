@@ -10,7 +10,6 @@ itself: what one of them is granted does not hide that another is refused.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from wirecheck.decode.schemas import errors
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Runs
 from wirecheck.judge.thresholds import SECOND_NS
@@ -143,9 +142,3 @@ def start_ns(slot: int) -> int:
 
 def end_ns(slot: int) -> int:
     return (slot + 1) * SLOT_NS
-
-
-def error_name(number: int) -> str:
-    """One of Kafka's errors for people: NOT_LEADER_OR_FOLLOWER (6)."""
-    known = errors().get(number)
-    return f"{known.name} ({number})" if known else str(number)

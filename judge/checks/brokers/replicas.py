@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
-from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import clock, ends, gathered, of_id, resting_on
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group

@@ -9,7 +9,7 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.replicas import leader_denies_leadership
-from wirecheck.judge.checks.error_streaks import Streak, error_name, start_ns
+from wirecheck.judge.checks.error_streaks import Streak, start_ns
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     clock,
@@ -22,7 +22,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     stuck_client,
 )
-from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject, every_run
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject, error_name, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of

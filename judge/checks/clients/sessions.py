@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import all_begun, brokers_of, clock, lasting, resting_on, seen_whole, servers_of
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.extract.client_sets import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topic_history import name_of, topic_of
