@@ -137,11 +137,18 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
     """Frames from `start` on; where it stopped because too much waits, or how many there are. `connections`: the one
     of each pair of endpoints, which `keys` names.
     """
-    frame = shared.frame
+    frame, output = shared.frame, shared.output
     for i in range(start, count):
         frame.look(i)
         connection = connections[frame.pair]
-        owner = on_frame(shared, connection, keys)
+        shared.current = connection
+        output.mark()
+        try:
+            owner = on_frame(shared, connection, keys)
+        except Exception as error:  # noqa: BLE001 -- whatever foreign bytes can bring about
+            owner = shared.current
+            shared.set_aside(owner, error)
+            output.place(-1, -1, -1)
         if owner is not connection:
             connections[frame.pair] = owner
         if shared.pending > shared.bounds.pending_bytes:
@@ -400,6 +407,7 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     shared.serial += 1
     frame = shared.frame
     connection = Connection(keys[frame.pair], shared.serial)
+    shared.current = connection
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
