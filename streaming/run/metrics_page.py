@@ -1,9 +1,6 @@
-"""The monitor's page of metrics: the values behind the names.
+"""The monitor's metrics: rows of result tables as Prometheus samples.
 
-Knows: Prometheus' client, and how rows of the result tables become samples. What is counted stands in
-the tables (`totals.py`); here it is only shown. Knows nothing of Spark.
-Rule: labels come from closed sets, never from traffic; counters are totals committed with a batch, so that being told
-of a batch twice, or a restart, changes nothing.
+Counters are totals committed with a batch, so that a repeated batch or a restart changes nothing.
 """
 
 import math
