@@ -123,6 +123,10 @@ class Result:
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
 
+    def totals(self) -> list[Row]:
+        """The counters of the run, as the table has them."""
+        return self.rows["totals"]
+
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""
         found: dict[str, Row] = {}
