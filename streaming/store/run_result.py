@@ -1,9 +1,4 @@
-"""The result tables of one run, read back as the one JSON object that people and scripts get.
-
-Knows: that the last revision of an id holds, and the JSON's names and order. Knows nothing of Spark; a query that is
-still running may be read too.
-Rule: nothing is computed here that is not in the tables; the JSON is a view of them.
-"""
+"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -130,6 +125,10 @@ class Result:
         """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
+
+    def totals(self) -> list[Row]:
+        """The counters of the run, as the table has them."""
+        return self.rows["totals"]
 
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""
