@@ -1,10 +1,8 @@
-"""The HTTP server of agent and monitor: a few GET routes, answered in bounded time with bounded threads.
+"""The HTTP server of agent and monitor: a few GET routes, with bounded time and threads.
 
-Knows: HTTP/1.x requests without a body, deadlines, and which `Host` may read a guarded route. Does not know what the
-routes answer. It is beside the packages because both capture and streaming serve metrics and neither imports the other.
-Rule: a request has REQUEST_S seconds from accept until its last byte is sent. At most MOST requests are unfinished; a
-further one closes the oldest. At most AT_ONCE are accepted before that is looked at, so descriptors are bounded, too;
-others wait in the kernel. Clients cost no thread: there is one for all connections, and one for each slow route.
+A request has REQUEST_S seconds from accept until its last byte is sent. At most MOST requests are unfinished; one more
+closes the oldest. At most AT_ONCE are accepted at a time, so descriptors are bounded, too. One thread serves all
+connections, and one each slow route.
 """
 
 import asyncio

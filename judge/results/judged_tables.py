@@ -85,8 +85,8 @@ TOPICS = ResultTable(
         Column(
             "state",
             TEXT,
-            "current, replaced, deleted, former (all addresses of its cluster lead to another one now) or unresolved;"
-            " others for the row that counts dropped topics.",
+            "current, replaced, deleted, former (all captured addresses of its cluster lead to another one now; it may"
+            " continue elsewhere) or unresolved; others for the row that counts dropped topics.",
         ),
         Column("earlier_ids", TEXTS, "IDs that the name had before, oldest first; only in the current row."),
         others("topics"),

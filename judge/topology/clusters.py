@@ -174,8 +174,10 @@ class Clusters:
         )
 
     def formerly(self, group: Group) -> list[Group]:
-        """Clusters whose addresses lead to this one now."""
-        return [before.group for _, before, after in self.handovers() if after.group is group]
+        """Clusters that an address of this one led to before, or leads to in turn."""
+        found = [before.group for _, before, after in self.handovers() if after.group is group]
+        in_turn = ([place.group for place in self.places.get(end, ())] for end in sorted(self.disputed))
+        return found + [one for groups in in_turn if group in groups for one in groups if one is not group]
 
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""

@@ -19,7 +19,7 @@ from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.clusters import Clusters
 from wirecheck.judge.topology.endpoint_history import Connections
-from wirecheck.judge.topology.shared_ids import Reports, contradictions, unreported
+from wirecheck.judge.topology.shared_ids import Reports, by_heartbeats, contradictions, unreported
 
 EVERY, UNKNOWN = "all of them", ""
 TOLD = frozenset({"names", "carries", f"{UNANSWERED}carries"})
@@ -69,14 +69,14 @@ def substance(claim: Claim) -> tuple[Any, ...]:
 
 def settled(claims: Iterable[Claim]) -> bool:
     """Whether no endpoint was said to be of two clusters, no address two brokers', and no broker number names a topic
-    by two ids: where one was, it matters until when each was said.
+    by two ids or is accepted by two controllers: where one was, it matters until when each was said.
     """
     claims = list(claims)
-    kinds: dict[str, list[Claim]] = {"names": [], "address": []}
+    kinds: dict[str, list[Claim]] = {"names": [], "address": [], "broker_epoch": [], "registration": []}
     for claim in claims:
         if claim.kind in kinds:
             kinds[claim.kind].append(claim)
-    if any(True for _ in contradictions(kinds)):
+    if any(True for _ in (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1))):
         return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:

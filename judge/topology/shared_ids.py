@@ -3,7 +3,8 @@
 Knows: beginnings of leader epochs, when each endpoint showed the log, broker lists, and which endpoint reports which
 topic id under which name, and when. Does not know what a topic is.
 Rule: only a contradiction takes clusters apart, never addresses alone: one leader epoch begins twice, at two endpoints
-of one stated ClusterId that both go on leading; or one broker number answers at two endpoints, of lists that share no
+of one stated ClusterId that both go on leading; or two controllers accept heartbeats of two registrations of one broker
+number beside each other; or one broker number answers at two endpoints, of lists that share no
 address, with two ids for one name for longer than a change takes. Which endpoint is of which cluster, broker lists
 and registrations of brokers say. The key of each is the ClusterId and the smallest endpoint of its component.
 """
@@ -47,7 +48,10 @@ def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Repo
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
-    found = {(twin.one, twin.other): twin for twin in (*by_reports(claims, reports), *by_epochs(claims))}
+    found = {
+        (twin.one, twin.other): twin
+        for twin in (*by_reports(claims, reports), *by_heartbeats(claims), *by_epochs(claims))
+    }
     return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
 
 
@@ -65,6 +69,28 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
             again = abs(first["written"] - second["written"]) > MARGIN_MS
             if pair[0] != pair[1] and again and len(together) >= COMMON_SLOTS:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
+
+
+def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS) -> Iterator[Twins]:
+    """Controllers that both accept one broker number's heartbeats: of one quorum only one does, and what two of them
+    accept are two registrations. A proxy before a controller shows one and the same twice.
+    """
+    registered: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    for claim in claims["registration"]:
+        registered[claim["endpoint"], claim["broker"], claim.peak.get("epoch", -1)].add(claim["incarnation"])
+    by_broker: dict[int, list[Claim]] = defaultdict(list)
+    for claim in claims["broker_epoch"]:
+        if claim["error"] == 0:
+            by_broker[claim["broker"]].append(claim)
+    for broker, accepted in sorted(by_broker.items()):
+        accepted.sort(key=lambda claim: (claim["endpoint"], claim["epoch"], claim.first))
+        for first, second in combinations(accepted, 2):
+            mine, theirs = (registered[claim["endpoint"], broker, claim["epoch"]] for claim in (first, second))
+            differ = first["epoch"] != second["epoch"] or (mine and theirs and mine.isdisjoint(theirs))
+            common = len(first.tally.keys() & second.tally.keys())
+            if first["endpoint"] != second["endpoint"] and differ and common >= common_slots:
+                ends = first["endpoint"], second["endpoint"]
+                yield Twins(*ends, (first, second), f"both accept the heartbeats of a broker {broker} of their own")
 
 
 def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[str, str], tuple[str, str]]]:

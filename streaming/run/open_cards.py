@@ -1,10 +1,7 @@
-"""The cards of the findings that stand in a monitor: headline and role of each, and what is news about them.
+"""The cards of a monitor's open findings: headline and role of each, and what is new about them.
 
-Knows: which rows cards are made of, and when a card opens, gets worse, ends or is withdrawn. Does not know how a card
-is made (`story`), who reads it (metrics, log), or what other tables say.
-Rule: at most MOST findings have cards, whatever is on the wire; those that came first. Cards of a label are made again
-only if a row of it changed, while other threads read the former ones, and in at most one part in PACE of the time. If
-that raises, its cards stay as they were; that is counted, and each kind of failure is one line.
+At most MOST findings have cards. Cards of a label are made again only if one of its rows changed, in at most one part
+in PACE of the time, while other threads read the former ones. If that raises, they stay; the failure is counted.
 """
 
 import math

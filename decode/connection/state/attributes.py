@@ -1,9 +1,6 @@
-"""Connections as rows of numbers, and rows as connections: every attribute that outlives a call.
+"""Connections as rows of numbers and back: every attribute that outlives a call.
 
-Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, in which order.
-Refuses to know: what they mean, and how rows become bytes (parked.py).
-Rule: an attribute is named in one place, which writes it and reads it. What is not named here does not outlive a call
-or follows from what is (counts, sums); STATE_VERSION in follower.py goes up with every change.
+An attribute is named in one place, which writes and reads it; STATE_VERSION in follower.py goes up with every change.
 """
 
 from __future__ import annotations
@@ -86,6 +83,8 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
     c.proxied, c.proxied_port = row.of(c.proxied), row.of(c.proxied_port)
     c.proxied_high, c.proxied_low, c.run = row.of(c.proxied_high), row.of(c.proxied_low), row.of(c.run)
+    c.syn_ns, c.syn_ack_ns = row.of(c.syn_ns), row.of(c.syn_ack_ns)
+    c.server_round_ns, c.client_round_ns = row.of(c.server_round_ns), row.of(c.client_round_ns)
     _handshake(row, c.again)
     _direction(row, c.lower)
     _direction(row, c.higher)
@@ -104,6 +103,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
+    d.retransmitted = row.of(d.retransmitted)
     d.gaps_have_length, d.unsure = row.flag(d.gaps_have_length), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
     d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)
