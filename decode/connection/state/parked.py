@@ -7,6 +7,7 @@ left is rewritten with its neighbours. STATE_VERSION (follower.py) goes up when 
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 from numpy.typing import NDArray
 
+from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.state.attributes import (
     BEGIN,
     CHUNKS,
@@ -34,7 +36,6 @@ from wirecheck.decode.connection.stream.modes import OFF, OPEN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.state.attributes import Numbers
 
 Ints = NDArray[np.int64]
@@ -88,13 +89,21 @@ def stored(numbers: Ints) -> bytes:
 
 
 WIDTHS = widths()
-# columns: of messages and chunks; of a connection; where its directions begin, and theirs
-WHICH, OFFSET = 1, 7
-CLIENT = 2
-DIRECTIONS = (38, 81)
-NEXT_OFFSET, MODE, ORDERED_BEGIN = 2, 19, 41
+WHICH, OFFSET = 1, 7  # columns of messages and chunks
 MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it
 MOST_ROWS = 4096  # of a block: while it is written, a connection takes some 4 kB of full numbers
+
+
+@cache
+def _columns() -> tuple[int, list[tuple[int, int, int]]]:
+    """Of a stored connection: the client's column, and by direction those of next_offset, mode and ordered.begin."""
+    probe = Connection("", 0)
+    probe.client = NEVER - 1
+    marks = [(NEVER - 2, NEVER - 3, NEVER - 4), (NEVER - 5, NEVER - 6, NEVER - 7)]
+    for direction, values in zip((probe.lower, probe.higher), marks, strict=True):
+        direction.next_offset, direction.mode, direction.ordered.begin = values
+    row = _rows(Writer([probe]).tables[CONNECTIONS], WIDTHS[CONNECTIONS])[0].tolist()
+    return row.index(probe.client), [tuple(map(row.index, values)) for values in marks]
 
 
 class Block:
@@ -156,12 +165,13 @@ class Block:
         response[owners] = messages.column(OFFSET)[early][first]
         still = self.parked & (table.column(COLUMNS["life"]) == OPEN)
         found = np.empty((2, np.count_nonzero(still), 3), np.int64)
-        for side, begin in enumerate(DIRECTIONS):
+        client, directions = _columns()
+        for side, (next_offset, mode, ordered_begin) in enumerate(directions):
             ordered = np.zeros(len(self.keys), np.bool_)
             ordered[chunks.column(0)[chunks.column(WHICH) == 2 * side]] = True
-            ordered &= table.column(begin + MODE) != OFF
-            at = np.where(ordered, table.column(begin + ORDERED_BEGIN), table.column(begin + NEXT_OFFSET))
-            at = np.where(table.column(CLIENT) == side, at, np.minimum(at, response))
+            ordered &= table.column(mode) != OFF
+            at = np.where(ordered, table.column(ordered_begin), table.column(next_offset))
+            at = np.where(table.column(client) == side, at, np.minimum(at, response))
             found[side] = np.stack((table.column(COLUMNS["serial"]), np.full(len(at), side), at), axis=1)[still]
         return found.reshape(-1, 3)
 
