@@ -17,18 +17,19 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks import wire_checks
-from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
-from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
-from wirecheck.judge.checks.topics import (
+from wirecheck.judge.checks import (
     administration,
-    agreement,
     clusters,
-    drafts,
+    controllers,
+    fetching,
+    groups,
+    metadata_log,
     topic_id_uses,
     topic_ids,
+    versions,
+    wire_checks,
 )
+from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -37,15 +38,15 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, agreement, topic_id_uses, drafts, replicas)),
-    "VER": ("Versions", (versions, inter_broker)),
-    "FET": ("Fetching", (fetching, sessions)),
-    "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),
-    "LOG": ("The metadata log", (log_agreement,)),
+    "TID": ("Topic IDs", (topic_ids, topic_id_uses, controllers)),
+    "VER": ("Versions", (versions,)),
+    "FET": ("Fetching", (fetching,)),
+    "CTL": ("Controllers, leaders and replicas", (controllers,)),
+    "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
-    "DRF": ("Draft dialects", (drafts,)),
+    "DRF": ("Draft dialects", (wire_checks,)),
     "WIR": ("Messages on the wire", (wire_checks,)),
     "VIS": ("Blind spots", (wire_checks,)),
 }

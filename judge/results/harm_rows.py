@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import Streak, streaks, stuck
-from wirecheck.judge.checks.shapes import gathered
+from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck
 from wirecheck.judge.claims.claim import OTHERS, SUCCESS, Claim, Subject
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import known
