@@ -18,9 +18,9 @@ TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""
 
 
-def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
+def enough(required: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
     """A small set of connections that proves it; None if not even all of them together do."""
-    asked_for, *rings = around(wanted & set(every), every)
+    asked_for, *rings = around(required & set(every), every)
     taken = set(asked_for)  # shown in any case: they are what it is about
     if taken and proves(taken):
         return taken
@@ -31,14 +31,14 @@ def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[
     return None
 
 
-def around(wanted: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
+def around(required: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
     """Connections in rings: those asked for, with the same server, with the same hosts, all; the small ones first."""
-    ends = {end for pair in wanted for end in pair}
+    ends = {end for pair in required for end in pair}
     hosts = {end.host for end in ends}
     rings: list[list[Pair]] = [[], [], [], []]
     for pair in sorted(every, key=lambda pair: (every[pair].bytes, pair)):
         near = [end.host in hosts for end in pair]
-        ring = 0 if pair in wanted else 1 if ends & set(pair) else 2 if all(near) else 3
+        ring = 0 if pair in required else 1 if ends & set(pair) else 2 if all(near) else 3
         rings[ring].append(pair)
     return rings
 

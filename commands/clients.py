@@ -66,7 +66,7 @@ def clients(
     if target is None and (group_by or report):
         raise click.UsageError("--group-by and --report take --target")
     answered = answers(inputs, out, cluster)
-    others = answered.uncounted("clients")
+    others = answered.overflow_rows("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
 

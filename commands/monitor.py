@@ -37,19 +37,19 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     if path is None:
         return None
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
         raise Stop(f"{path}: {getattr(wrong, 'strerror', None) or wrong}") from wrong
-    judge = said.pop("judge", {})
+    judge = values.pop("judge", {})
     known = {parameter.name: parameter for parameter in ctx.command.params}
     names = {REPEATABLE.get(str(name), name) for name in known} - {"config", "help", "judge", None}
-    strange = sorted(said.keys() - names)
+    strange = sorted(values.keys() - names)
     if strange or not isinstance(judge, dict):
         what = no_setting(strange[0], names) if strange else "[judge] is a table"
         raise Stop(f"{path}: {what}; there are {', '.join(sorted(map(str, names)))} and the table [judge]")
-    repeated = {many: said.pop(one) for many, one in REPEATABLE.items() if one in said}
+    repeated = {many: values.pop(one) for many, one in REPEATABLE.items() if one in values}
     repeated = {many: value if isinstance(value, list) else [value] for many, value in repeated.items()}
-    ctx.default_map = {**said, **repeated, "judge": [f"{name}={value}" for name, value in judge.items()]}
+    ctx.default_map = {**values, **repeated, "judge": [f"{name}={value}" for name, value in judge.items()]}
     ctx.meta["judge"] = ctx.default_map["judge"]
     return path
 

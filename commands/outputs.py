@@ -76,9 +76,9 @@ def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
     try:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            strangers = sorted(e.name for e in out.iterdir() if e.name not in TABLES and not e.name.startswith(STAGE))
-            if strangers:
-                raise Stop(f"{out}: holds {strangers[0]}, which is not of an earlier replay; choose another --out")
+            others = sorted(e.name for e in out.iterdir() if e.name not in TABLES and not e.name.startswith(STAGE))
+            if others:
+                raise Stop(f"{out}: holds {others[0]}, which is not of an earlier replay; choose another --out")
             for left in out.glob(f"{STAGE}*"):  # by one that was killed
                 shutil.rmtree(left)
             stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=out))

@@ -216,8 +216,9 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.json(), traffic(files)
-        told = {finding["id"]: finding for finding in result["findings"]}
-        leading = [told[one["findings"][0]] for entry in result["entries"] for one in (entry, *entry["consequences"])]
+        findings = {finding["id"]: finding for finding in result["findings"]}
+        rows = (one for entry in result["entries"] for one in (entry, *entry["consequences"]))
+        leading = [findings[one["findings"][0]] for one in rows]
         shown: Row = {"exchanges": evidence_messages(files, leading)}
         if slots is not None:
             ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}

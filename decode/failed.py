@@ -63,7 +63,7 @@ def contents(messages: Messages) -> Contents:
 def _walks(messages: Messages, program: Callable[[int], Instruction]) -> Iterator[tuple[Ints, Ints, int]]:
     """Of each message: where its content begins, how long it is, and where reading ends."""
     entry = programs().entries[Dialect.KAFKA, messages.side, messages.key, messages.version]
-    walk = Interpreter(vec[u8](_wanted()), programs().levels)
+    walk = Interpreter(vec[u8](_content_fields()), programs().levels)
     for i in range(len(messages)):
         walk.forget()
         walk.walk(program(int(entry[i])), kept_message(messages, i), 0, 0)
@@ -110,7 +110,7 @@ def _widths() -> Ints:
 
 
 @cache
-def _wanted() -> NDArray[np.uint8]:
+def _content_fields() -> NDArray[np.uint8]:
     """By slot, then run, as the interpreter asks; a tag's content only comes with the tag."""
     tags = [s.kind == Kind.UNKNOWN_TAG for s in programs().slots]
     return np.append((_widths() > 0) | tags, np.zeros(len(programs().runs.stride), np.bool_)).astype(np.uint8)

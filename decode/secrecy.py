@@ -67,7 +67,7 @@ def _projection() -> Projection:
         if slot.secret or slot.kind == Kind.RECORDS:
             kept[slot.number] = 1
     request = ["request_data", "request_principal", "client_host_address"]
-    carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).wanted
+    carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).kept_slots
     assert carried is not None
     return Projection(kept | carried)
 

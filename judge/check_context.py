@@ -179,7 +179,7 @@ class CheckContext:
             if "offset" in said.peak:  # an entry of the metadata log, in the life in which it was written
                 order = self.log(group, self.lives(group).born(said))
                 offset, epoch = np.array([said.peak["offset"]]), np.array([said.peak["epoch"]])
-                fate = int(order.standing(offset, epoch)[0])
+                fate = int(order.fates(offset, epoch)[0])
             filed.waits |= fate == PENDING
             if fate == COMMITTED:
                 filed.claims.setdefault((id(group), said.kind), []).append(said)

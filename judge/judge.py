@@ -98,7 +98,7 @@ class Judge:
         """
         return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
-    def hear(self, said: Marks) -> None:
+    def on_marks(self, said: Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
         for claim in claims_of(said, self.watermark_ns):
             self.ledger.absorb(claim)

@@ -133,10 +133,10 @@ def _disk(out: Path) -> Line:
         free = shutil.disk_usage(where).free
     except OSError as error:
         return "disk", WARN, f"{where}: {error.strerror}", ""
-    said = f"{free / 2**30:.1f} GiB free under {where}"
+    free_text = f"{free / 2**30:.1f} GiB free under {where}"
     if free < _LOW_BYTES:
-        return "disk", WARN, said, "free disk space, or limit the agent with --max-disk and --retain"
-    return "disk", OK, said, ""
+        return "disk", WARN, free_text, "free disk space, or limit the agent with --max-disk and --retain"
+    return "disk", OK, free_text, ""
 
 
 def _clock() -> Line:

@@ -36,7 +36,7 @@ class TlsTrim:
         self._undo: Decryption | None = None
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if self._undo is None and self._secrets.wanted:
+        if self._undo is None and self._secrets.in_use:
             from wirecheck.capture.tls.decryption import Decryption
             from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget
 

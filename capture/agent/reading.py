@@ -113,8 +113,8 @@ def _ended(code: int) -> str:
     return f"who read the captures ended with code {code}"
 
 
-def _say(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _say(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
@@ -122,12 +122,12 @@ class _Pace:
     """Says how far reading is, now and then."""
 
     def __init__(self) -> None:
-        self._said_s = 0.0
+        self._reported_s = 0.0
 
     def read(self, done: int, total: int) -> None:
         now_s = time.monotonic()
-        if now_s - self._said_s >= _SAY_S or done >= total:
-            self._said_s = now_s
+        if now_s - self._reported_s >= _SAY_S or done >= total:
+            self._reported_s = now_s
             _say(read=[done, total])
 
 

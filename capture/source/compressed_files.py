@@ -34,7 +34,7 @@ _SKIPPED_BYTES = 1 << 20
 class Unpacked(Protocol):
     """A packed file as it was."""
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         """The next bytes, at least one; 0 at the end.
 
         Raises EOFError where the file ends too early or goes on with something else, ValueError where it is damaged
@@ -64,11 +64,11 @@ class _Streams:
         self._packed = b""
         self._stream = begin()
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         while not (self._stream.eof and self._at_end()):
-            piece = self._piece(min(len(room), _PIECE_BYTES))
+            piece = self._piece(min(len(target), _PIECE_BYTES))
             if piece:
-                room[: len(piece)] = piece
+                target[: len(piece)] = piece
                 return len(piece)
             if self._stream.eof:
                 continue
@@ -118,25 +118,25 @@ class _Frames:
         self._given = 0
         self._wrong: Exception | None = None
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         if self._wrong is not None:
             raise self._wrong
         count = 0
         try:
-            count = self._stream.readinto(room[:_PIECE_BYTES])
+            count = self._stream.readinto(target[:_PIECE_BYTES])
         except OSError as error:
             if error.errno is not None:  # the disk's; Arrow's own have none
                 raise
             cut = "Truncated" in str(error)
             self._wrong = (EOFError if cut else ValueError)(f"{'truncated' if cut else 'corrupt'} {self._name} stream")
-            count = self._again(room[:_PIECE_BYTES])
+            count = self._again(target[:_PIECE_BYTES])
         self._given += count
         return count
 
     def _begun(self) -> pa.NativeFile:
         return pa.CompressedInputStream(pa.PythonFile(_Lent(self._file), "r"), self._name)
 
-    def _again(self, room: memoryview) -> int:
+    def _again(self, target: memoryview) -> int:
         """What a read that failed would have given before it did."""
         assert self._wrong is not None
         try:
@@ -148,8 +148,8 @@ class _Frames:
         with suppress(OSError):
             while left:
                 left -= len(self._stream.read(min(left, _SKIPPED_BYTES)))
-            while count < len(room):
-                count += self._stream.readinto(room[count : count + 1])
+            while count < len(target):
+                count += self._stream.readinto(target[count : count + 1])
         if not count:
             raise self._wrong
         return count

@@ -132,7 +132,7 @@ class Interface:
             while left:
                 left = ring.walk_block(data, left, self._link_type, rows.headers)
                 rows.keep(data)
-                if left or not rows.has_room:
+                if left or not rows.has_space:
                     yield self._of_ports(rows.batch(self.name, stamp))
                     rows.begin()
         if rows.count:

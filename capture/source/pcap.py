@@ -166,7 +166,7 @@ class CaptureFile:
     def _read_batch(self) -> bool:
         """Rows until there is no room for more; False if the file ends before that."""
         used_up = going_on = True
-        while used_up and going_on and self.rows.has_room:
+        while used_up and going_on and self.rows.has_space:
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
             self.rows.keep(self._windows.data)
             while self._walk.key_logs:
@@ -190,8 +190,8 @@ class CaptureFile:
         if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
             lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]
-        told = lies if self.error is None else [*lies, self.error[1]]
-        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in told]
+        reasons = lies if self.error is None else [*lies, self.error[1]]
+        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]
         return marks
 
     def look_for_keys(self) -> None:

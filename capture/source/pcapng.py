@@ -314,19 +314,19 @@ class Blocks:
             offset_s = self._offset_s(struct.unpack(order + "q", options.get(_IF_TSOFFSET, bytes(8)))[0], offset)
         self._interfaces.declare(link_type, snaplen, unit, offset_s * 1_000_000_000)
 
-    def _unit(self, said: int, offset: int) -> int:
+    def _unit(self, value: int, offset: int) -> int:
         """Of if_tsresol, whose high bit says a power of two."""
-        power, finest = said & 127, _FINEST_BINARY if said & 128 else _FINEST_DECIMAL
+        power, finest = value & 127, _FINEST_BINARY if value & 128 else _FINEST_DECIMAL
         if power > finest:
-            self._lie(f"if_tsresol {said}, a fraction of a second that cannot be, read as microseconds", offset)
+            self._lie(f"if_tsresol {value}, a fraction of a second that cannot be, read as microseconds", offset)
             return 6
-        return BINARY + power if said & 128 else power
+        return BINARY + power if value & 128 else power
 
-    def _offset_s(self, said: int, offset: int) -> int:
-        if abs(said) > _FARTHEST_OFFSET_S:
-            self._lie(f"if_tsoffset of {said} seconds, ignored", offset)
+    def _offset_s(self, value: int, offset: int) -> int:
+        if abs(value) > _FARTHEST_OFFSET_S:
+            self._lie(f"if_tsoffset of {value} seconds, ignored", offset)
             return 0
-        return said
+        return value
 
     def _count_dropped(self, body: memoryview, order: str, offset: int, headers: Headers) -> None:
         """isb_ifdrop and isb_osdrop are running totals of the interface."""

@@ -44,7 +44,7 @@ class Rows:
         return int(self.headers.rows)
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """For the rows of another walk, as far as their payloads go."""
         return bool(self.headers.payload_bytes < self._batch_bytes)
 

@@ -44,16 +44,16 @@ class Pipe(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
         if self._at < len(self._kept):
-            piece = self._kept[self._at : self._at + len(room)]
-            room[: len(piece)] = piece
+            piece = self._kept[self._at : self._at + len(target)]
+            target[: len(piece)] = piece
             self._at += len(piece)
             return len(piece)
-        count = self._file.readinto(room) or 0
+        count = self._file.readinto(target) or 0
         self._at += count
         if self._keeps:
-            self._kept += room[:count]
+            self._kept += target[:count]
         else:
             self._kept.clear()
         return count
@@ -125,17 +125,17 @@ class Windows:
             self._most_bytes *= 2
         self.start += consumed
         rest = self.data[consumed:]
-        wanted = min(len(rest) + _PIECE_BYTES, self._most_bytes)
-        self.data = self._read_again(rest, wanted) if self._packed is None and self._seekable else rest
-        while not self.ended and len(self.data) < wanted:
+        size = min(len(rest) + _PIECE_BYTES, self._most_bytes)
+        self.data = self._read_again(rest, size) if self._packed is None and self._seekable else rest
+        while not self.ended and len(self.data) < size:
             self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
             if self._grows:
                 return
 
-    def _read_again(self, rest: bytes, wanted: int) -> bytes:
+    def _read_again(self, rest: bytes, size: int) -> bytes:
         """The rest and what follows in one read: cheaper than to read what follows and join them."""
         try:
-            found = os.pread(self._file.fileno(), wanted, self.start)
+            found = os.pread(self._file.fileno(), size, self.start)
         except OSError:  # the read that finds nothing behind the rest says so
             found = b""
         if len(found) <= len(rest):
@@ -160,5 +160,5 @@ class Windows:
 
     @staticmethod
     def _unpack(packed: compressed_files.Unpacked, most: int) -> bytes:
-        room = bytearray(most)
-        return bytes(memoryview(room)[: packed.readinto(memoryview(room)) or 0])
+        target = bytearray(most)
+        return bytes(memoryview(target)[: packed.readinto(memoryview(target)) or 0])

@@ -130,7 +130,7 @@ class Decryption(WaitingRows):
         self._over: set[int] = set()
         self._drains = False  # nothing waits any more
         self._stamp = frames.Stamp("", "")
-        self._told: Counter[str] = Counter()
+        self._reported: Counter[str] = Counter()
         self._lines = 0  # of the key logs, when keys were last looked for
         self.decrypted = 0
         """Connections of which a record was opened."""
@@ -145,7 +145,7 @@ class Decryption(WaitingRows):
         self._newest_ns = max(self._newest_ns, now_ns)
         self._use_new_keys()
         self._on_progress(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
-        self._tell_failures()
+        self._report_failures()
         yield from self._decided()
 
     def drain(self) -> Iterator[pa.RecordBatch]:
@@ -159,14 +159,14 @@ class Decryption(WaitingRows):
         if len(ended):  # nothing comes behind it
             self._end_all()
             super()._on_marks(rows.slice(0, ended[0]))
-            self._tell_failures()
+            self._report_failures()
             rows = rows.slice(ended[0])
         super()._on_marks(rows)
 
-    def _tell_failures(self) -> None:
+    def _report_failures(self) -> None:
         """As marks among the rows, for the job that judges them."""
-        news = self.failures - self._told
-        self._told = self.failures.copy()
+        news = self.failures - self._reported
+        self._reported = self.failures.copy()
         marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
         if marks:
             super()._on_marks(frames.mark_rows(marks, self._stamp))

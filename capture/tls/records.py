@@ -406,7 +406,7 @@ def proof(runs: Runs, numbers: RecordNumbers, begin: i64, end: i64) -> i64:
 WINDOW_BYTES: Final = 4 * LONGEST_BYTES  # in which a beginning is looked for at once
 
 
-def nobody(_: bytes) -> None:
+def ignore(_: bytes) -> None:
     """Reads handshakes where no connection does."""
 
 
@@ -416,7 +416,7 @@ class RecordStream:
 
     def __init__(self, begin: i64) -> None:
         self.space = PlainSpace(begin)
-        self.on_handshake: Callable[[bytes], None] = nobody
+        self.on_handshake: Callable[[bytes], None] = ignore
         self.numbers = RecordNumbers()
         self.encrypted: bool = False
         """ChangeCipherSpec was seen: of TLS 1.2 no record behind it is plain."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOVES_PER_ROW: Final = 16  # beyond that in one stream, sorting is cheaper
-_ROOM: Final = 1 << 8
+_FIRST_SLOTS: Final = 1 << 8
 _SLOTS_PER_NAME: Final = 4
 
 
@@ -31,8 +31,8 @@ class Streams:
     def __init__(self) -> None:
         self.count: i64 = 0
         self.names: vec[i64] = vec[i64]()
-        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _ROOM)  # by slot: 1 + place of a name, 0 where it is free
-        self._mask: i64 = _SLOTS_PER_NAME * _ROOM - 1
+        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _FIRST_SLOTS)  # by slot: 1 + place of a name, 0 where it is free
+        self._mask: i64 = _SLOTS_PER_NAME * _FIRST_SLOTS - 1
 
     def place(self, stream: i64) -> i64:
         """Of one that may be new."""

@@ -34,7 +34,7 @@ BY_RST: Final = 3
 ROLES: Final = ("port", "syn", "content")  # as facts say it
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
-NOBODY: Final = -1  # port of the client that no PROXY header names
+NO_PORT: Final = -1  # port of the client that no PROXY header names
 IPV4_IN_IPV6: Final = bytes(10) + b"\xff\xff"  # RFC 4291 2.5.5.2
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
@@ -92,7 +92,7 @@ class Connection:
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
         self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
         self.proxied_low: i64 = 0
-        self.proxied_port: i64 = NOBODY
+        self.proxied_port: i64 = NO_PORT
         self.tls_records: i64 = 0  # segments that look like one
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
         self.searched_bytes: i64 = 0
@@ -237,7 +237,7 @@ def ends_of(key: str) -> tuple[Peer, Peer]:
 
 def proxied_client(connection: Connection) -> Peer | None:
     """Whom its PROXY header names."""
-    if connection.proxied_port == NOBODY:
+    if connection.proxied_port == NO_PORT:
         return None
     parts = [int(part).to_bytes(8, "big", signed=True) for part in (connection.proxied_high, connection.proxied_low)]
     address = IPv6Address(b"".join(parts))

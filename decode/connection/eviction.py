@@ -67,8 +67,8 @@ def to_evict(kept: list[tuple[int, int, int]], pending: int, limit: int) -> list
     for size, (_, held, _) in zip(sizes, kept, strict=True):
         by_size[size] += held
     freed = [*accumulate(reversed(by_size))][::-1]  # by giving up all of this size and above
-    wanted = pending - limit // 4 * 3
-    least = max((size for size, total in enumerate(freed) if total >= wanted), default=0)
+    least_bytes = pending - limit // 4 * 3
+    least = max((size for size, total in enumerate(freed) if total >= least_bytes), default=0)
     return [number for size, (number, held, _) in zip(sizes, kept, strict=True) if size >= least and held > 0]
 
 

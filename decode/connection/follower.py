@@ -137,8 +137,8 @@ FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what lo
 def without_records() -> WithoutRecords:
     compiled = programs()
     records = [slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]
-    wanted = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
-    wanted[records] = 1
+    kept = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
+    kept[records] = 1
     carrying = {
         (form.side, form.key)
         for form in compiled.names.values()
@@ -152,9 +152,7 @@ def without_records() -> WithoutRecords:
         for version, entry in enumerate(compiled.entries[Dialect.KAFKA, side, key].tolist())
         if entry >= 0
     }
-    return WithoutRecords(
-        Interpreter(vec[u8](wanted.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID]
-    )
+    return WithoutRecords(Interpreter(vec[u8](kept.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID])
 
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
@@ -240,7 +238,7 @@ class Follower:
             falls_due = column("deadline_ns") <= np.where(upto == NEVER, now_ns, upto)
             if falls_due.any():
                 self._touch(
-                    [key for key, wanted in zip(self._parked.keys(), falls_due.tolist(), strict=True) if wanted]
+                    [key for key, is_due in zip(self._parked.keys(), falls_due.tolist(), strict=True) if is_due]
                 )
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
             found, self._soonest = due(list(self._connections.values()), shown.tolist(), now_ns)
@@ -308,8 +306,8 @@ class Follower:
     # --- one call
 
     def _narrowed(self, segments: Segments) -> Segments:
-        wanted = np.array([port in self.ports for _, port in segments.endpoints], np.bool_)
-        return segments.take(wanted[segments.src] | wanted[segments.dst])
+        chosen = np.array([port in self.ports for _, port in segments.endpoints], np.bool_)
+        return segments.take(chosen[segments.src] | chosen[segments.dst])
 
     def _columns(self, segments: Segments) -> tuple[list[str], Columns]:
         """Keys of the call's pairs of endpoints, and its frames with their place among them."""

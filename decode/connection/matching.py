@@ -158,8 +158,8 @@ def give_up_response(shared: Shared, connection: Connection) -> None:
         return
     connection.early_responses.remove(None, response)
     asked = connection.requests()
-    innocent = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
-    _write(shared, connection, None, response, REQUEST_UNSEEN if innocent else ORPHAN)
+    may_be_unseen = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
+    _write(shared, connection, None, response, REQUEST_UNSEEN if may_be_unseen else ORPHAN)
 
 
 def response_deadline(shared: Shared, connection: Connection, oldest: Message) -> i64:

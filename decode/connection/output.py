@@ -43,7 +43,7 @@ SPAN_COLUMNS: Final = 2  # offset, length
 PART_COLUMNS: Final = 4  # one of Arrow's views: length and, up to INLINE bytes, itself; else nothing, buffer, offset
 INLINE: Final = 12
 BUFFER_BITS: Final = 30  # buffers begin every so many bytes: offsets in them are 32 bits wide
-FIRST_ROOM: Final = 4096
+FIRST_LENGTH: Final = 4096
 
 
 @final
@@ -51,7 +51,7 @@ class Rows:
     """Rows of numbers, one behind the other."""
 
     def __init__(self) -> None:
-        self.values: vec[i64] = vec[i64]([0] * FIRST_ROOM)
+        self.values: vec[i64] = vec[i64]([0] * FIRST_LENGTH)
         self.used: i64 = 0
 
     def take(self, width: i64) -> i64:

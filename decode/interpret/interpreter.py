@@ -159,9 +159,9 @@ class Tokens:
         self.row: vec[i32] = vec[i32]()
         self.value: vec[i64] = vec[i64]()
         self.length: vec[i32] = vec[i32]()
-        self.make_room(FIRST_TOKENS)
+        self.reserve(FIRST_TOKENS)
 
-    def make_room(self, count: i64) -> None:
+    def reserve(self, count: i64) -> None:
         """For so many, of which there are none yet."""
         self.used = 0
         self.field, self.row = vec[i32]([0] * count), vec[i32]([0] * count)
@@ -199,8 +199,8 @@ class Frame:
 class Interpreter:
     """Walks messages, one after the other; what it met in them gathers in its tokens."""
 
-    def __init__(self, wanted: Any, levels: i64) -> None:
-        self.wanted: vec[u8] = wanted
+    def __init__(self, kept_fields: Any, levels: i64) -> None:
+        self.kept_fields: vec[u8] = kept_fields
         """By field whether its tokens are kept."""
         self.rows: vec[i64] = vec[i64]([0] * levels)
         """By level how many there were."""
@@ -252,9 +252,9 @@ class Interpreter:
         position = self.position
         position.enter(kept, message)
         tokens = self.tokens
-        data, wanted, rows = kept.data, self.wanted, self.rows
+        data, kept_fields, rows = kept.data, self.kept_fields, self.rows
         fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
-        used, room = tokens.used, i64(len(fields))
+        used, capacity = tokens.used, i64(len(fields))
         end, limit, hidden = position.end, position.limit, position.hidden
         wire = end - position.start + hidden
         at = position.at
@@ -262,10 +262,10 @@ class Interpreter:
         here: i64 = 0  # row of the element or message being read
         problem: i64 = OK
         while True:
-            while used + MOST_AT_ONCE > room:
+            while used + MOST_AT_ONCE > capacity:
                 tokens.grow()
                 fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
-                room = i64(len(fields))
+                capacity = i64(len(fields))
             op = now.op
             number: i64 = 0
             extent: i64 = 0
@@ -412,7 +412,7 @@ class Interpreter:
                 if whole == 0:  # one with tags, or cut off
                     now = now.target
                 else:
-                    if wanted[what]:
+                    if kept_fields[what]:
                         fields[used] = i32(what)
                         token_rows[used] = i32(here)
                         values[used] = number
@@ -479,14 +479,14 @@ class Interpreter:
                 if known is not None:
                     now = known.next
                     continue
-                if wanted[what]:
+                if kept_fields[what]:
                     row = rows[now.level]
                     rows[now.level] = row + 1
                     tokens.used = used
                     tokens.put(what, row, here, 1)
-                    if wanted[what + 1]:
+                    if kept_fields[what + 1]:
                         tokens.put(what + 1, row, tag, 0)
-                    if wanted[what + 2]:
+                    if kept_fields[what + 2]:
                         tokens.put(what + 2, row, at if extent <= limit - at else -1 - at, extent)
                     used = tokens.used
                 if extent <= limit - at:
@@ -534,7 +534,7 @@ class Interpreter:
                 extent = 1
                 now = now.next
 
-            if wanted[what]:
+            if kept_fields[what]:
                 fields[used] = i32(what)
                 token_rows[used] = i32(here)
                 values[used] = number

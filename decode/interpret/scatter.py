@@ -50,7 +50,7 @@ class Columns:
         self.values: vec[i64] = vec[i64]()
         self.lengths: vec[i32] = vec[i32]()
 
-    def make_room(self, cells: i64, sized: i64) -> None:
+    def reserve(self, cells: i64, sized: i64) -> None:
         """All 0. By pieces: `[0] * cells` would be written twice, and the second time out of the cache."""
         values: vec[i64] = vec[i64]([], capacity=cells)
         zeros = vec[i64]([0] * min(cells, PIECE))

@@ -95,7 +95,7 @@ class LogOrder:
             self._mark(offset, epoch, kind)
         self._forget()
 
-    def standing(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int8]:
+    def fates(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int8]:
         """COMMITTED, PENDING or VOID for each (offset, epoch)."""
         markers, fates = self._transactions()
         following = np.searchsorted(markers, offset, "right") - 1

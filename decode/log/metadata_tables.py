@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.log.metadata_log import Entries
 
-Wanted: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
+Chosen: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
 
 _ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")
 
-JUDGED: Wanted = {
+JUDGED: Chosen = {
     ("TopicRecord", "record"): ("name", "topic_id"),
     ("RemoveTopicRecord", "record"): ("topic_id",),
     ("PartitionRecord", "record"): (
@@ -92,13 +92,13 @@ class LogTables(dict[str, LogTable]):
     undecoded: int = 0  # entries of any kind that the machine did not read
 
 
-def log_tables(entries: Entries, wanted: Wanted | None = None) -> LogTables:
+def log_tables(entries: Entries, chosen: Chosen | None = None) -> LogTables:
     """Columns of the records in `wanted`, by default of those that are judged by."""
-    decoded = decode(entries.messages, _judged() if wanted is None else only(wanted))
+    decoded = decode(entries.messages, _judged() if chosen is None else only(chosen))
     found = LogTables()
     found.undecoded = int((decoded.status != Status.OK).sum())
     there = set(zip(entries.messages.side.tolist(), entries.messages.key.tolist(), strict=True))
-    for api, side in wanted or JUDGED:
+    for api, side in chosen or JUDGED:
         kind = form(api, side)
         if (kind.side, kind.key) not in there:
             continue

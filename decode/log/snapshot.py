@@ -46,7 +46,7 @@ class Snapshot:
     epoch: int
     size: int = -1  # -1 before the first chunk
     read_to: int = 0  # every batch that ends at or before this position has been handed out
-    wanted: int = 1  # nothing more can be read before the bytes up to here are there
+    needed: int = 1  # nothing more can be read before the bytes up to here are there
     lost: bool = False  # it will never be whole
     waiting: dict[int, Chunk] = field(default_factory=dict)  # by position; what is not behind read_to
 
@@ -74,14 +74,14 @@ class Snapshot:
     def _read(self) -> Entries:
         """The entries of the batches that are whole behind read_to, which moves on."""
         pieces, end = self._contiguous()
-        if end < self.wanted and end != self.size:
+        if end < self.needed and end != self.size:
             return self._placed(field_entries(_NOTHING))
         whole = _concatenated([_cut(chunk, begin) for chunk, begin in pieces])
         found = field_entries(whole)
         if found.read_to + found.left_over != len(whole) or (end == self.size and found.left_over):
             self._give_up()
             return self._placed(found)
-        self.wanted = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
+        self.needed = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
         self.read_to += found.read_to
         self.waiting = {position: c for position, c in self.waiting.items() if c.end > self.read_to}
         return self._placed(found)
@@ -116,7 +116,7 @@ class Snapshot:
         waiting = [
             (c.position, c.size, base64.b64encode(c.kept).decode(), c.left_out) for _, c in sorted(self.waiting.items())
         ]
-        place = [self.end_offset, self.epoch, self.size, self.read_to, self.wanted, self.lost]
+        place = [self.end_offset, self.epoch, self.size, self.read_to, self.needed, self.lost]
         return json.dumps({"version": STATE_VERSION, "place": place, "waiting": waiting}).encode()
 
     @classmethod
@@ -128,8 +128,8 @@ class Snapshot:
             position: Chunk(position, size, base64.b64decode(kept), tuple((a, b) for a, b in left_out))
             for position, size, kept, left_out in state["waiting"]
         }
-        end_offset, epoch, size, read_to, wanted, lost = state["place"]
-        return cls(end_offset, epoch, size, read_to, wanted, lost, waiting)
+        end_offset, epoch, size, read_to, needed, lost = state["place"]
+        return cls(end_offset, epoch, size, read_to, needed, lost, waiting)
 
 
 _NOTHING = laid_out(b"")

@@ -40,8 +40,8 @@ class LocalReplay:
     def judge(self, files: Iterable[Path]) -> None:
         """Files that are judged together."""
         self.loop.batch(files)
-        self._keep(self.loop.told)
-        self.loop.told.clear()
+        self._keep(self.loop.emitted)
+        self.loop.emitted.clear()
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
         """Batch after batch. From the second on, a process beside this one decodes a batch while this one judges the

@@ -91,7 +91,7 @@ class Page(Collector):
         """By id."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
-        self.told: dict[str, OpenFinding] = {}
+        self.related: dict[str, OpenFinding] = {}
         """Of findings that stand what tells how they are related, by label and id."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
@@ -125,14 +125,14 @@ class Page(Collector):
         running_s = time.monotonic() - self.alive_s
         return running_s if running_s > HANGS_S else 0.0
 
-    def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
+    def take(self, tables: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
-            self.cards.take(told)
+            self.cards.take(tables)
             for table, known in self.open.items():
-                for row in open_rows.rows(table, told[table]) if table in told else ():
+                for row in open_rows.rows(table, tables[table]) if table in tables else ():
                     self.stand(table, known, row)
-            for row in told["totals"].to_pylist() if "totals" in told else ():
+            for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
                     histogram = self.judged.setdefault(key[0], Histogram())
@@ -149,7 +149,7 @@ class Page(Collector):
             self.totals.clear()
             self.counted.clear()
             self.others.clear()
-            self.told.clear()
+            self.related.clear()
             self.shown.clear()
             self.roles = None
             self.follow.clear()
@@ -176,17 +176,17 @@ class Page(Collector):
         else:
             known[name] = counted
 
-    def relate(self, name: str, told: OpenFinding | None) -> None:
+    def relate(self, name: str, finding: OpenFinding | None) -> None:
         self.roles = None
-        self.told.pop(name, None)
-        if told is not None:
-            self.told[name] = replace(told, id=name)
+        self.related.pop(name, None)
+        if finding is not None:
+            self.related[name] = replace(finding, id=name)
 
     def findings(self) -> Samples:
         """By check and role: what follows from what is worked out over all that stand."""
         known = self.open["findings"]
         if self.roles is None:
-            links = links_of(self.told.values())
+            links = links_of(self.related.values())
             kinds = {name: kind for name, (_, _, kind) in known.items()}
             self.roles = {name: role_of(link, kinds[name], kinds.get(link.cause or "")) for name, link in links.items()}
             self.follow = {name: link.consequences for name, link in links.items() if link.consequences}

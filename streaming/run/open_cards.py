@@ -78,10 +78,10 @@ class OpenCards:
             self.changed |= {row["label"] for row in rows.values()}
             rows.clear()
 
-    def take(self, told: Mapping[str, pa.Table]) -> None:
+    def take(self, tables: Mapping[str, pa.Table]) -> None:
         for table in TABLES:
             known = self.rows[table]
-            for row in told[table].to_pylist() if table in told else ():
+            for row in tables[table].to_pylist() if table in tables else ():
                 name = f"{row['label']}|{row['id']}"
                 if row.get("others") is not None:
                     continue

@@ -102,9 +102,9 @@ class QueryProcess:
 
 def own_stdout() -> IO[str]:
     """What this process says; whatever else writes to stdout, Java included, writes to stderr from now on."""
-    said = os.fdopen(os.dup(1), "w")
+    own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    return said
+    return own
 
 
 def listen(asked: Queue[Any]) -> None:
@@ -118,8 +118,8 @@ def listen(asked: Queue[Any]) -> None:
 def main() -> None:
     out_stream = own_stdout()
 
-    def say(**said: Any) -> None:
-        out_stream.write(json.dumps(said) + "\n")
+    def say(**message: Any) -> None:
+        out_stream.write(json.dumps(message) + "\n")
         out_stream.flush()
 
     work, settings = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `QueryProcess`

@@ -105,7 +105,7 @@ def archive_of(java: Java) -> ClassArchive | None:
         return None
     jars = Path(pyspark.__file__).parent / "jars"
     try:
-        base = java.home.resolve() / BASE
+        base = java.folder.resolve() / BASE
         made_of = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in (base, jars)]
     except OSError:
         return None

@@ -147,10 +147,10 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
         began_s = process_time()
         loads: list[Tagged] = []
         arrived = task_load.set_aside((row for part in rows for row in tagged(part)), loads)
-        told, changed = judge_rows(key[0], arrived, self.load, self.settings)
+        emitted, changed = judge_rows(key[0], arrived, self.load, self.settings)
         for name, blob in changed.items():
             self.shards.updateValue((name,), (blob,))
-        yield frame([*told, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
+        yield frame([*emitted, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
 
     def load(self, name: str) -> bytes | None:
         return bytes(self.shards.getValue((name,))[0]) if self.shards.containsKey((name,)) else None

@@ -53,9 +53,9 @@ def hash_of_int(value: int, seed: int) -> int:
     return finished(mixed(seed, value), 4)
 
 
-def hashed_to(wanted: int, seed: int) -> int:
+def hashed_to(result: int, seed: int) -> int:
     """The int whose hash that is."""
-    state = unfinished(wanted, 4)
+    state = unfinished(result, 4)
     state = rotated((state - _ADDED) * pow(5, -1, 1 << 32), -13)
     return rotated((state ^ seed) * pow(_K2, -1, 1 << 32), -15) * pow(_K1, -1, 1 << 32) & _ALL
 

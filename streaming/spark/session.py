@@ -74,7 +74,7 @@ def open_session(session: Session) -> SparkSession:
     java = find_java(session.work)
     archive = archive_option(java, session)
     os.environ |= {
-        "JAVA_HOME": str(java.home),
+        "JAVA_HOME": str(java.folder),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -84,9 +84,9 @@ def open_session(session: Session) -> SparkSession:
         try:
             RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError) as failure:
-            said = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
+            problem = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
             fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
-            raise SparkDidNotStart(f"{said}; {fix}") from failure
+            raise SparkDidNotStart(f"{problem}; {fix}") from failure
     return RUNNING.spark
 
 

@@ -48,18 +48,18 @@ def table_sink(
         loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         rest = task_load.set_aside(rows, loads)
-        said = confirmed() if confirmed else {}
-        told = by_table(rest)
-        instead = writer.write(told, batch_id, said)
-        listener(told, instead, task_load.loads(loads))
+        fence = confirmed() if confirmed else {}
+        tables = by_table(rest)
+        instead = writer.write(tables, batch_id, fence)
+        listener(tables, instead, task_load.loads(loads))
 
     return write
 
 
 def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:
     """The tables, and whether the batch had been written with other rows."""
-    told = by_table(rows)
-    return told, batches.write_tables(told, out, run, batch_id)
+    tables = by_table(rows)
+    return tables, batches.write_tables(tables, out, run, batch_id)
 
 
 def by_table(rows: Iterable[Tagged]) -> BatchTables:

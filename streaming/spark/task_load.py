@@ -42,8 +42,8 @@ def loads(rows: Iterable[Tagged]) -> Loads:
 
 def most_loaded(found: Loads) -> dict[tuple[str, ...], float]:
     """By step: of its most loaded task, and of all."""
-    told: dict[tuple[str, ...], float] = {}
+    by_task: dict[tuple[str, ...], float] = {}
     for step in sorted({step for step, _ in found}):
         seconds = [cpu_s for (of, _), cpu_s in found.items() if of == step]
-        told |= {(step, "most_loaded"): max(seconds), (step, "all"): sum(seconds)}
-    return told
+        by_task |= {(step, "most_loaded"): max(seconds), (step, "all"): sum(seconds)}
+    return by_task

@@ -57,8 +57,8 @@ def described(value: Any, buffers: list[bytes]) -> Any:
         case np.ndarray():
             least, narrow = narrowed(value)
             buffers.append(np.ascontiguousarray(narrow).tobytes())
-            told = {"array": value.dtype.newbyteorder("<").str, "shape": value.shape, "at": len(buffers) - 1}
-            return told if narrow is value else told | {"over": least, "as": narrow.dtype.str}
+            plan = {"array": value.dtype.newbyteorder("<").str, "shape": value.shape, "at": len(buffers) - 1}
+            return plan if narrow is value else plan | {"over": least, "as": narrow.dtype.str}
         case bytes() | bytearray() | memoryview():
             buffers.append(bytes(value))
             return {"bytes": len(buffers) - 1}

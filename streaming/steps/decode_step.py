@@ -98,9 +98,9 @@ def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
     api, version = name_of(int(messages.key[0])), int(messages.version[0])
     frames_of = int(exchanges.frame_first[0]), int(exchanges.frame_last[0])
     source = exchanges.names[int(exchanges.source[0])]
-    said = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
+    exchange = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
     why = f"{api} v{version} of {connection.client.host} to {connection.server} could not be judged: {named}"
-    return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *said))
+    return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *exchange))
 
 
 def mark(source: str, why: str, seen: Sighting) -> Claim:

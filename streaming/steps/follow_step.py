@@ -330,15 +330,15 @@ class Bucket:
     def marks(self, ready: list[FrameFile], missing: dict[str, int]) -> Iterator[Tagged]:
         """Every bucket hears an agent's marks; the first passes them on."""
         for name in sorted({file.agent for file in ready}) if self.number == 0 else ():
-            said = tuple(mark for file in ready if file.agent == name for mark in file.marks)
+            marks = tuple(mark for file in ready if file.agent == name for mark in file.marks)
             seq = self.agents[name].next_seq - 1
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, marks, missing.get(name, 0), seq)))
 
     def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
         """Files that are not followed are named instead."""
         for agent, seq, why in unread if self.number == 0 else ():
-            said = quarantine.marks(quarantine.file_name(agent, seq), why)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, said, 0)))
+            marks = quarantine.marks(quarantine.file_name(agent, seq), why)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, marks, 0)))
 
     def came_late(self) -> Iterator[Tagged]:
         """Each bucket says its own, by agent; what has settled by now is remembered for a while."""

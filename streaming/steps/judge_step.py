@@ -74,7 +74,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 frontiers.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
-                judge.hear(marks)
+                judge.on_marks(marks)
                 totals.on_marks(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
@@ -83,12 +83,12 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    tables, changed = told(judge, totals), judge.shards()
+    tables, changed = emitted_rows(judge, totals), judge.shards()
     judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
-def told(judge: Judge, totals: Totals) -> list[Tagged]:
+def emitted_rows(judge: Judge, totals: Totals) -> list[Tagged]:
     """The rows of one batch."""
     label, emitted = judge.label, judge.rows()
     totals.count(emitted)

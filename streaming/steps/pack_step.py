@@ -134,11 +134,11 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     marks = table.filter(pc.invert(is_frame))
     table = table.filter(is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
-    said = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
+    file_marks = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
     whole = segments(table)
     del table  # the same again, in other words
     for bucket, part in enumerate(deal(whole, settings.buckets)):
-        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, said, part)))
+        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, file_marks, part)))
 
 
 def mark(row: dict[str, Any]) -> frames.Mark:

@@ -48,11 +48,11 @@ def check_name(path: str, table: pa.Table) -> None:
 def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
     """What the file says instead."""
     source = path.rpartition("/")[2]
-    said = (
+    reasons = (
         frames.Mark(frames.INPUT_ERROR, 0, source, 1, reason),
         frames.Mark(frames.QUARANTINED, 0, source, 1, reason),
     )
-    return said if whose(path) else (*said, frames.Mark(frames.ENDED, 0))
+    return reasons if whose(path) else (*reasons, frames.Mark(frames.ENDED, 0))
 
 
 def label_of(path: str) -> str:

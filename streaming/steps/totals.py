@@ -62,7 +62,7 @@ class Totals:
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    sums["exchanges", spoken(word)] += count
+                    sums["exchanges", api_and_version(word)] += count
         for (measure, detail), count in sums.items():
             self.add(measure, detail, count)
 
@@ -88,10 +88,10 @@ class Totals:
             for measured in measures(f"{measure}:{detail}"):
                 self.add(*measured, count)
 
-    def on_marks(self, said: Marks) -> None:
-        for mark in said.marks:
+    def on_marks(self, received: Marks) -> None:
+        for mark in received.marks:
             if mark.kind in MARKS:
-                self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))
+                self.add(MARKS[mark.kind], received.agent if mark.kind == LATE else "", max(1, mark.count))
 
     def left(self, by_space: Mapping[str, int]) -> None:
         """What bounds made leave the ledger."""
@@ -126,7 +126,7 @@ def measures(word: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def spoken(word: str) -> str:
+def api_and_version(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")
     key = api_names.keys().get(api)

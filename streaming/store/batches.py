@@ -53,7 +53,7 @@ class Tables:
     def __init__(self, out: Path | str, run: str) -> None:
         self.places = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
         """One batch; whether it had been written with other rows."""
         instead = [self._write_one(table, rows.get(table), batch_id) for table in TABLES]
         return any(instead)
@@ -149,9 +149,9 @@ class Folders:
             return (self.folder / SPANS).read_bytes()
         return None
 
-    def keep_summary(self, said: bytes) -> None:
+    def keep_summary(self, content: bytes) -> None:
         hidden = self.folder / f".{SPANS}.tmp"
-        hidden.write_bytes(said)
+        hidden.write_bytes(content)
         hidden.replace(self.folder / SPANS)
 
 

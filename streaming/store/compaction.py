@@ -46,16 +46,16 @@ def read_spans(run: Folders, numbers: Sequence[int]) -> list[Span]:
     """Those whose file is there, in order. What is not known is read once more, like a batch that came since."""
     there = set(numbers)
     try:
-        said = json.loads(run.summary() or b"{}")
-        known = [Span(**one) for one in said["spans"]] if said.get("version") == VERSION else []
+        content = json.loads(run.summary() or b"{}")
+        known = [Span(**one) for one in content["spans"]] if content.get("version") == VERSION else []
     except (ValueError, KeyError, TypeError, AttributeError):  # cut off, or of another release
         return []
     return [span for span in known if span.last in there]
 
 
 def keep_spans(run: Folders, known: Sequence[Span]) -> None:
-    said = {"version": VERSION, "spans": [asdict(span) for span in known]}
-    run.keep_summary(json.dumps(said).encode())
+    content = {"version": VERSION, "spans": [asdict(span) for span in known]}
+    run.keep_summary(json.dumps(content).encode())
 
 
 BY_FILE = ("coverage", "exchanges")

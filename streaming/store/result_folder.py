@@ -29,7 +29,7 @@ Confirmed = Callable[[], Mapping[str, int]]
 class Writer(Protocol):
     """All tables of a run, for the one who writes its batches."""
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:
         """One batch; whether it had been written with other rows. `said` is kept with what it commits."""
 
 
@@ -42,11 +42,11 @@ def writer(out: Path | str, run: str, kind: str, confirmed: Confirmed | None = N
     return Tables(out, run)
 
 
-def kind_for(out: Path | str, wanted: str | None) -> str:
+def kind_for(out: Path | str, asked: str | None) -> str:
     """The kind that was asked for, or that this place has. Raises ValueError where it cannot have that."""
     if is_local(out):
-        return wanted or PARQUET
-    if wanted == PARQUET:
+        return asked or PARQUET
+    if asked == PARQUET:
         raise ValueError("Parquet tables need a folder on this machine's disk; an object store has --tables delta")
     return DELTA
 

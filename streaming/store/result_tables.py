@@ -65,9 +65,9 @@ def schema(table: str) -> pa.Schema:
 def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Rows as one cell. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
     columns, every = schema(table), list(rows)
-    strangers = {name for row in every for name in row}.difference(columns.names)
-    if strangers:
-        msg = f"no such column: {', '.join(sorted(strangers))}"
+    unknown = {name for row in every for name in row}.difference(columns.names)
+    if unknown:
+        msg = f"no such column: {', '.join(sorted(unknown))}"
         raise KeyError(msg)
     made = [pa.array(values(every, column.name, column.type), column.type) for column in columns]
     return as_ipc(pa.Table.from_batches([pa.record_batch(made, columns)]))

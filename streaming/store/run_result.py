@@ -115,10 +115,10 @@ class Result:
             **tables,
             "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
             **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
-            **self.uncounted(*BOUNDED),
+            **self.overflow_rows(*BOUNDED),
         }
 
-    def uncounted(self, *tables: str) -> Row:
+    def overflow_rows(self, *tables: str) -> Row:
         """`others`: of each table and label how many more there were than are kept; nothing where all are."""
         found = [more(row) for row in self.others if row["table"] in tables]
         return {"others": found} if found else {}

@@ -71,6 +71,6 @@ def names(system: fs.FileSystem, folder: str) -> set[str]:
 
 def why(wrong: Exception) -> str:
     """What the system said, in a few words without the path."""
-    said = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
-    detail = DETAIL.search(said)
-    return detail[1] if detail else said.strip().splitlines()[0]
+    message = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
+    detail = DETAIL.search(message)
+    return detail[1] if detail else message.strip().splitlines()[0]

@@ -66,8 +66,8 @@ def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
     """The last time at or before `at` of which a row knows that somebody spoke of the topic; never `at` itself unless
     somebody did. Of a topic that was seen later too, the rows keep changes only: it may have been seen in between.
     """
-    told = [row.get(column) for row in rows for column in ("first_seen", "until")]
-    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *told) if time]
+    times = [row.get(column) for row in rows for column in ("first_seen", "until")]
+    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
     return max(time for time in found if time <= at)
 
 

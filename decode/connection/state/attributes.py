@@ -38,8 +38,8 @@ COLUMNS: Final = {
     "pending": 26,
 }  # fmt: skip
 """Of a connection: what is asked about those that are no objects."""
-NOBODY: Final = -1
-FIRST_ROOM: Final = 256
+NO_OWNER: Final = -1
+FIRST_LENGTH: Final = 256
 
 
 @final
@@ -68,7 +68,7 @@ class Numbers:
     def owner(self, further: i64 = 0) -> i64:
         """Whose row comes next; or another number of that row."""
         at = self.at + further
-        return self.values[at] if at < i64(len(self.values)) else NOBODY
+        return self.values[at] if at < i64(len(self.values)) else NO_OWNER
 
 
 def _connection(row: Numbers, c: Connection) -> None:
@@ -144,7 +144,7 @@ def _candidate(row: Numbers, c: Candidate) -> None:
 
 def widths() -> list[int]:
     """Columns of each table."""
-    rows = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(4)]
+    rows = [Numbers(vec[i64]([0] * FIRST_LENGTH), reading=False) for _ in range(4)]
     _connection(rows[CONNECTIONS], Connection("", 0))
     _message(rows[MESSAGES], Message(0, 0, 0, 0))
     _chunk(rows[CHUNKS], Chunk(0, 0, DATA, b"", 0))
@@ -158,7 +158,7 @@ class Writer:
     """Connections on their way into tables."""
 
     def __init__(self, connections: list[Connection]) -> None:
-        self.tables: list[Numbers] = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(5)]
+        self.tables: list[Numbers] = [Numbers(vec[i64]([0] * FIRST_LENGTH), reading=False) for _ in range(5)]
         self.data: list[bytes] = []
         self._size: i64 = 0
         for owner, connection in enumerate(connections):

@@ -81,9 +81,9 @@ def stored(numbers: Ints) -> bytes:
     span = (numbers.max(0) - low if len(numbers) else low).view(np.uint64)
     size = np.select([span == 0, span < 1 << 8, span < 1 << 16, span < 1 << 32], [0, 1, 2, 4], 8).astype(np.uint8)
     parts = [low.tobytes(), size.tobytes()]
-    for wanted in INTEGER_BYTES:
-        columns = np.flatnonzero(size == wanted)
-        parts.append((numbers[:, columns] - low[columns]).astype(f"<u{wanted}").tobytes())
+    for width in INTEGER_BYTES:
+        columns = np.flatnonzero(size == width)
+        parts.append((numbers[:, columns] - low[columns]).astype(f"<u{width}").tobytes())
     return b"".join(parts)
 
 

@@ -22,9 +22,9 @@ def told(frames_files):
     """The batches of a small run, one file each."""
     loop, batches = Loop(Settings()), []
     for file in frames_files:
-        before = len(loop.told)
+        before = len(loop.emitted)
         loop.batch([file])
-        batches.append({row.route: from_ipc(row.cell) for row in loop.told[before:]})
+        batches.append({row.route: from_ipc(row.cell) for row in loop.emitted[before:]})
     return batches
 
 
