@@ -74,22 +74,23 @@ class Judge:
         """Which metadata logs began another life."""
 
     def absorb(self, claims: Iterable[Claim]) -> None:
-        oldest_ns = self.oldest_ns
+        """File claims; chunks of snapshots of the metadata log as what they come to."""
+        oldest_ns, chunks, others = self.oldest_ns, list[Claim](), list[Claim]()
         for claim in claims:
+            (chunks if claim.kind == CHUNK else others).append(claim)
+        self.late += self.ledger.absorb_all(others, oldest_ns, partial(self.raised, FILING))
+        for chunk in chunks:
+            if chunk.last.ts_ns < oldest_ns:
+                self.late += 1
+                continue
             try:
-                self.take(claim, oldest_ns)
+                for part in self.snapshots.receive(chunk):
+                    self.ledger.absorb(part)
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                step = ASSEMBLY if claim.kind == CHUNK else FILING
-                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+                self.raised(ASSEMBLY, chunk, error)
 
-    def take(self, claim: Claim, oldest_ns: int) -> None:
-        if claim.last.ts_ns < oldest_ns:
-            self.late += 1
-        elif claim.kind == CHUNK:
-            for part in self.snapshots.receive(claim):
-                self.ledger.absorb(part)
-        else:
-            self.ledger.absorb(claim)
+    def raised(self, step: str, claim: Claim, error: Exception) -> None:
+        self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     @property
     def oldest_ns(self) -> int:
