@@ -28,8 +28,7 @@ from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.subject_eviction import Overflow, Room, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
-from wirecheck.judge.topology.clusters import Clusters
-from wirecheck.judge.topology.clusters_apart import separate
+from wirecheck.judge.topology.clusters import Clusters, separate
 from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"

@@ -25,8 +25,8 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.kinds import FORWARDED
-from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
 from wirecheck.judge.topology.clusters import Group
 

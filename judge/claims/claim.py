@@ -252,7 +252,7 @@ def fold(runs: Runs) -> None:
     is among successes, and counts for no streak.
     """
     good = runs.get(SUCCESS)
-    if good is None or len(good) < 2:  # noqa: PLR2004 - one slot is a block
+    if good is None or len(good) < 2:
         return
     newest = int(max([max(slots) for slots in runs.values()]))
     last = (newest - SINGLE) // FOLDED  # the first block that is not yet over for long

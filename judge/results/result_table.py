@@ -79,17 +79,6 @@ REVISION = (
     Column("label", TEXT, "The agent's cluster label."),
 )
 CLUSTER = Column("cluster", TEXT, "Cluster ID if known, else the label; null if the endpoint matches no known cluster.")
-
-
-def gone(why: str) -> Column:
-    return Column("withdrawn", pa.bool_(), f"True if the row is no longer valid, because {why}.")
-
-
-def others(what: str, of: str = "the exceeded bound") -> Column:
-    return Column("others", pa.int64(), f"Null, except in the row of {of}: the number of {what} that were dropped.")
-
-
-MOVED = gone("another cluster was found for it")
 SPAN = (
     Column("first_seen", TIME, "Capture time of the first exchange that the row is based on."),
     Column("last_seen", TIME, "Capture time of the last exchange that the row is based on."),
