@@ -85,16 +85,16 @@ class Shard:
         number = numbers.setdefault  # a sighting is found as the tuple that it is
         stored: list[tuple[Subject, list[list[Any]]]] = []
         for subject, rows in self.rows.items():
-            if rows is None:
-                claims = self.claims[subject].values()
-                rows = [
-                    claim.row(number(claim.first, len(numbers)), number(claim.last, len(numbers))) for claim in claims
-                ]
-            else:
+            if rows is not None:
                 for row in rows:
                     for place in (FIRST, LAST):
                         row[place] = number(tuple(self.sightings[row[place]]), len(numbers))
-            stored.append((subject, rows))
+                stored.append((subject, rows))
+                continue
+            made = self.claims[subject].values()
+            stored.append(
+                (subject, [one.row(number(one.first, len(numbers)), number(one.last, len(numbers))) for one in made])
+            )
         self.sightings = [*numbers]
         blob = orjson.dumps([[*map(tuple, numbers)], stored])
         self.size = len(blob)
