@@ -223,7 +223,25 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         if slots is not None:
             ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
             shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
+            shown |= over_time_of(result, files, slots.first_ns, slots.last_ns)
         return shown
+
+
+def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) -> Row:
+    """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
+    from wirecheck.commands.frame_tables import opened
+    from wirecheck.dashboards.verdict import blamed
+    from wirecheck.decode.show.over_time import over_time
+
+    entries = blamed(result)
+    if not entries:
+        return {}
+    hurt = [one for entry in entries for name in ("clients", "briefly") for one in entry["card"]["harm"][name]]
+    clients = {one["client_id"] or one["address"] for one in hurt}
+    tables = (table for file in files if (table := opened(file, [])) is not None)
+    found = over_time(tables, clients, first_ns, last_ns)
+    courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
+    return {"courses": courses, "brokers": dict(found.brokers)}
 
 
 def page_of(result: Row, found: "Result", shown: Row) -> str:

@@ -37,7 +37,7 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
-from wirecheck.story.cards import clients_seen, impact, plural, state
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
 from wirecheck.story.remedies import remedy
 
 SIDES_SHOWN = 4
@@ -317,7 +317,6 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-MOST_CARDS = 5
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
     "anomaly": ("\u2717", shade(RED, bold=True)),
@@ -328,7 +327,7 @@ MARKS = {
 
 def first_screen(result: Row) -> Iterator[Text]:
     """Lines in their order; those that begin with a label go on below it."""
-    cards = [entry["card"] for entry in blamed(result)] if result["coverage"]["messages"] else []
+    cards = [entry["card"] for entry in blamed(result)]
     if not cards:
         mark, colour = MARKS[mood(result)]
         yield Text(f" {mark} ", style=colour).append(sentence(result), style="not bold default")
@@ -344,14 +343,7 @@ def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
     headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
     yield headline.append(f"   {since}" if (since := state(card)) else "")
-    if card["cause"]["sentence"] != card["headline"]:
-        yield labelled("cause", card["cause"]["sentence"])
-    yield labelled("impact", impact(card, clients))
-    if card["action"]["sentence"]:
-        yield labelled("fix", card["action"]["sentence"])
-    for command in card["action"]["commands"]:
-        yield labelled("look", command)
-    yield labelled("evidence", card["evidence"]["command"])
+    yield from (labelled(*row) for row in below(card, clients))
 
 
 def labelled(name: str, text: str) -> Text:

@@ -16,7 +16,6 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     ends,
-    error_name,
     gathered,
     lasting,
     of_id,
@@ -24,7 +23,7 @@ from wirecheck.judge.checks.shapes import (
     resting_on,
     stuck_client,
 )
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS

@@ -17,7 +17,6 @@ from wirecheck.judge.checks.shapes import (
     brokers_of,
     clock,
     ends,
-    error_name,
     gathered,
     lasting,
     of_id,
@@ -39,6 +38,7 @@ from wirecheck.judge.claims.claim import (
     Claim,
     Sighting,
     Subject,
+    error_name,
     every_run,
 )
 from wirecheck.judge.claims.extract.client_sets import UNASKED

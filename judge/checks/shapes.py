@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from wirecheck.decode.schemas import errors
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Runs, Subject
 from wirecheck.judge.claims.client_ids import broker_of
@@ -150,12 +149,6 @@ def start_ns(slot: int) -> int:
 
 def end_ns(slot: int) -> int:
     return (slot + 1) * SLOT_NS
-
-
-def error_name(number: int) -> str:
-    """One of Kafka's errors for people: NOT_LEADER_OR_FOLLOWER (6)."""
-    known = errors().get(number)
-    return f"{known.name} ({number})" if known else str(number)
 
 
 Key = tuple[Any, ...]

@@ -93,7 +93,7 @@ def moment(text: str) -> datetime:
 
 
 def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:
-    """By finding the exchanges behind it, those told first first: connection, api, request and response as lines."""
+    """By finding the exchanges behind it, the earliest first: connection, client ID, request and response as lines."""
     chosen = {finding["id"]: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
     by_exchange: dict[Exchange, list[Pair]] = {}
     for _, pairs in chosen.values():
@@ -142,6 +142,7 @@ def tables(files: Iterable[Path], by_exchange: Iterable[Exchange]) -> Iterator[p
 def shown(pair: Pair, words: frozenset[str]) -> Row:
     return {
         **{name: pair.side[name] for name in ("time", "connection", "api", "version", "correlation_id")},
+        "client_id": next((one["client_id"] for one in pair.found.values() if one["client_id"]), None),
         **{side: text(pair.found[side], words) if side in pair.found else None for side in ("request", "response")},
     }
 
