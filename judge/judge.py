@@ -228,6 +228,8 @@ class Judge:
 
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
+        if self.pace.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
+            self.attempt(ageing.fold, self.agents.passed_ns - ageing.FOLDED_NS)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -237,19 +239,20 @@ class Judge:
         self.failures.forget(AGEING)
         for subject in self.settlement.idle(self.agents.passed_ns):
             self.due.wait(subject, 0)  # settles with the next batch
-        subjects = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
+        oldest_ns = self.watermark_ns - horizon_ns
+        subjects = self.beside(self.attempt(ageing.age, oldest_ns))
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(self.attempt(ageing.shorten))
+            shortened = self.beside(self.attempt(ageing.shorten, oldest_ns))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
         self.strange(subjects)
         return list(self.judged(subjects, self.context(), forget=subjects))
 
-    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]]) -> set[Subject]:
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]], oldest_ns: int) -> set[Subject]:
         def raised(subject: Subject, error: Exception) -> None:
             self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
-        return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
+        return age(self.ledger, oldest_ns, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}

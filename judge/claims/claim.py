@@ -46,8 +46,6 @@ MOST_PORTS = 16
 """Of one client's connections so many are kept apart per slot; the others count as one."""
 OTHERS = ""
 """The port under which connections beyond those are counted."""
-SINGLE, FOLDED = 60, 60
-"""So many of the newest slots are kept one by one; successes before them by blocks of so many (`fold`)."""
 COUNT, FIRST, LAST = range(3)
 Run = list[int]
 """How many answers, and when the first and the last of them came."""
@@ -242,43 +240,9 @@ def add_runs(mine: Runs, others: Runs) -> None:
                 add_run(found, port, run)
             if len(found) > MOST_PORTS:
                 kept[slot] = few_ports(found)
-    if grown:
-        fold(mine)
     if grown and sum(map(len, mine.values())) > MOST_SLOTS:
         newest = sorted({slot for slots in mine.values() for slot in slots})[-MOST_SLOTS:]
         without_runs(mine, int(newest[0]))
-
-
-def fold(runs: Runs) -> None:
-    """Count the successes of long ago by blocks of slots where nothing else was answered: of a client that is never
-    refused nothing else is kept, and its state would grow for hours. An error that comes after its block was folded
-    is among successes, and counts for no streak.
-    """
-    good = runs.get(SUCCESS)
-    if good is None or len(good) < 2:
-        return
-    newest = int(max([max(slots) for slots in runs.values()]))
-    last = (newest - SINGLE) // FOLDED  # the first block that is not yet over for long
-    if int(min(good)) // FOLDED >= last:
-        return
-    near = {
-        (int(slot) + beside) // FOLDED
-        for error, slots in runs.items()
-        if error != SUCCESS
-        for slot in slots
-        for beside in (-1, 0, 1)
-    }
-    begins: dict[int, str] = {}
-    for slot in sorted(good):
-        block = int(slot) // FOLDED
-        if block >= last:
-            break
-        begin = begins.setdefault(block, slot)
-        if begin != slot and block not in near:
-            for port, run in good.pop(slot).items():
-                add_run(good[begin], port, run)
-            if len(good[begin]) > MOST_PORTS:
-                good[begin] = few_ports(good[begin])
 
 
 def add_run(found: dict[str, Run], port: str, run: Run) -> None:
