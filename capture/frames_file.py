@@ -1,13 +1,8 @@
-"""A file of frames, read and looked at: nothing in it is believed until it was compared with the contract.
+"""Reads and validates a file of frames.
 
-Knows: how Parquet gives such a file cheaply, what every column of an honest one holds, and how large one can be.
-Refuses to know: what is done with a file that is none (streaming sets it aside, commands name it), TCP, Kafka.
-Rule: whoever reads frames reads them here, and gets rows that compiled code may index by without looking again: no NULL
-where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
-spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
-Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
-may be taken for a moment. The footer says which format, agent and number a file has: whoever lists files need not open
-their columns. FORMAT grows only where an older release must not read a file; an added column does not change it.
+Callers get rows that compiled code may index without checks: no NULL, numbers in range, valid UTF-8, payloads whose
+kept and redacted bytes add up. A file that breaks a rule is rejected as a whole. Parquet page headers may claim up to 2
+GB before anything can be checked. FORMAT grows only where an older release must not read a file.
 """
 
 from __future__ import annotations

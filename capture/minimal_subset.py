@@ -1,8 +1,6 @@
-"""Which connections are enough: from a few, to more, to all, until somebody who is asked agrees.
+"""The smallest set of connections that still proves something: few first, then more, then all.
 
-Knows: that connections near the ones asked for (the same server, the same hosts) are likelier to matter, and that small
-ones are cheaper to add. Refuses to know what must be proven: it asks `proves`.
-Rule: what is given back was agreed to, whole; nothing is called enough because it looks so.
+A set is returned only after `proves` accepted it as a whole.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Frames of TLS connections as they were captured, encrypted, and the few lines of key logs that open them.
-
-Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those that its hellos name.
-Refuses to know: what is inside, and who may have the keys (the command asks).
-Rule: only connections in which TLS was undone are read again; what was plain on the wire stays as trim left it.
-"""
+"""Frames of decrypted connections as they were captured, and the key log lines that decrypt them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Frames back into a capture file: the connections somebody wants to show, as pcapng that every tool opens.
+"""Writes rows of the frames table as a pcapng file.
 
-Knows: how rows of the frames table become IP packets again, with comments; which connections there are and how large.
-Refuses to know: what is worth showing, what a finding is (the command asks).
-Rule: what the table does not hold is never made up in silence. Bytes that were left out stand as zeros at their full
-length, and the section's comment says how many; addresses, ports, sequence numbers, flags and times are those of the
-capture, and what a frame lacks beside them (link layer, window, TTL) is constant.
+Redacted bytes are zeros at their full length, and a comment counts them. What the table does not hold (link layer,
+window, TTL) is constant.
 """
 
 from __future__ import annotations

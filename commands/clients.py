@@ -1,8 +1,4 @@
-"""`wirecheck clients`: who speaks which versions, and who could not talk to a given release.
-
-Knows: that a gate ends with 1 when somebody is turned away. Refuses to know what a release serves (streaming) and how a
-table looks (dashboards).
-"""
+"""`wirecheck clients`: which client uses which versions, and which ones a given release rejects."""
 
 import sys
 from pathlib import Path

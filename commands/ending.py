@@ -1,8 +1,7 @@
-"""How a command ends: exit codes, and the one line that an error gets.
+"""How a command ends: exit codes, and one line per error.
 
-Knows: 0 clean, 1 findings at or above --fail-on (or whatever a gate was asked about), 2 usage error or nothing usable,
-130 interrupted, 141 nobody reads the output any more (128 and the signal's number, as shells count).
-Refuses to know what was wrong: the room that noticed says it, in one line, with what and where.
+0 clean, 1 findings at or above --fail-on (or what a gate was asked about), 2 usage error or nothing usable, 130
+interrupted, 141 the reader of the output has gone (128 and the signal's number, as shells count).
 """
 
 import _thread

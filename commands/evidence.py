@@ -1,8 +1,6 @@
-"""`wirecheck evidence`: the frames behind a finding, as a capture that proves it by itself.
+"""`wirecheck evidence`: the frames behind a finding, as a capture that proves it alone.
 
-Knows: the order of the work: which finding, which frames, is the finding found again in them alone. Refuses to know how
-a capture is written or judged: that is the rooms' affair.
-Rule: success is said only of a file that was judged again and gave the same finding id.
+It succeeds only if the written file, checked again, gives the same finding ID.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,4 @@
-"""`wirecheck explain`: the page of one check, or of one of Kafka's errors.
-
-Knows: how a page is put on a terminal. Refuses to know what a check finds (the catalogue) and what to do
-about it (dashboards).
-"""
+"""`wirecheck explain`: the page of one check, or of one of Kafka's errors."""
 
 import re
 import sys

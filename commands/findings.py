@@ -1,9 +1,4 @@
-"""`wirecheck findings`: what a monitor, or a replay with --out, has found and holds open.
-
-Knows: one folder of result tables, which findings were asked for, and that more may come. Refuses to know how they were
-found, and how one looks in full (dashboards).
-Rule: only tables are read, and nothing is judged again: an answer takes a second, whatever was captured.
-"""
+"""`wirecheck findings`: the findings of a monitor, or of a replay with --out. Only tables are read."""
 
 from contextlib import suppress
 from pathlib import Path

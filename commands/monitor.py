@@ -1,8 +1,4 @@
-"""`wirecheck monitor`: frames judged as they come, until it is told to stop.
-
-Knows: the options of the job, and that a flag goes before the file given with --config, and that before the default.
-Refuses to know how the job runs: that is `streaming.run.monitor`.
-"""
+"""`wirecheck monitor`: frames checked as they come. A flag overrides the --config file, which overrides the default."""
 
 import json
 import time

@@ -1,9 +1,6 @@
-"""What a command leaves behind: whole, or not at all, and for its user alone.
+"""Where a command writes pages and tables: whole or not at all, and readable by its user only.
 
-Knows: where the report page and the tables of a replay go, and that they hold names, addresses and topics of other
-people, as frames do. Refuses to know what is in them.
-Rule: what is wrong with a place is said before the work, and a command that ends early has changed nothing there. A
-name that is a link is replaced, and never followed.
+Problems with a place are reported before the work. A name that is a link is replaced, and never followed.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""`wirecheck replay`: pcaps and folders of frames to a verdict.
-
-Knows: the order of the work (frames, query, result) and what exit code a verdict is. Refuses to know how any of it
-is done.
-"""
+"""`wirecheck replay`: captures and folders of frames to a verdict."""
 
 import sys
 import tempfile

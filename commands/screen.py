@@ -1,8 +1,6 @@
-"""What a command shows while it works and when it is done: progress on terminals, consoles, harmless text.
+"""What a command shows on a terminal: progress, text, tables.
 
-Knows: rich, imported only when something is shown, and which characters a terminal takes for orders. Refuses to know
-what is shown.
-Rule: whatever came from the wire (a client id may hold anything) passes `legible` or `as_json` before it is printed.
+Everything from the wire passes `legible` or `as_json` before it is printed: it may hold control characters.
 """
 
 import json

@@ -1,9 +1,7 @@
-"""`wirecheck top`: what goes on now, as one screen that is drawn again and again.
+"""`wirecheck top`: current traffic, as one screen that is redrawn.
 
-Knows: where frames of now come from (an interface, a capture that grows, an agent's folder) and what a monitor's
-results have instead; keys, and when to draw. Refuses to know what the screen looks like (dashboards/top_screen.py).
-Rule: bounded, whatever is watched: traffic of a window, findings as a replay keeps them, frames of an interface in a
-folder that is emptied. Without a terminal it prints once and ends.
+Bounded: traffic of a window, findings as a replay keeps them, frames in a folder that is emptied. Without a terminal it
+prints once and ends.
 """
 
 import os

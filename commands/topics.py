@@ -1,8 +1,4 @@
-"""`wirecheck topics`: the observed description of topics.
-
-Knows: which topics were asked for, and in which form they are shown. Refuses to know how a description comes to be
-(streaming) and how it looks (dashboards).
-"""
+"""`wirecheck topics`: the observed description of topics."""
 
 from collections.abc import Iterable
 from pathlib import Path

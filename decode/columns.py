@@ -11,10 +11,8 @@
     topics["topic_names"]           an array of strings is a table of its own too, with the column "value"
     tables(...)["topics._unknown_tagged_fields"]   unknown tags: columns "tag" and "data"
 
-Knows slots and tokens; refuses to know versions. Absent is the same whether a version lacks the field or a tag was not
-sent: default and not present. Null is length or count -1.
-Rule: one pass over the tokens fills every column the projection kept; nothing is built per row in Python. What was
-present is not written down beside it: that is asked of few columns, and the tokens still say it.
+One pass over the tokens fills every column that the projection kept. A field that the version lacks and a tag that was
+not sent look the same: the default, and not present.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""What of messages that fail was understood: how far they are structure alone, and where content lies in that.
-
-Knows where in each program the first array or tag is read, and which fields hold content: texts, bytes, records, and
-arrays of fixed width. Refuses to know what may be kept of a message.
-Rule: what is called structure are numbers, counts and lengths, read where their layout has them; the client id in a
-request's header is called structure too. The interpreter's programs are never changed, only copies of them.
-"""
+"""How far messages that fail are structure alone (numbers, counts, lengths, the client ID), and where content lies."""
 
 from __future__ import annotations
 

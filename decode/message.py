@@ -7,10 +7,7 @@
     nested(decoded, i)                                # decode/nested.py: values for people
     tables(decoded, "Fetch", "request")               # decode/columns.py: columns for the pipeline
 
-Knows how a batch goes through the interpreter: which program each message gets, the ApiVersions fallback, the named
-tolerances. Refuses to know connections, and never guesses a layout: the dialect is given.
-Rule: everything about one message's outcome is a row here; foreign bytes raise
-nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours in the batch.
+Foreign bytes raise nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours.
 """
 
 from __future__ import annotations

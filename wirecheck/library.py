@@ -1,13 +1,11 @@
-"""For programs and notebooks: messages of a capture as values and as a table, and a verdict.
+"""For programs and notebooks: messages of a capture as values and tables, and a verdict.
 
     for message in wirecheck.messages("incident.pcapng", error=True): print(message.time, message.api, message.errors)
     frame = wirecheck.messages("incident.pcapng").to_pandas()
     verdict = wirecheck.replay("incident.pcapng"); verdict.findings[0].summary; verdict.topics.to_pandas()
 
-Knows: what of a line and of a result the values (library_values.py) are made of. Refuses to know how any of it is
-found: that is what the commands do, and nothing here does it otherwise.
-Rule: typed values, nothing written anywhere, nothing loaded before it is asked for. What cannot be read is an
-InputError at the call; what could be read in part is used, with a warning for the rest.
+Nothing is written, and nothing loaded before it is asked for. What cannot be read is an InputError at the call; what
+could be read in part is used, with a warning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What a message, a finding, a topic, a client and a verdict are in Python: values with names and types, and tables.
+"""The values and tables that the library returns, with their fields, types and meanings.
 
-Knows: which fields there are and what they mean, and how a table is given to pandas, polars, DuckDB and a notebook.
-Refuses to know where values come from (library.py).
-Rule: a value never changes, and holds nothing that the commands would not print.
+A value never changes, and holds nothing that the commands would not print.
 """
 
 from __future__ import annotations

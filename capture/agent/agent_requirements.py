@@ -1,8 +1,6 @@
-"""What an agent needs of this machine, looked at before it is relied on.
+"""Checks of this machine before an agent relies on it.
 
-Knows: what is looked at, when it is bad, and the command that fixes it. Refuses to know: how it is shown, what
-judging needs. Nothing is changed, and nothing is sent or captured.
-Rule: a check never raises; what cannot be found out says so. Lines are (name, "ok" | "warn" | "fail", what, fix).
+A check never raises and changes nothing. Lines are (name, "ok" | "warn" | "fail", what, fix).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The agent's live half: interfaces in, a growing folder of frames out, until it is told to stop.
+"""The live agent: interfaces in, a growing folder of frames out, until it is stopped.
 
-Knows: when a file ends (size, seconds, SIGHUP), when to ask the kernel what it lost, which interfaces are there, how to
-stop in order. Refuses to know: packets and rings (interface.py), files and trimming (writer.py), Kafka.
-Rule: the loop that empties the rings never waits for a disk: that is a second thread's work behind a short queue, and
-when that queue is full the kernel drops and counts. What was lost is a row before it is a message.
+The loop that empties the rings never waits for a disk: a second thread writes, behind a short queue. When the queue is
+full, the kernel drops packets and counts them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Captures read in a process of their own: the offline agent there, its files of frames here, as they appear.
+"""Captures read in a process of their own, which writes frames files that this process receives as they appear.
 
-Knows: how that process is started, what it says line by line (so much is read, this file is there, this was wrong),
-and that it ends with whoever started it. Refuses to know: captures (`offline_agent.py`), and who takes the files.
-Rule: it reads what this process would have read, by the same names (standard input and open handles included), and is
-never left behind: it is ended with the block, and ends by itself where nobody listens any more.
+The process ends with the block that started it, or with its parent.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Rows in, Parquet files out: where a file ends.
 
-Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written. A PROGRESS
-row says the time of the newest row, unless another time was promised.
-Refuses to know: names, numbers and room (spool_folder.py), where rows come from and what they say.
-Rule: where a file ends depends on its rows alone, never on how they were batched. A file that failed leaves nothing
-behind, and the next one has its number.
+That depends on the rows alone, never on how they were batched. Each file ends with a PROGRESS row. A file that could
+not be written leaves nothing, and the next one has its number.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The agent's second thread: rows from the loop, trimmed, into files.
+"""The agent's second thread: rows from the loop, redacted, into files.
 
-Knows: in which order rows, time and the end come out of the queue, what is lost while the disk takes nothing, which
-marks no reader has seen yet. Refuses to know: interfaces (live_agent.py), Parquet (spool.py), what is left out
-(trimmer.py).
-Rule: the loop never waits for a disk, and neither for trimming unless the queue is full. A file ends with a time up to
-which nothing is still to come: neither from a ring nor from trim. A mark that was in a file that failed is written
-again; frames are not, they are counted.
+A file ends with a time before which nothing is still to come from a ring or from redaction. Marks of a file that could
+not be written are written again; its frames are counted as lost.
 """
 
 from __future__ import annotations

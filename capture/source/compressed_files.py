@@ -1,11 +1,6 @@
-"""Packed capture files, unpacked as a stream: gzip, bzip2 and xz by the standard library, zstd and LZ4 by Arrow.
+"""Decompresses captures as a stream: gzip, bzip2, xz (standard library), zstd and LZ4 (Arrow).
 
-Knows: which packing a file's first bytes name, that a file may hold several packed streams one after the other, and
-what can be saved of one that is cut.
-Refuses to know: what the bytes mean, and how many are wanted at a time (windows.py).
-Rule: never more is unpacked than was asked for, and nothing is held but what the library needs. Of a stream that is cut
-all is given up to the cut, then an EOFError says so; of one that is damaged all that the library vouches for (gzip), or
-all but the last piece.
+Never decompresses more than was asked for. A truncated stream gives everything up to the cut, then EOFError.
 """
 
 from __future__ import annotations

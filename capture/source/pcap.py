@@ -1,10 +1,7 @@
-"""Capture files in, frames out: pcap and pcapng, packed or not, from a disk or a pipe.
+"""Capture files in, frames out: pcap and pcapng, compressed or not, from a disk or a pipe.
 
-Knows: which container a file is, how its windows become Arrow batches, and how a broken file is told about.
-Refuses to know: several files and their order (merge.py), files of our own (spool.py), connections, Kafka.
-Rule: a broken file gives every packet before the damage, then one line that names the byte; nothing is skipped
-silently. The design lets scapy open what it would filter; a file needs no socket and no filter, and scapy costs
-10 us per packet, so files are walked by a compiled loop over windows and this module imports without scapy.
+A broken file gives every packet before the damage, then one line that names the byte. Files are walked by a compiled
+loop, because scapy costs 10 us per packet.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """The pcapng file: sections of blocks, each section with its own byte order and interfaces.
 
-Knows: section, interface, statistics and secrets blocks (read in Python: they are rare) and the three packet blocks
-(walked by a compiled loop); time units per interface; what the file itself says was dropped.
-Refuses to know: what is in a packet (packet.py), names, comments: such blocks are stepped over.
-Rule: `walk` consumes whole blocks only; what it cannot consume it names, with the reason a person reads. What a block
-says is not believed: an impossible option is ignored, an impossible count clamped, a packet that cannot be where its
-block says is stepped over, as long as the blocks themselves follow each other; each kind is told once.
-Source: draft-ietf-opsawg-pcapng-03.
+`walk` consumes whole blocks only. Statements of a block are validated: an impossible option is ignored, an impossible
+count clamped, an impossible packet skipped; each kind is reported once. Source: draft-ietf-opsawg-pcapng-03.
 """
 
 from __future__ import annotations

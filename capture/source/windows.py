@@ -1,12 +1,8 @@
-"""The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
+"""The bytes of a capture file, a window at a time, from a disk or a pipe.
 
-Knows: a window that slides over the file, each time with one more piece of it; how a pipe is looked into before it is
-read. Refuses to know: what the bytes mean, and how packed ones are unpacked (compressed_files.py).
-Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
-and is otherwise so small that what was read into it is still in the processor's cache when it is looked at. A packed
-file that grows out of all proportion ends there, with a line: memory is flat, but time is not.
-The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, and the whole mapping
-counts as resident memory. A window is bytes, which nobody changes: whoever wants to keep one does.
+Memory is one window, small enough for the processor's cache; it grows only when its reader could consume nothing. A
+compressed file that grows out of all proportion ends with an error line. Files are read, not mapped: truncating a
+mapped file would end the process with SIGBUS.
 """
 
 from __future__ import annotations

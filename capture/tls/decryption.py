@@ -1,10 +1,7 @@
-"""Rows in, the same rows out, with plain payloads where the keys are at hand: TLS is undone here.
+"""Rows in, the same rows out; those of connections with known keys carry plaintext.
 
-Knows: which rows are of which TLS connection and wait for what; the follower puts their bytes in order and says what
-is missing, as it does for Kafka's.
-Refuses to know: what the plain bytes are, and what of them may be kept (trim does, which comes next).
-Rule: rows wait no longer than their records; a row of a connection that no key opens is untouched. Every row of one
-that is opened changes: its numbers count plain bytes.
+Rows wait no longer than their records. Rows of a connection that no key opens are unchanged; every row of one that is
+opened changes, because its numbers count plaintext.
 """
 
 from __future__ import annotations

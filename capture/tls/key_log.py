@@ -1,10 +1,6 @@
-"""Key logs: the secrets of TLS connections, as their ends wrote them down.
+"""Key logs: lines of SSLKEYLOGFILE (draft-ietf-tls-keylogfile) and NSS's older ones; also while they are written.
 
-Knows: the lines of SSLKEYLOGFILE (draft-ietf-tls-keylogfile), NSS's older ones by session id, and that such a file may
-grow, be cut in the middle of a line, hold garbage, or be larger than memory.
-Refuses to know: what a secret opens.
-Rule: secrets leave this module only for record_keys.py; no line that is said about a key log quotes it. What does not
-fit is forgotten, the oldest first, and counted.
+No message about a key log quotes it. What exceeds the bound is evicted, the oldest first, and counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Keys of one direction: secrets in, records opened; the ciphers are OpenSSL's, by way of `cryptography`.
+"""Keys of one direction (RFC 8446 7, RFC 5246 6.3): opens records with the ciphers of `cryptography`.
 
-Knows: how traffic keys come of a secret (RFC 8446 7, RFC 5246 6.3), and what of a record is the cipher's.
-Refuses to know: where secrets come from, where records stand, which number a record has: whoever asks says it.
-Rule: a record is opened only if its tag or MAC proves every byte of it; otherwise nothing of it comes out.
+A record is opened only if its tag or MAC proves every byte.
 """
 
 from __future__ import annotations

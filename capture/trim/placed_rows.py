@@ -1,9 +1,4 @@
-"""The rows of one batch by the place of their payload: which of them carry a stretch, and which wait for what.
-
-Knows: where the payload of each row lies in its stream, what of it is to be kept, and up to where streams are decided.
-Refuses to know: packets and their columns (pending_rows.py), and why a byte is kept.
-Rule: one loop over the rows for what is asked of all of them; what is asked of a stretch begins at its first row.
-"""
+"""The rows of one batch by place in their streams: which of them carry a stretch, and which still wait."""
 
 from __future__ import annotations
 

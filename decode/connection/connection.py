@@ -1,9 +1,6 @@
-"""A connection as the follower knows it: two directions, who is the client, what waits, how and when it ends.
+"""A connection as the follower knows it: two directions, who is the client, what waits, when and how it ends.
 
-Knows: every fact about one connection, how it is worded, and what of it waits and costs memory.
-Refuses to know: what changes it: tracker.py (frames, time), framing.py, matching.py, gaps.py, eviction.py.
-Rule: nothing about a connection lives anywhere else; a new fact is a new attribute here or in Direction, is stored by
-state/attributes.py, and STATE_VERSION there goes up with it.
+A new fact is an attribute here or in Direction, is stored by state/attributes.py, and raises STATE_VERSION.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What following connections gives: exchanges with their messages, and facts about connections.
+"""The result of following: exchanges with their messages, and facts about connections.
 
-Knows: the shape every other room reads.
-Refuses to know: how any of it was found out.
-Rule: an exchange appears once, when its outcome is known; a connection appears again whenever its facts changed.
+An exchange appears once, when its outcome is known; a connection appears again whenever its facts changed.
 """
 
 from __future__ import annotations

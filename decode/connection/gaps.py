@@ -1,12 +1,8 @@
-"""When a hole is final: bytes that a direction misses become a gap, and the stream goes on behind it.
+"""When a hole is final: the missing bytes become a gap, and the stream continues behind it.
 
-Knows: the evidence there is: the peer acknowledged past the hole some frames or some capture time ago, so that a packet
-shuffled by the capture would have come by now; the hole is old; too much waits behind it; the capture or the connection
-has ended. Where two agents show a connection, evidence counts once both have passed the hole.
-Refuses to know: what the bytes mean, and whose fault it is.
-Rule: a gap is a chunk of its own, never bytes, and it is declared at the time of the frame or the deadline that made it
-final: that time stands in the connection's facts. `declare_gaps` is the only place that gives up waiting for a hole
-while its connection is open.
+Evidence: the peer acknowledged past the hole some frames or some time ago, the hole is old, too much waits behind it,
+or the capture or connection has ended. With two agents, both must have passed the hole. `declare_gaps` is the only
+place that gives up a hole of an open connection; a gap has the time of the frame or deadline that made it final.
 """
 
 from __future__ import annotations

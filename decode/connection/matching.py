@@ -1,9 +1,7 @@
 """Which response answers which request.
 
-Knows: a broker answers one connection's requests in order (Kafka protocol guide, "Network"); Produce with acks=0 has no
-response; correlation ids repeat (SASL re-authentication), so order comes first and the id second.
-Refuses to know: bytes, and whether an answer is good.
-Rule: an exchange is written once, when nothing can change it any more; what was not seen is never blamed on a side.
+A broker answers one connection's requests in order (Kafka protocol guide, "Network"); Produce with acks=0 has no
+response. Correlation IDs repeat, so order comes first. An exchange is written once, when nothing can change it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Frame by frame: which connection a frame belongs to, and everything that follows from it.
+"""Frame by frame: which connection a frame belongs to, and what follows from it.
 
-Knows: SYN, ACK, FIN, RST, port reuse, who is the client.
-Refuses to know: ordering (stream/), gaps (gaps.py), cutting and searching (framing/), matching (matching.py), what
-falls due with time and how a connection ends (lifetime.py).
-Rule: everything is decided by the frames of one connection, one after the other, and by capture time that passed
-between them; never by how frames are cut into calls. What falls due is done before the next frame is looked at.
+Everything is decided by the frames of one connection in order and by capture time, never by how frames are cut into
+calls. What falls due is done before the next frame is looked at.
 """
 
 from __future__ import annotations
@@ -140,11 +137,18 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
     """Frames from `start` on; where it stopped because too much waits, or how many there are. `connections`: the one
     of each pair of endpoints, which `keys` names.
     """
-    frame = shared.frame
+    frame, output = shared.frame, shared.output
     for i in range(start, count):
         frame.look(i)
         connection = connections[frame.pair]
-        owner = on_frame(shared, connection, keys)
+        shared.current = connection
+        output.mark()
+        try:
+            owner = on_frame(shared, connection, keys)
+        except Exception as error:  # noqa: BLE001 -- whatever foreign bytes can bring about
+            owner = shared.current
+            shared.set_aside(owner, error)
+            output.place(-1, -1, -1)
         if owner is not connection:
             connections[frame.pair] = owner
         if shared.pending > shared.bounds.pending_bytes:
@@ -403,6 +407,7 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     shared.serial += 1
     frame = shared.frame
     connection = Connection(keys[frame.pair], shared.serial)
+    shared.current = connection
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent

@@ -1,22 +1,19 @@
-"""The one interpreter: walks any message by its program, and says what it met.
+"""The one interpreter: walks any message by its program.
 
-    interpreter = Interpreter(wanted, levels)          # by field 1 if its tokens are kept; how many levels there are
+    interpreter = Interpreter(kept_fields, levels)     # by field 1 if its tokens are kept; how many levels there are
     status = interpreter.walk(begin, one_message(data, offsets, lengths), 0, 0)
     interpreter.tokens.used, interpreter.problem_at    # what it met; or where it failed, as on the wire
 
-Knows the encodings of Kafka's primitives and what makes bytes malformed. Refuses to know any layout.
-A token is one value met, in wire order:
-  field   number of its slot (decode/layouts/form.py)
-  row     running number, in its level, of the array element or message it stands in
-  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
-          count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
-  length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
-A run of fixed-width fields, which nothing but their bytes' absence can spoil, is one token for all of them: `field` is
-the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart. The
-same of elements that also have arrays of fixed width: a run of rows, one behind the other, which says where each ends.
-Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
-leaves no tokens and no rows; left-out bytes may be skipped as content but never read as structure. Typed Python that
-mypyc compiles; the source runs as it is too. No numpy in here: bytes and vecs come in, vecs go out.
+A token is one value, in wire order:
+    field   number of its slot (decode/layouts/form.py)
+    row     running number, in its level, of the array element or message it stands in
+    value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
+            count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
+    length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
+
+A run of fixed-width fields is one token: `field` is the number of slots plus the number of the run, `value` its place,
+`length` how many rows have it. A run may also have arrays of fixed width; then it says where each row ends. Counts and
+lengths are checked against what remains before they are used. A message that fails leaves no tokens.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@
     topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)
     found["RegisterBrokerRecord"].inner("end_points")["host"]
 
-Knows which fields of which records anybody judges by. Does not fold them into a state: a PartitionChangeRecord says
-only what changed, each one raises the partition epoch by one, and the leader epoch too where `leader` is present.
-Rule: an entry that does not decode is counted (`undecoded`), never dropped in silence.
+Rows are changes, not states: a PartitionChangeRecord raises the partition epoch by one, and the leader epoch where
+`leader` is present. Entries that do not decode are counted (`undecoded`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Metadata snapshots out of FetchSnapshot answers: chunks that are cut anywhere, put together by position.
+"""Metadata snapshots from FetchSnapshot responses: chunks in any order, put together by position.
 
-Knows: which bytes of which snapshot have been seen, and how far its batches are whole. Does not know layouts or names.
-A chunk may end within a batch and chunks may come in any order, repeatedly, from several fetchers; batches are read as
-soon as everything before them is there, and their bytes forgotten.
-Rule: bounded. What waits for earlier chunks waits in at most MOST_WAITING_BYTES; a snapshot that needs more, or whose
-chunks contradict its size, is given up and says so (`lost`): a snapshot that is not whole proves nothing absent.
+Batches are read once everything before them is there. At most MOST_WAITING_BYTES wait; a snapshot that needs more, or
+whose chunks contradict its size, is given up (`lost`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Files of frames as they arrive: which wait, and which of them make the next batch.
+"""Frames files as they arrive: which wait, and which make the next batch.
 
-Knows: that an agent numbers its files without holes, so that the next one is looked for by its name; whatever else may
-come (a new agent, a file that was held up, one behind a hole) is found by listing the folder now and then.
-Refuses to know: what is in them, and when a hole is given up (`follow_step.py`). Spark.
-Rule: how far it has come is a number for each agent, and at most MOST_AWAITED below it that never came; a file that
-comes later than that, or twice, is not seen. Files are taken in the order in which they came, an agent's by number.
+An agent numbers its files without holes, so the next one is looked for by name; everything else is found by listing the
+folder now and then. Positions are bounded: a file that comes later than MOST_AWAITED others, or twice, is not seen.
 """
 
 import math

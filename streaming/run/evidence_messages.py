@@ -1,9 +1,6 @@
-"""The messages that findings rest on, decoded: of each exchange the request beside the response, as text.
+"""The messages behind findings, decoded: of each exchange the request and the response, as text.
 
-Knows: that a finding's side names its exchange by connection and correlation id, and that files of frames hold it.
-Refuses to know why a finding was made, and how two texts come to stand side by side.
-Rule: bounded whatever is found: so many findings, exchanges and lines. Of a long list only the elements are shown that
-carry what the finding is about, and how many others there are is said.
+Findings, exchanges and lines are bounded. Of a long list only the elements that the finding is about are shown.
 """
 
 from __future__ import annotations

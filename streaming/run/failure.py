@@ -1,9 +1,4 @@
-"""Why a monitor's query failed, in one line with the way out.
-
-Knows: which of Spark's words mean that its state cannot be read, that a disk is full, that a worker died, or that the
-machine was too busy; and which line of a long failure says what happened.
-Rule: the next start repeats the batch that failed; so every line says what to fix before it, or that nothing will.
-"""
+"""Why a monitor's query failed, in one line that says what to fix. The next start repeats the batch that failed."""
 
 import re
 from collections.abc import Callable

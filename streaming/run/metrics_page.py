@@ -1,9 +1,6 @@
-"""The monitor's page of metrics: the values behind the names.
+"""The monitor's metrics: rows of result tables as Prometheus samples.
 
-Knows: Prometheus' client, and how rows of the result tables become samples. What is counted stands in
-the tables (`totals.py`); here it is only shown. Knows nothing of Spark.
-Rule: labels come from closed sets, never from traffic; counters are totals committed with a batch, so that being told
-of a batch twice, or a restart, changes nothing.
+Counters are totals committed with a batch, so that a repeated batch or a restart changes nothing.
 """
 
 import math
@@ -11,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from shutil import disk_usage
 from threading import Lock
@@ -31,8 +28,7 @@ from wirecheck import extension_modules
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results import open_rows
 from wirecheck.story import worst_findings
-from wirecheck.story.causes import OpenFinding, links_of
-from wirecheck.story.worst_findings import ALONE, role_of
+from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
 from wirecheck.streaming.run.plan import Line
@@ -91,14 +87,8 @@ class Page(Collector):
         """By id."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
-        self.related: dict[str, OpenFinding] = {}
-        """Of findings that stand what tells how they are related, by label and id."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
-        self.roles: dict[str, str] | None = None
-        """By label and id; None until they are worked out anew."""
-        self.follow: dict[str, tuple[str, ...]] = {}
-        """By label and id of a cause what follows from it."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
@@ -149,10 +139,7 @@ class Page(Collector):
             self.totals.clear()
             self.counted.clear()
             self.others.clear()
-            self.related.clear()
             self.shown.clear()
-            self.roles = None
-            self.follow.clear()
             for known in self.open.values():
                 known.clear()
 
@@ -163,7 +150,6 @@ class Page(Collector):
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", open_rows.counts_as(table, row)
         if table == "findings":
-            self.relate(name, None if gone else OpenFinding.of(row))
             self.shown.pop(name, None)
             if not gone:
                 self.shown[name] = worst_findings.kept(row)
@@ -176,21 +162,9 @@ class Page(Collector):
         else:
             known[name] = counted
 
-    def relate(self, name: str, finding: OpenFinding | None) -> None:
-        self.roles = None
-        self.related.pop(name, None)
-        if finding is not None:
-            self.related[name] = replace(finding, id=name)
-
-    def findings(self) -> Samples:
-        """By check and role: what follows from what is worked out over all that stand."""
-        known = self.open["findings"]
-        if self.roles is None:
-            links = links_of(self.related.values())
-            kinds = {name: kind for name, (_, _, kind) in known.items()}
-            self.roles = {name: role_of(link, kinds[name], kinds.get(link.cause or "")) for name, link in links.items()}
-            self.follow = {name: link.consequences for name, link in links.items() if link.consequences}
-        counted = Counter((*labels, self.roles.get(name, ALONE)) for name, labels in known.items())
+    def findings(self, roles: Mapping[str, str]) -> Samples:
+        """By check and role."""
+        counted = Counter((*labels, roles.get(name, ALONE)) for name, labels in self.open["findings"].items())
         self.once["findings"] |= set(counted)
         return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
 
@@ -203,10 +177,9 @@ class Page(Collector):
 
     def news(self, *, last: bool = False) -> list[Line]:
         """Lines about findings: what opened, got worse, ended or was withdrawn. The last ones wait for no pace."""
-        with self.lock:
-            if last:
-                self.cards.made_s = -math.inf
-            return list(self.cards.news())
+        if last:
+            self.cards.due_s = -math.inf
+        return list(self.cards.news())
 
     def starting(self) -> str:
         """What goes on before the first batch is written."""
@@ -226,6 +199,7 @@ class Page(Collector):
         return [JudgedAgent(label, name, int(ns)) for (label, name), ns in sorted(judged.items()) if ns]
 
     def collect(self) -> Iterable[Metric]:
+        self.cards.refresh()
         with self.lock:
             samples = self.samples()
             for named in METRICS:
@@ -247,11 +221,10 @@ class Page(Collector):
         found["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
-        found["findings"] = self.findings()
-        worst = worst_findings.worst(self.shown, self.roles or {}, self.follow)
-        self.cards.refresh()
-        headlines = self.cards.headlines
-        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in self.cards.failures.items()}
+        roles, headlines = self.cards.roles, self.cards.headlines
+        found["findings"] = self.findings(roles)
+        worst = worst_findings.worst(self.shown, roles, self.cards.follow)
+        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in list(self.cards.failures.items())}
         found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())

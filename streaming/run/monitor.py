@@ -1,9 +1,6 @@
-"""The query as a service: started, watched, stopped in good order, and gone on with where it stopped.
+"""The query as a service: started, supervised, stopped.
 
-Knows: the order of a monitor's life (checkpoint, metrics, Spark, query, end) and how each of its failures is said in
-one line. Knows nothing of what is judged.
-Rule: whatever ends it, and whenever, the next start goes on from the checkpoint; what is told elsewhere (metrics) is
-read back from the tables that were written.
+However it ends, the next start continues from the checkpoint; metrics are restored from the tables.
 """
 
 import datetime as dt

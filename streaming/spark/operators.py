@@ -1,9 +1,6 @@
-"""Spark around the steps: how tagged rows reach a plain function and its rows come back.
+"""Spark around the steps: tagged rows go to a plain function and its rows come back.
 
-Knows: Spark's four ways to call Python that the query uses, and where state is loaded and stored. Knows nothing of
-frames, exchanges or claims.
-Rule: no thought here. What a step does is in `pack_step`, `follow_step`, `decode_step` and `judge_step`, imported only
-inside the calls: Spark starts a bare Python per stateful step just to ask for the names of its state.
+Steps are imported only inside the calls: Spark starts a bare Python per stateful step to ask for its state's names.
 """
 
 from __future__ import annotations

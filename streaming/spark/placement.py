@@ -1,11 +1,9 @@
-"""Which task follows which bucket: keys that Spark's own hash deals out evenly.
+"""Which task follows which bucket: keys that Spark's own hash distributes evenly.
 
-Knows: Spark sends a row to task `pmod(hash, partitions)`, the hash being Murmur3 (x86, 32 bits, seed 42) over the
-grouping columns in order (HashPartitioning, Murmur3Hash; org.apache.spark.unsafe.hash.Murmur3_x86_32), and that each of
-its steps can be undone. Knows nothing of what a bucket holds.
-Rule: the buckets of a label get keys whose hashes are consecutive numbers. So for every number of buckets, and of
-partitions, no task has two buckets more than another. A key is the label's and the bucket's for ever: state is kept
-under it.
+Spark sends a row to task `pmod(hash, partitions)`, the hash being Murmur3 (x86, 32 bits, seed 42) over the grouping
+columns (HashPartitioning, Murmur3Hash; org.apache.spark.unsafe.hash.Murmur3_x86_32), which can be inverted. The buckets
+of a label get keys with consecutive hashes, so no task has two buckets more than another. State is kept under these
+keys: they must never change.
 """
 
 from functools import lru_cache

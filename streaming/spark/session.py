@@ -1,9 +1,6 @@
-"""The Spark session of this process: made by SparkSession.builder, quiet, and stopped in good order.
+"""The Spark session of this process.
 
-Knows: which Java Spark is to start, where its words go, and what it says where it does not come up. Which settings it
-has is `tuning.py`'s affair.
-Rule: Spark's own words go to `WORK/spark.log` unless `verbose`: the terminal belongs to the command. Java stays until
-this process ends, as PySpark has it, and ends with it.
+Spark's output goes to `WORK/spark.log` unless `verbose`. Java stays until this process ends, and ends with it.
 """
 
 import logging

@@ -1,10 +1,7 @@
-"""A batch's rows out of the query, onto the disk, and only then into the metrics.
+"""A batch's rows from the query to the tables, and only then to the metrics.
 
-Knows: that its tables are written before anybody is told. Knows nothing of how a
-folder appears (`batches.py`) or of what the rows say.
-Rule: Spark repeats a batch after a crash, and goes on from what the repetition made of it. Mostly these are the same
-rows; where a file has gone or an agent come meanwhile they are not, and then they take the place of the first ones in
-every table. Whoever is told of a batch may be told again, and is told whether it took the place of another.
+Spark repeats a batch after a crash. Its rows are mostly the same; where they are not, they replace the first ones in
+every table, and the listener learns whether they did.
 """
 
 from collections.abc import Callable, Iterable, Mapping

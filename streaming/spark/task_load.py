@@ -1,8 +1,4 @@
-"""How much each task of a stateful step had to do: rows of their own beside the others, which no table ever holds.
-
-Knows: that a step says it of each key it was given, and which task that was. Knows nothing of what took the time.
-Rule: it depends on the machine, so it never comes near what is judged or written.
-"""
+"""How much CPU time each task of a stateful step took, as rows that no table stores."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

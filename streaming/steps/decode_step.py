@@ -1,10 +1,7 @@
 """Stateless, by cell: exchanges in, what they claim out.
 
-Knows: that one cell of exchanges is decoded in one run of the interpreter and reduced to claims at once, so that only
-claims travel on. What a message says is `decode.message`'s affair, what it claims `judge.claims.extraction`'s.
-Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Where
-one of ours is raised all the same, the cell is halved until the exchange is alone that brought it about: that one is
-set aside and named among the input errors, all others are claimed as if it were not there.
+One row in, one row out. If our code raises, the cell is halved until the exchange is alone that caused it: that one is
+reported as an input error, and all others are claimed.
 """
 
 from collections.abc import Iterable, Iterator

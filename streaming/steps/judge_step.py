@@ -1,9 +1,7 @@
 """Stateful, by cluster label: claims in, rows of the result tables out.
 
-Knows: which state the judge has touched, and how far all buckets have come together. What is a finding is
-`judge`'s affair.
-Rule: the judge hears an agent's progress only once every bucket has passed it, and only what changed is written back.
-What a check raised is counted with the batch in which it did, and logged with its traceback once per process.
+An agent's progress counts once every bucket has passed it; only changed state is written. Exceptions of checks are
+counted, and logged once per process.
 """
 
 import logging

@@ -1,8 +1,6 @@
-"""The whole job as a plain loop: the same steps as the query, called one after the other, without Spark.
+"""The whole job as a plain loop, without Spark: for replays, tests, notebooks and a debugger.
 
-Knows: the order of the steps, and that state is what is kept between batches. It is the road that tests, notebooks and
-a debugger take; the query must give the same rows.
-Rule: it calls the functions that `operators.py` calls, with the rows in the same shape, and adds nothing.
+It calls the functions that `operators.py` calls, with rows of the same shape, and adds nothing.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,7 @@
 """Totals of one label since its run began: what metrics count, kept with the judge's state and written with each batch.
 
-Knows: which claims, marks and findings add to which total, and that a connection's facts only grow. Knows nothing of
-Prometheus (`metrics_page.py`).
-Rule: a total is part of the batch that moved it: a batch that Spark repeats, or a restart, gives the same row again and
-counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
+A total is part of the batch that changed it, so a repeated batch or a restart counts nothing twice. Details come from
+closed sets: what the layouts do not know is `other`.
 """
 
 from collections import Counter

@@ -1,9 +1,6 @@
-"""A run's batches of one table, as they lie under TABLE/run=ID: each whole or not at all, read back in order.
+"""A run's batches of one table under TABLE/run=ID on a local disk: each whole or not at all, read back in order.
 
-Knows: how a batch's rows appear, and give way to others, in one step on this machine's disk: a folder renamed, later
-its file. Object stores have Delta tables (`delta_tables.py`). Knows nothing of what rows say.
-Rule: a batch is written again only if Spark repeats it, and then what it says now holds: the state goes on from there.
-The same rows change nothing. Nobody else may add a batch.
+A batch is written again only if Spark repeats it, and then its new rows hold. Only one process may add batches.
 """
 
 import os

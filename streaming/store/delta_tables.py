@@ -1,11 +1,8 @@
-"""Result tables as Delta tables, each partitioned by the day on which its rows were written; and one more, of the
-findings that stand.
+"""Result tables as Delta tables, partitioned by the day on which rows were written, and one of the open findings.
 
-Knows: how rows are committed and read (delta-rs, no Java), and that the `txn` action of a run says up to which batch a
-table has been written. Knows nothing of what rows say, nor how tables are kept small (`delta_upkeep.py`).
-Rule: a batch is one commit in each table in which it has rows. One that Spark repeats changes nothing where it says the
-same; otherwise its rows take the place of the first ones, in one commit. Nobody else may write. Before the columns of a
-result table stand four that say where a row comes from (`ORIGIN`).
+A batch is one commit in each table in which it has rows (delta-rs, no Java); the `txn` action of a run states the last
+one. A repeated batch changes nothing if it is equal, else it replaces the first rows in one commit. Four columns before
+those of the result table state a row's origin (`ORIGIN`).
 """
 
 import time

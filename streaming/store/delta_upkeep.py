@@ -1,10 +1,7 @@
-"""Delta tables kept small: files of a day come together, revisions that were replaced leave, and so do old results.
+"""Keeps Delta tables small: files of a day are merged, old revisions and old results leave.
 
-Knows: that of every id only the last revision is needed, and which files hold which batches (Delta's own statistics).
-Knows nothing of what rows say. Earlier versions of a table stay readable (time travel) for as long as replaced
-revisions are to be kept; then Delta's vacuum and its log's own cleaning take them.
-Rule: whatever is written anew is so in one commit, instead of exactly the batches it was read from: a reader at any
-moment, and after any crash, sees each row once. A pass holds rows for one file. What Spark may still repeat stays.
+What is rewritten replaces exactly the batches it was read from, in one commit: a reader sees each row once. Earlier
+versions stay readable (time travel) as long as replaced revisions are retained. Batches that Spark may repeat stay.
 """
 
 import datetime as dt

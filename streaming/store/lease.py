@@ -1,10 +1,8 @@
-"""One writer to a checkpoint on an object store: a lease, one small object that is only ever replaced conditionally.
+"""One writer to a checkpoint on an object store: a lease, one small object that is replaced conditionally.
 
-Knows: conditional PUTs by `obstore` (pyarrow.fs has none): create, where no object is (If-None-Match: *), and replace,
-where it is still the one that was read (If-Match). Refuses to know what is written under the lease.
-Rule: nobody's clock is held against another's. Who holds it renews it; who finds it unchanged for `stale_s` takes it
-over under the next fencing number. Before each commit it is renewed, and who finds another's there commits nothing
-more: between the two lies less than `stale_s`. Where a PUT had no answer, what is there says whose it was.
+No clocks are compared. The holder renews the lease; a monitor that finds it unchanged for `stale_s` takes it over under
+the next fencing number. It is renewed before each commit, and a monitor that finds another's lease commits nothing
+more. After a PUT without an answer, the object says whose it is. Conditional PUTs are `obstore`'s (pyarrow has none).
 """
 
 import json

@@ -1,9 +1,6 @@
-"""A folder of result tables, whatever kind they are of: who writes a run's batches there, and what readers get.
+"""A folder of result tables of either kind: Parquet (`batches.py`) or Delta (`delta_tables.py`).
 
-Knows: the two kinds, Parquet files (`batches.py`) and Delta tables (`delta_tables.py`), and how to tell which of them a
-folder holds. Knows nothing of what rows say.
-Rule: a folder on this machine's disk holds one kind, an object store Delta tables only. Readers ask here and need not
-know which; Delta's library is loaded only where there is a Delta table to write or to read.
+A local folder holds one kind, an object store Delta tables only. Delta's library is loaded only where it is needed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,8 +1,5 @@
-"""Every result table by its name, and how rows become Arrow.
-
-Knows: the judge's tables (`judged_tables.py`) and the two that the steps of the job write themselves. Knows nothing of
-how a row came to be.
-Rule: where a table has revisions, the last row of an `id` holds. Ids print as Kafka's base64.
+"""Every result table by its name, and how rows become Arrow. Where a table has revisions, the last row of an `id`
+holds.
 """
 
 from collections.abc import Iterable, Mapping

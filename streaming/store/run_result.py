@@ -1,9 +1,4 @@
-"""The result tables of one run, read back as the one JSON object that people and scripts get.
-
-Knows: that the last revision of an id holds, and the JSON's names and order. Knows nothing of Spark; a query that is
-still running may be read too.
-Rule: nothing is computed here that is not in the tables; the JSON is a view of them.
-"""
+"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Where a text points to: this machine's disk, or any file system Arrow knows.
-
-Knows: paths and URIs, Hadoop's spelling of them included. Knows nothing of what lies there.
-Rule: whatever is read or written outside Spark goes through here, so that the job needs no local disk to be shared.
-"""
+"""Paths and URIs: this machine's disk, or any file system that Arrow knows. All I/O outside Spark goes through here."""
 
 import re
 from pathlib import Path

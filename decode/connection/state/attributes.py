@@ -1,9 +1,6 @@
-"""Connections as rows of numbers, and rows as connections: every attribute that outlives a call.
+"""Connections as rows of numbers and back: every attribute that outlives a call.
 
-Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, in which order.
-Refuses to know: what they mean, and how rows become bytes (parked.py).
-Rule: an attribute is named in one place, which writes it and reads it. What is not named here does not outlive a call
-or follows from what is (counts, sums); STATE_VERSION in follower.py goes up with every change.
+An attribute is named in one place, which writes and reads it; STATE_VERSION in follower.py goes up with every change.
 """
 
 from __future__ import annotations

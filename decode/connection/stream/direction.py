@@ -1,9 +1,6 @@
-"""One direction of a connection: packets in any order become bytes in order.
+"""One direction of a connection: packets in any order become bytes in order (RFC 9293 3.4).
 
-Knows: sequence numbers, which have 32 bits and wrap (RFC 9293 3.4), what was sent, acknowledged and shown; where the
-stream begins, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
-Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
-Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
+An offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
 
 from __future__ import annotations

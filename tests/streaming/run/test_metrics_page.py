@@ -105,7 +105,8 @@ def finding(name, code, kind, **columns):
     }
 
 
-def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_stands():
+def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_stands(monkeypatch):
+    monkeypatch.setattr(open_cards, "PACE", 0)
     old, new = "1kItcVyISSW2qinBWMWing", "3dQYQ6GHSY6paRw3TwiVqA"
     behind = [finding(f"b{n}", "TID007", "violation", brokers=[4], topic=f"t{n}") for n in range(3)]
     asleep = finding("a", "LOG003", "violation", brokers=[4])
@@ -191,7 +192,7 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
 
 
 def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_line(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     opened = page.news()
     headlines = {line.fields["headline"] for line in opened}
     assert {line.fields["event"] for line in opened} == {"finding opened"}
@@ -208,7 +209,7 @@ def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_li
 
 
 def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     page.news()
     before = dict(page.cards.headlines)
     (label,) = {name.partition("|")[0] for name in before}
@@ -228,20 +229,33 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told,
     assert "words of the wire" not in line
     assert page.news() == []
     monkeypatch.undo()
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     page.forget()
     page.cards.refresh()
     assert page.cards.headlines == {}
 
 
+def test_a_scrape_is_answered_while_cards_are_made(page, monkeypatch):
+    make, scraped = open_cards.OpenCards.make, []
+
+    def scraping(cards, label, rows):
+        scraped.append(values(page))
+        make(cards, label, rows)
+
+    monkeypatch.setattr(open_cards.OpenCards, "make", scraping)
+    found = values(page)
+    assert scraped[0]['frames_total{cluster="L"}'] == found['frames_total{cluster="L"}']
+    assert page.cards.headlines != {}
+
+
 def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
     place = findings.column_names.index("label")
     page.take({"findings": findings.set_column(place, "label", pa.array(["other"] * len(findings)))}, now_ns=S)
     make = open_cards.OpenCards.make
     monkeypatch.setattr(
-        open_cards.OpenCards, "make", lambda cards, label: make(cards, label) if label == "other" else 1 / 0
+        open_cards.OpenCards, "make", lambda cards, label, rows: make(cards, label, rows) if label == "other" else 1 / 0
     )
     values(page)
     assert {name.partition("|")[0] for name in page.cards.headlines} == {"other"}
