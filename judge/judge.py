@@ -1,10 +1,8 @@
 """The judge of one cluster label: claims and progress in, revisions of rows out.
 
-Knows: what must be judged again (what was touched, what waited for the watermark, what moved to another cluster), and
-which rows were emitted before. Does not know what a finding is: that is each check's affair.
 Rule: rows are a pure function of the ledger, the settings and the watermark; one is emitted again only if it differs,
-and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it
-ends nothing else, and the rows of its subject stand.
+and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it ends
+nothing else, and the rows of its subject stand.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator

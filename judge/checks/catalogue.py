@@ -1,7 +1,5 @@
 """The catalogue of checks: what exists, what each finds, and the page of each.
 
-Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
-means: the one in the family's module that bears the row's name. Does not know how a check finds.
 Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
 reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
 rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused. A page

@@ -1,7 +1,5 @@
 """The tables whose rows the judge makes, each as one value, in the order in which the page of tables has them.
 
-Knows: which functions make the rows, and what these read; the columns with their sentences are in `columns.tsv`. Does
-not load the functions: what only reads tables needs nothing else of the judge.
 Rule: a new table is its declaration here, its columns there, a function that makes its rows, and `make docs`.
 """
 

@@ -1,7 +1,5 @@
 """What a result table is: one value that says its name, its columns, where its rows come from and how it is shown.
 
-Knows: the columns that several tables share. Knows no table: those of the judge are in `judged_tables.py`, all of them
-in `streaming/store/result_tables.py`.
 Rule: whoever reads, writes, thins, lists or documents a table asks its value, and names no table himself. Tables only
 grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark refuses nanoseconds).
 """

@@ -1,8 +1,5 @@
 """Who is of a cluster, what speaks against joining an endpoint to it, and two live clusters with one ClusterId.
 
-Knows: which addresses each endpoint hands out as its cluster's brokers, or shows in voter sets and registrations, which
-topic IDs it reports under which names and when, which ClusterId it states, and beginnings of leader epochs. Does not
-know how endpoints are joined.
 Rule: a ClusterId is no secret, so stating it makes no endpoint a member. The cluster is whom most name, and whom those
 name in turn. An endpoint that complete lists of literal addresses omit has to report the IDs that the cluster reports;
 host names, and controllers' endpoints, are in no list, and only IDs that differ speak against them. Only a
