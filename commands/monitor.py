@@ -180,6 +180,7 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue
     from wirecheck.streaming import checkpoint
+    from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.store.run_result import Result
 
     run = checkpoint.run_of(plan.checkpoint)
@@ -189,7 +190,8 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     result = found.json(principals=plan.principals)
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
-    return page(legible(result), Attached(statements=legible(found.statements()), explanations=explanations))
+    attached = {"requests": request_rows(found.totals()), "statements": found.statements()}
+    return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 
 def moment(ns: int) -> str:

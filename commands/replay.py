@@ -244,9 +244,11 @@ def page_of(result: Row, found: "Result", shown: Row) -> str:
     """The page for a browser."""
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue
+    from wirecheck.streaming.run.request_rows import request_rows
 
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
+    attached["requests"] = request_rows(found.totals())
     return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 

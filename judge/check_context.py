@@ -24,7 +24,7 @@ from wirecheck.judge.topology.strangers import Strangers
 CONTROL = "control"
 OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
 """What an endpoint that leads to two clusters in turn cannot state of either."""
-OF_LOG = ("log_order", "log_epoch", "log_diverged")
+OF_LOG = ("log_order", "log_epoch", "log_diverged", "registration", "heartbeat")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
 

@@ -59,8 +59,8 @@ class History:
 
     @cached_property
     def life(self) -> int:
-        """The last life of the metadata log in which it has the name: by its records, else by who named it last. A
-        paused broker names it after its end, but not again after a later one.
+        """The last life of the metadata log in which it has the name: by its records, else by who created or
+        named it last. A paused broker names it after its end, but not again after a later one.
         """
         lives = self.context.lives(self.group)
         grace_ns = self.context.settings.broker_grace_ns if self.again_ns == NEVER else 0
@@ -68,7 +68,8 @@ class History:
             return 0
         if self.logged:
             return max(map(lives.last, self.logged))
-        return lives.at(self.last.last_word.ts_ns - grace_ns)
+        created = (claim.first.ts_ns for claim in self.bindings if claim["source"] == "create-topics")
+        return lives.at(max(self.last.last_word.ts_ns - grace_ns, *created, NEVER))
 
     @cached_property
     def partitions(self) -> list[Claim]:

@@ -50,6 +50,8 @@ class Attached:
     """{"connection": "ip:port>ip:port", "protocol", measure: count}"""
     statements: Sequence[Row] = ()
     """Rows of the table of statements, times as in the JSON."""
+    requests: Row | None = None
+    """{"apis", "brokers": [{"name", "requests", "errors", "p50", "p99"}], "round_trip", "retransmitted"}"""
     traffic: Row | None = None
     """{"first", "last", "payload_bytes": by slot}"""
     courses: Mapping[str, Sequence[Row]] = field(default_factory=dict)
@@ -68,7 +70,6 @@ NOTHING = Attached()
 def page(result: Row, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
     axis = timeline.axis_of(result, attached.traffic)
-    told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
     found = matrix.matrix(result)
     versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
@@ -93,7 +94,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             mood=verdict.mood(result),
             cards=cards(result),
             causes=len(verdict.blamed(result)),
-            told=told,
+            told={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
@@ -113,6 +114,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             ticket=ticket(result),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=found,
+            requests=attached.requests,
             endpoints=coverage_tiles.endpoints(attached.connections),
             incomplete=coverage_tiles.incomplete(attached.connections),
         )

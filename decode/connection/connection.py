@@ -79,6 +79,10 @@ class Connection:
         self.due_ns: i64 = NEVER  # when one that is closing is over
         self.closed_by: i64 = NOT_CLOSED
         self.close_ns: i64 = 0
+        self.syn_ns: i64 = UNSET  # time of its SYN, of its SYN-ACK; NEVER: it was sent twice, or is of no use any more
+        self.syn_ack_ns: i64 = UNSET
+        self.server_round_ns: i64 = 0  # from the capture point to a side and back, by the handshake; 0 unknown
+        self.client_round_ns: i64 = 0
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
@@ -280,4 +284,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         ask.cut_bytes + answer.cut_bytes,
         ask.cut_segments + answer.cut_segments,
         proxied_client(connection),
+        retransmitted=ask.retransmitted + answer.retransmitted,
+        server_round_ns=connection.server_round_ns,
+        client_round_ns=connection.client_round_ns,
     )

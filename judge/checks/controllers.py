@@ -470,8 +470,9 @@ def unclean_leader_election(subject: Subject, group: Group, context: CheckContex
     Why it matters. Records that only the former leader had are lost. Consumers beyond the new end are reset, and
     followers truncate.
 
-    False positives. An operator asked for it (ElectLeaders, election type UNCLEAN), or the topic has
-    unclean.leader.election.enable. Elections by ZooKeeper controllers and by KRaft before 3.2 are not marked.
+    False positives. An operator asked for it (`wirecheck changes` lists ElectLeaders requests), or the topic has
+    unclean.leader.election.enable. The only replica of a partition is elected like this after a crash. Elections by
+    ZooKeeper controllers and by KRaft before 3.2 are not marked.
 
     Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
     """

@@ -22,6 +22,7 @@ CUMULATIVE = (
     "conflicting_bytes",
     "resynchronised",
     "limits_hit",
+    "retransmitted",
 )
 """Facts of a connection that only grow: the greatest value told holds."""
 OTHERS, MOST_ENDPOINTS = "(others)", 100

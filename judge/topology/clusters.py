@@ -27,6 +27,7 @@ from wirecheck.judge.topology.membership import (
     Node,
     Nodes,
     Reports,
+    by_heartbeats,
     carried,
     components,
     contradictions,
@@ -190,8 +191,10 @@ class Clusters:
         )
 
     def formerly(self, group: Group) -> list[Group]:
-        """Clusters whose addresses lead to this one now."""
-        return [before.group for _, before, after in self.handovers() if after.group is group]
+        """Clusters that an address of this one led to before, or leads to in turn."""
+        found = [before.group for _, before, after in self.handovers() if after.group is group]
+        in_turn = ([place.group for place in self.places.get(end, ())] for end in sorted(self.disputed))
+        return found + [one for groups in in_turn if group in groups for one in groups if one is not group]
 
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""
@@ -434,14 +437,14 @@ def substance(claim: Claim) -> tuple[Any, ...]:
 
 def settled(claims: Iterable[Claim]) -> bool:
     """Whether no endpoint was said to be of two clusters, no address two brokers', and no broker number names a topic
-    by two ids: where one was, it matters until when each was said.
+    by two ids or is accepted by two controllers: where one was, it matters until when each was said.
     """
     claims = list(claims)
-    kinds: dict[str, list[Claim]] = {"names": [], "address": []}
+    kinds: dict[str, list[Claim]] = {"names": [], "address": [], "broker_epoch": [], "registration": []}
     for claim in claims:
         if claim.kind in kinds:
             kinds[claim.kind].append(claim)
-    if any(True for _ in contradictions(kinds)):
+    if any(True for _ in (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1))):
         return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:

@@ -4,8 +4,9 @@ Rule: a ClusterId is no secret, so stating it makes no endpoint a member. The cl
 name in turn. An endpoint that complete lists of literal addresses omit has to report the IDs that the cluster reports;
 host names, and controllers' endpoints, are in no list, and only IDs that differ speak against them. Only a
 contradiction takes clusters of one ClusterId apart, never addresses alone: one leader epoch begins twice, at two
-endpoints that both go on leading; or one broker number answers at two endpoints, of lists that share no address, with
-two IDs for one name for longer than a change takes. The key of each is the ClusterId and its smallest endpoint.
+endpoints that both go on leading; two controllers accept heartbeats of two registrations of one broker number at the
+same time; or one broker number answers at two endpoints, of lists that share no address, with two IDs for one name for
+longer than a change takes. The key of each is the ClusterId and its smallest endpoint.
 """
 
 from collections import Counter, defaultdict
@@ -231,7 +232,10 @@ def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Repo
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
-    found = {(twin.one, twin.other): twin for twin in (*by_reports(claims, reports), *by_epochs(claims))}
+    found = {
+        (twin.one, twin.other): twin
+        for twin in (*by_reports(claims, reports), *by_heartbeats(claims), *by_epochs(claims))
+    }
     return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
 
 
@@ -249,6 +253,28 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
             again = abs(first["written"] - second["written"]) > MARGIN_MS
             if pair[0] != pair[1] and again and len(together) >= COMMON_SLOTS:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
+
+
+def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS) -> Iterator[Twins]:
+    """Controllers that both accept one broker number's heartbeats: of one quorum only one does, and what two of them
+    accept are two registrations. A proxy before a controller shows one and the same twice.
+    """
+    registered: dict[tuple[str, int, int], set[str]] = defaultdict(set)
+    for claim in claims["registration"]:
+        registered[claim["endpoint"], claim["broker"], claim.peak.get("epoch", -1)].add(claim["incarnation"])
+    by_broker: dict[int, list[Claim]] = defaultdict(list)
+    for claim in claims["broker_epoch"]:
+        if claim["error"] == 0:
+            by_broker[claim["broker"]].append(claim)
+    for broker, accepted in sorted(by_broker.items()):
+        accepted.sort(key=lambda claim: (claim["endpoint"], claim["epoch"], claim.first))
+        for first, second in combinations(accepted, 2):
+            mine, theirs = (registered[claim["endpoint"], broker, claim["epoch"]] for claim in (first, second))
+            differ = first["epoch"] != second["epoch"] or (mine and theirs and mine.isdisjoint(theirs))
+            common = len(first.tally.keys() & second.tally.keys())
+            if first["endpoint"] != second["endpoint"] and differ and common >= common_slots:
+                ends = first["endpoint"], second["endpoint"]
+                yield Twins(*ends, (first, second), f"both accept the heartbeats of a broker {broker} of their own")
 
 
 def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[str, str], tuple[str, str]]]:

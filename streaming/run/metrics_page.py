@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from shutil import disk_usage
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,17 @@ from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
 from wirecheck.streaming.run.plan import Line
+from wirecheck.streaming.steps.request_counts import (
+    BOUNDS_US,
+    BROKER_AT,
+    ERRORS,
+    MOST_BROKERS,
+    OTHER,
+    REQUESTS,
+    ROUNDS,
+    SERVER_ERRORS,
+    SERVERS,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +57,7 @@ PER_TOTAL = {
     "quarantined_files_total": "quarantined_files",
     "late_frames_total": "late_frames",
     "connections_total": "connections",
+    "retransmitted_segments_total": "retransmitted_segments",
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",
     "evicted_total": "evicted",
@@ -52,6 +65,11 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
+DURATIONS = {
+    "request_duration_seconds": REQUESTS,
+    "broker_request_duration_seconds": SERVERS,
+    "network_round_trip_seconds": ROUNDS,
+}
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -203,7 +221,9 @@ class Page(Collector):
         with self.lock:
             samples = self.samples()
             for named in METRICS:
-                if named.kind == "histogram":
+                if named.name in DURATIONS:
+                    yield self.durations(named, DURATIONS[named.name])
+                elif named.kind == "histogram":
                     yield from self.histograms(named)
                 elif named.kind == "info":
                     yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed(), "url": self.url})
@@ -218,6 +238,10 @@ class Page(Collector):
         found["exchanges_total"] = {
             (label, *detail.rsplit(":", 1)): count for (label, detail), count in self.total("exchanges").items()
         }
+        found["request_errors_total"] = {
+            (label, *detail.split(":")): count for (label, detail), count in self.total(ERRORS).items()
+        }
+        found["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
         found["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
@@ -252,6 +276,33 @@ class Page(Collector):
             for (label, name, detail), count in self.totals.items()
             if name == measure
         }
+
+    def by_broker(self, measure: str) -> Samples:
+        """(label, broker and what follows the address) of addresses at which a broker is."""
+        at = self.total(BROKER_AT)
+        own = set(sorted({(label, number) for (label, _), number in at.items()})[:MOST_BROKERS])
+        found: Samples = {}
+        for (label, detail), count in self.total(measure).items():
+            server, bar, rest = detail.partition("|")
+            if (number := at.get((label, server))) is not None:
+                broker = f"{number - 1:.0f}" if (label, number) in own else OTHER
+                key = label, f"{broker}{bar}{rest}"
+                found[key] = found.get(key, 0.0) + count
+        return found
+
+    def durations(self, named: Named, measure: str) -> Metric:
+        """A histogram whose counts are totals."""
+        shown = HistogramMetricFamily(PREFIX + named.name, named.meaning, labels=named.labels)
+        of = self.by_broker if measure == SERVERS else self.total
+        sums, bounds, cells = of(f"{measure}_us"), BOUNDS_US[measure], dict[Labels, list[float]]()
+        for (label, detail), count in sorted(of(measure).items()):
+            name, _, bucket = detail.partition("|")
+            cells.setdefault((label, name), [0.0] * (len(bounds) + 1))[int(bucket)] += count
+        texts = [*(str(bound / 1e6) for bound in bounds), "+Inf"]
+        for labels, counts in cells.items():
+            buckets = list(zip(texts, accumulate(counts), strict=True))
+            shown.add_metric(labels[: len(named.labels)], buckets, sums.get(labels, 0.0) / 1e6)
+        return shown
 
     def times(self) -> dict[str, Samples]:
         agents = {labels: ns / 1e9 for labels, ns in self.total("judged_ns").items() if ns}

@@ -18,6 +18,7 @@ from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed
 from wirecheck.streaming.steps.follow_step import Marks, Progress
+from wirecheck.streaming.steps.request_counts import Counts
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.steps.totals import Totals
@@ -60,6 +61,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
+    requests: Counts = Counts()
     for row in rows:
         match row.route:
             case tagged.CLAIMS:
@@ -67,6 +69,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
                 totals.claims((claim for claim in claims if claim.last.ts_ns >= oldest_ns), judge.ledger)
                 judge.absorb(claims)
+                requests.update(claimed.requests)
                 passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
             case tagged.PROGRESS:
                 frontiers.moved(row.bucket, from_cell(row.cell, Progress))
@@ -81,14 +84,15 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    tables, changed = emitted_rows(judge, totals), judge.shards()
+    tables, changed = emitted_rows(judge, totals, requests), judge.shards()
     judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
-def emitted_rows(judge: Judge, totals: Totals) -> list[Tagged]:
+def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
     """The rows of one batch."""
     label, emitted = judge.label, judge.rows()
+    totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
     totals.left(judge.overflow.left)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]

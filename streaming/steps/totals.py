@@ -5,7 +5,7 @@ closed sets: what the layouts do not know is `other`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -18,9 +18,17 @@ from wirecheck.judge.claims.unlisted import OTHERS
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.request_counts import (
+    BROKER_AT,
+    ERRORS,
+    MOST_ERRORS,
+    MOST_SERVERS,
+    OTHER,
+    SERVER_ERRORS,
+    SERVERS,
+)
 
-OTHER = "other"
-GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes"}
+GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes", "retransmitted": "retransmitted_segments"}
 """Facts of a connection and the totals they grow."""
 TRANSPORTS = {"kafka": "plaintext", "tls": "encrypted", "other": OTHER}
 MALFORMED = frozenset(status.name.lower() for status in Status if status >= Status.TRUNCATED)
@@ -90,6 +98,27 @@ class Totals:
         for mark in received.marks:
             if mark.kind in MARKS:
                 self.add(MARKS[mark.kind], received.agent if mark.kind == LATE else "", max(1, mark.count))
+
+    def requests(self, counts: Mapping[tuple[str, str], int], broker_at: Callable[[str], int | None]) -> None:
+        """Addresses, and errors by API, beyond those that are counted each, are not told apart. Who is at an address
+        is a measure too, since it may come to be known later: the broker's ID and 1.
+        """
+        errors = sum(measure == ERRORS for measure, _ in self.known)
+        servers = {detail for measure, detail in self.known if measure == f"{SERVERS}_us"}
+        of_servers = {SERVERS, f"{SERVERS}_us", SERVER_ERRORS}
+        for (measure, detail), count in counts.items():
+            place, named = (measure, detail), detail
+            if measure in of_servers:
+                server = detail.partition("|")[0]
+                servers |= {server} if len(servers) < MOST_SERVERS else set()
+                named = detail if server in servers else OTHER + detail[len(server) :]
+            elif measure == ERRORS and place not in self.known:
+                errors += 1
+                named = detail if errors <= MOST_ERRORS else f"{OTHER}:{OTHER}"
+            self.add(measure, named, count)
+        for server in servers:
+            if (broker := broker_at(server)) is not None:
+                self.put(BROKER_AT, server, broker + 1)
 
     def left(self, by_space: Mapping[str, int]) -> None:
         """What bounds made leave the ledger."""

@@ -48,7 +48,6 @@ TOTALS = ResultTable(
             "Value since the run began; for judged_ns a time in nanoseconds, for followed_files a file number.",
         ),
     ),
-    in_result=False,
 )
 """Its rows are made by `totals.py`."""
 TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, TOTALS)}

@@ -96,7 +96,7 @@ def acts(header: Lines) -> Rows:
     """Which broker epoch a process acts with; two of one node ID assign directories by turns."""
     error = header.other("error_code", absent=-1)
     key = ["broker_id", "broker_epoch", "@endpoint", "@host", Column(error)]
-    return header.states("broker_epoch", key, error >= 0)
+    return header.states("broker_epoch", key, error >= 0, tally=header.slots)
 
 
 def heartbeats(header: Lines) -> Iterator[Rows]:

@@ -39,6 +39,7 @@ FACTS = (
     "limits_hit",
     "cut_bytes",
     "cut_segments",
+    "retransmitted",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")

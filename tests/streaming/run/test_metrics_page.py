@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,8 +11,21 @@ from prometheus_client import CollectorRegistry, generate_latest
 from wirecheck.streaming.run import open_cards
 from wirecheck.streaming.run.metric_catalogue import SECONDS, Histogram
 from wirecheck.streaming.run.metrics_page import Page, Query
+from wirecheck.streaming.run.request_rows import request_rows
 from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.request_counts import (
+    APIS,
+    ERRORS,
+    MOST_BROKERS,
+    REQUESTS,
+    ROUNDS,
+    SERVER_ERRORS,
+    SERVERS,
+    Counts,
+    add,
+)
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 S = 1_000_000_000
@@ -57,6 +71,45 @@ def test_rows_become_samples(page):
     assert found['state_bytes{step="judge"}'] == 20
     assert found["backlog_files"] == 3
     assert found['batch_duration_seconds_bucket{le="1.0"}'] == 1
+
+
+def test_requests_become_histograms_of_apis_and_brokers_and_errors(page, told):
+    found = values(page)
+    fetches = found['request_duration_seconds_count{api="Fetch",cluster="L"}']
+    assert found['request_duration_seconds_bucket{api="Fetch",cluster="L",le="+Inf"}'] == fetches
+    brokers = {name: count for name, count in found.items() if name.startswith("broker_request_duration_seconds_count")}
+    assert set(brokers) == {
+        f'broker_request_duration_seconds_count{{broker="{broker}",cluster="L"}}' for broker in (1, 2, 3)
+    }
+    at_once = sum(n for name, n in found.items() if name.startswith("request_duration_seconds_count")) - fetches
+    assert 0.5 * at_once < sum(brokers.values()) <= at_once
+    assert sum(n for name, n in found.items() if name.startswith('request_errors_total{api="Metadata"')) > 0
+    totals = [row for batch in told if "totals" in batch for row in batch["totals"].to_pylist()]
+    apis = {row["name"]: row for row in request_rows({row["id"]: row for row in totals}.values())["apis"]}
+    assert apis["Fetch"]["requests"] == fetches
+    assert apis["Fetch"]["p99"].startswith(("at most", "over"))
+
+
+def test_two_hundred_brokers_have_two_thousand_series_at_most():
+    """Whatever they are sent, and however many more there are."""
+    counts, totals, us = Counts(), Totals(), range(0, 3_000_000, 100)
+    for number in range(MOST_BROKERS + 100):
+        server = f"10.0.{number // 250}.{number % 250}:9092"
+        add(counts, SERVERS, [server], np.zeros(len(us), np.int64), np.array(us))
+        counts[SERVER_ERRORS, server] += 1
+    for api in APIS:
+        add(counts, REQUESTS, [api], np.zeros(len(us), np.int64), np.array(us))
+    add(counts, ROUNDS, [""], np.zeros(len(us), np.int64), np.array(us))
+    counts.update({(ERRORS, f"{api}:{number}"): 1 for api in APIS for number in range(50)})
+    servers = {detail: place for place, (measure, detail) in enumerate(counts) if measure == SERVER_ERRORS}
+    totals.requests(counts, servers.get)
+    totals.add("retransmitted_segments", "", 1)
+    page = Page()
+    page.take({"totals": from_ipc(to_ipc("totals", ({"label": "L", **row} for row in totals.rows())))})
+    families = ("request_", "broker_", "network_", "retransmitted_")
+    found = [name for name in values(page) if name.startswith(families)]
+    assert 1_800 < len(found) <= 2_000
+    assert values(page)['broker_errors_total{broker="other",cluster="L"}'] == 100
 
 
 def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told):
