@@ -1,9 +1,7 @@
-"""pyarrow without pandas, in processes that have no use for it.
+"""pyarrow without pandas, in processes that do not need it.
 
-Knows: pyarrow imports pandas, where it is installed, when the first array is made: half a CPU second of a command that
-takes one. Refuses to know who makes arrays.
-Rule: nothing is done but in a process that said to be ours from its start to its end: in a notebook pyarrow is its
-owner's. Where a DataFrame is asked for after all, pyarrow imports pandas then.
+pyarrow imports pandas, if installed, with the first array: half a CPU second. This is done only in processes of
+wirecheck itself; a DataFrame can still be made afterwards.
 """
 
 import sys

@@ -1,12 +1,7 @@
-"""The frames table: what every capture becomes and all that the judging job ever reads.
+"""The frames table: the columns that captures become and that checking reads.
 
-Knows: the columns, their order and types, the kinds of row, what a number in them may be, and how a row that is an
-agent's own mark looks.
-Refuses to know: where frames come from (pcap.py), how files are named and rolled (spool.py), how a file of them is read
-and what it is believed (frames_file.py), what TCP or Kafka is.
-Rule: a change here changes the contract with every file already on disk. No uint16 and no timestamp[ns]: Spark reads
-the first as negative numbers and refuses the second. Ports are int32, times are int64 nanoseconds since 1970, and
-beside them, for whoever reads these files with other tools, a timestamp of microseconds.
+A change here changes the contract with every file on disk. There is no uint16 and no timestamp[ns]: Spark reads the
+first as negative numbers and refuses the second. Ports are int32, times int64 nanoseconds since 1970.
 """
 
 from __future__ import annotations

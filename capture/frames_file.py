@@ -1,13 +1,8 @@
-"""A file of frames, read and looked at: nothing in it is believed until it was compared with the contract.
+"""Reads and validates a file of frames.
 
-Knows: how Parquet gives such a file cheaply, what every column of an honest one holds, and how large one can be.
-Refuses to know: what is done with a file that is none (streaming sets it aside, commands name it), TCP, Kafka.
-Rule: whoever reads frames reads them here, and gets rows that compiled code may index by without looking again: no NULL
-where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
-spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
-Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
-may be taken for a moment. The footer says which format, agent and number a file has: whoever lists files need not open
-their columns. FORMAT grows only where an older release must not read a file; an added column does not change it.
+Callers get rows that compiled code may index without checks: no NULL, numbers in range, valid UTF-8, payloads whose
+kept and redacted bytes add up. A file that breaks a rule is rejected as a whole. Parquet page headers may claim up to 2
+GB before anything can be checked. FORMAT grows only where an older release must not read a file.
 """
 
 from __future__ import annotations
@@ -135,18 +130,18 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
 
     Raises NotFramesError, or OSError where the disk or network fails.
     """
-    wanted = list(columns) if columns is not None else frames.FRAMES.names
+    names = list(columns) if columns is not None else frames.FRAMES.names
     _is_regular(path)
     try:
-        of_itself, table = _read(path, wanted)
-        look(table, wanted)
+        of_itself, table = _read(path, names)
+        look(table, names)
         agree(of_itself, table)
     except (NotFramesError, FileNotFoundError):
         raise
     except KeyError as lacking:  # Arrow looks a column up by its name's bytes
         name = lacking.args[0] if lacking.args else "such column"
-        told = name.decode(errors="replace") if isinstance(name, bytes) else name
-        raise NotFramesError(f"not a file of frames: no {told}") from lacking
+        text = name.decode(errors="replace") if isinstance(name, bytes) else name
+        raise NotFramesError(f"not a file of frames: no {text}") from lacking
     except MemoryError as much:
         raise NotFramesError("expands beyond the memory there is") from much
     except Exception as wrong:  # whatever Arrow makes of foreign bytes
@@ -171,15 +166,15 @@ def _is_regular(path: Path | str | pa.NativeFile) -> None:
         raise NotFramesError("not a regular file")
 
 
-def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata, pa.Table]:
+def _read(path: Path | str | pa.NativeFile, names: list[str]) -> tuple[FileMetadata, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
         of_itself = metadata_of(file.metadata.metadata)
         _probe(file)
         _fits(file.metadata)
-        if "payload" not in wanted or not _repeats(file.metadata):
-            return of_itself, file.read(wanted)
+        if "payload" not in names or not _repeats(file.metadata):
+            return of_itself, file.read(names)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
-        return of_itself, _written_out(file.read(wanted))
+        return of_itself, _written_out(file.read(names))
 
 
 def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetFile:
@@ -227,22 +222,22 @@ def _written_out(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("payload"), "payload", coded.cast(pa.binary()))
 
 
-def look(table: pa.Table, wanted: Iterable[str]) -> None:
+def look(table: pa.Table, names: Iterable[str]) -> None:
     """Whether these columns hold what an agent writes. Raises NotFramesError."""
-    for name in wanted:
+    for name in names:
         _is_there(table, name)
     is_mark = pc.not_equal(table["kind"], frames.FRAME) if "kind" in table.column_names else None
-    for name in wanted:
+    for name in names:
         _has_no_null(name, table[name], is_mark)
         if name in RANGES:
             _in_range(name, table[name])
         elif name in frames.STRINGS:
             _are_texts(name, table[name])
-    if set(SPANNED) <= set(wanted):
+    if set(SPANNED) <= set(names):
         _add_up(table)
     if is_mark is not None:
         _ends_with_progress(table["kind"])
-    for name in (name for name in wanted if name in ONE_IN_A_FILE):
+    for name in (name for name in names if name in ONE_IN_A_FILE):
         _is_one(name, table[name])
 
 

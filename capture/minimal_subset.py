@@ -1,8 +1,6 @@
-"""Which connections are enough: from a few, to more, to all, until somebody who is asked agrees.
+"""The smallest set of connections that still proves something: few first, then more, then all.
 
-Knows: that connections near the ones asked for (the same server, the same hosts) are likelier to matter, and that small
-ones are cheaper to add. Refuses to know what must be proven: it asks `proves`.
-Rule: what is given back was agreed to, whole; nothing is called enough because it looks so.
+A set is returned only after `proves` accepted it as a whole.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""
 
 
-def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
+def enough(required: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
     """A small set of connections that proves it; None if not even all of them together do."""
-    asked_for, *rings = around(wanted & set(every), every)
+    asked_for, *rings = around(required & set(every), every)
     taken = set(asked_for)  # shown in any case: they are what it is about
     if taken and proves(taken):
         return taken
@@ -31,14 +29,14 @@ def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[
     return None
 
 
-def around(wanted: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
+def around(required: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
     """Connections in rings: those asked for, with the same server, with the same hosts, all; the small ones first."""
-    ends = {end for pair in wanted for end in pair}
+    ends = {end for pair in required for end in pair}
     hosts = {end.host for end in ends}
     rings: list[list[Pair]] = [[], [], [], []]
     for pair in sorted(every, key=lambda pair: (every[pair].bytes, pair)):
         near = [end.host in hosts for end in pair]
-        ring = 0 if pair in wanted else 1 if ends & set(pair) else 2 if all(near) else 3
+        ring = 0 if pair in required else 1 if ends & set(pair) else 2 if all(near) else 3
         rings[ring].append(pair)
     return rings
 

@@ -1,9 +1,4 @@
-"""Frames of TLS connections as they were captured, encrypted, and the few lines of key logs that open them.
-
-Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those that its hellos name.
-Refuses to know: what is inside, and who may have the keys (the command asks).
-Rule: only connections in which TLS was undone are read again; what was plain on the wire stays as trim left it.
-"""
+"""Frames of decrypted connections as they were captured, and the key log lines that decrypt them."""
 
 from __future__ import annotations
 
@@ -34,16 +29,16 @@ def encrypted(table: pa.Table, captures: Sequence[Path]) -> pa.Table | None:
     """These frames, those inside TLS as they are in the captures; None where that is none, or one is not there."""
     rows = table.to_pylist()
     undone = {pair_of(row) for row in rows if row["decrypted"]}
-    wanted = {(row["source"], row["frame_no"]) for row in rows if pair_of(row) in undone}
-    if not wanted or not captures:
+    frames_of = {(row["source"], row["frame_no"]) for row in rows if pair_of(row) in undone}
+    if not frames_of or not captures:
         return None
     found = {}
     for part in read_encrypted(captures):
-        numbers = part.filter(pc.is_in(part["frame_no"], pa.array({number for _, number in wanted})))
+        numbers = part.filter(pc.is_in(part["frame_no"], pa.array({number for _, number in frames_of})))
         for row in numbers.select(["source", "frame_no", *SEGMENT]).to_pylist():
-            if (row["source"], row["frame_no"]) in wanted:
+            if (row["source"], row["frame_no"]) in frames_of:
                 found[row["source"], row["frame_no"]] = {name: row[name] for name in SEGMENT}
-    if found.keys() != wanted:
+    if found.keys() != frames_of:
         return None
     return pa.Table.from_pylist(
         [{**row, **found.get((row["source"], row["frame_no"]), {})} for row in rows], table.schema

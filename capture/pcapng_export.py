@@ -1,10 +1,7 @@
-"""Frames back into a capture file: the connections somebody wants to show, as pcapng that every tool opens.
+"""Writes rows of the frames table as a pcapng file.
 
-Knows: how rows of the frames table become IP packets again, with comments; which connections there are and how large.
-Refuses to know: what is worth showing, what a finding is (the command asks).
-Rule: what the table does not hold is never made up in silence. Bytes that were left out stand as zeros at their full
-length, and the section's comment says how many; addresses, ports, sequence numbers, flags and times are those of the
-capture, and what a frame lacks beside them (link layer, window, TTL) is constant.
+Redacted bytes are zeros at their full length, and a comment counts them. What the table does not hold (link layer,
+window, TTL) is constant.
 """
 
 from __future__ import annotations
@@ -92,7 +89,7 @@ def pair_of(row: Mapping[str, Any]) -> Pair:
     return Pair.of(Peer(row["src_ip"], row["src_port"]), Peer(row["dst_ip"], row["dst_port"]))
 
 
-def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table:
+def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table:
     """The frames of these connections, in the order of their times."""
     parts = []
     for table in tables(files, [*COLUMNS, *SEGMENT], cluster):
@@ -102,7 +99,7 @@ def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table
         mask = []
         for row in rows:
             if row not in known:
-                known[row] = Pair.of(Peer(*row[:2]), Peer(*row[2:])) in wanted
+                known[row] = Pair.of(Peer(*row[:2]), Peer(*row[2:])) in chosen
             mask.append(known[row])
         parts.append(table.filter(pa.array(mask, pa.bool_())))
     table = pa.concat_tables(parts, promote_options="permissive")
@@ -130,8 +127,8 @@ def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]
 
 
 def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"") -> None:
-    said = options((COMMENT, title.encode()), (APPLICATION, b"wirecheck"))
-    file.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + said))
+    header = options((COMMENT, title.encode()), (APPLICATION, b"wirecheck"))
+    file.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + header))
     file.write(block(1, struct.pack("<HHI", RAW_IP, 0, 0) + options((RESOLUTION, b"\x09"))))
     if keys:  # a Decryption Secrets Block, before the frames it opens
         file.write(block(10, struct.pack("<II", TLS_KEY_LOG, len(keys)) + padded_to_4(keys)))

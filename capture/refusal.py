@@ -1,8 +1,4 @@
-"""Why an agent does not listen, as exceptions whose text is one line that says what to do.
-
-Knows: nothing but their names, so that who only wants to catch them imports no compiled code.
-Refuses to know: when they are raised (interface.py, spool_folder.py). Rule: this module imports nothing of the room.
-"""
+"""Why an agent cannot listen, as exceptions with one line of text that says what to do. Imports no compiled code."""
 
 
 class ListenError(Exception):

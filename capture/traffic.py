@@ -1,9 +1,4 @@
-"""How much was captured when: bytes of payload by slots of time, of files of frames.
-
-Knows: that a file of frames says of each frame when it was captured and how long its segment was. Refuses to know what
-was spoken, and by whom.
-Rule: every frame counts in one slot; where nothing was captured a slot is empty, and nothing is put in between.
-"""
+"""Bytes of payload by slots of time, from files of frames. Every frame counts in one slot; slots may be empty."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""One agent's rows that wait until it is known what becomes of them: what decrypting and trimming have in common.
-
-Knows: the follower that puts their bytes in order, marks among frames, and the order in which rows leave.
-Refuses to know: for what a row waits, for how long, and what becomes of it (tls/decryption.py, trim/trimmer.py).
-Rule: rows leave in the order they came; one that waits holds back all that came after it.
-"""
+"""Rows of one agent that wait for decryption or redaction. They leave in the order in which they came."""
 
 from __future__ import annotations
 

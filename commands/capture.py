@@ -1,8 +1,4 @@
-"""`wirecheck capture`: packets of interfaces or files into the frames table.
-
-Knows: the options of the agent, which of them go together, and the line that says what to do about an error. Refuses
-to know how packets are read or frames written: that is the capture room.
-"""
+"""`wirecheck capture`: packets of interfaces or files into the frames table."""
 
 import errno
 import platform

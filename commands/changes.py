@@ -56,7 +56,7 @@ def changes(
 
     with capture_frames(inputs, strict=strict) as frames:
         found = changes_of(frames, ports)
-        chosen = [change for change in found.merged() if wanted(change, name, failed=failed)]
+        chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
             chosen = [replace(change, principal=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
@@ -66,7 +66,7 @@ def changes(
             note(summary(chosen))
 
 
-def wanted(change: "Change", name: str | None, *, failed: bool) -> bool:
+def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:
     return name in {None, change.object} and not (failed and change.error == "NONE")
 
 

@@ -1,8 +1,4 @@
-"""`wirecheck clients`: who speaks which versions, and who could not talk to a given release.
-
-Knows: that a gate ends with 1 when somebody is turned away. Refuses to know what a release serves (streaming) and how a
-table looks (dashboards).
-"""
+"""`wirecheck clients`: which client uses which versions, and which ones a given release rejects."""
 
 import sys
 from pathlib import Path
@@ -66,7 +62,7 @@ def clients(
     if target is None and (group_by or report):
         raise click.UsageError("--group-by and --report take --target")
     answered = answers(inputs, out, cluster)
-    others = answered.uncounted("clients")
+    others = answered.overflow_rows("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
 

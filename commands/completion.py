@@ -1,8 +1,6 @@
-"""`wirecheck completion`: the lines a shell needs to complete subcommands, options and their values; and the values.
+"""`wirecheck completion`: what a shell needs to complete subcommands, options and their values; and the values.
 
-Knows: which shells click can serve, and what its lines leave out: values behind `--option=`, and in fish words with a
-comma. Refuses to know which option takes what: the commands say so. Rule: what a shell completes without us, files
-above all, it completes with us; and it waits for the answer, so no capture is read for one.
+The shell waits for an answer, so no capture is read for one. What a shell completes itself, such as files, stays.
 """
 
 import re

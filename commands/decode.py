@@ -256,7 +256,7 @@ def at_least_one(
 
 def messages(
     files: tuple[str, ...],
-    wanted: "message_filter.Filter",
+    chosen: "message_filter.Filter",
     reading: "message_lines.Reading",
     noticed: "message_lines.Noticed",
     broken: list[str],
@@ -268,7 +268,7 @@ def messages(
     inputs = places(files)
     every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
     try:
-        yield from message_lines.of(whole(every, broken), wanted, reading, noticed)
+        yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
     except (pcap.InputError, KeyLogError) as error:
         raise Stop(str(error)) from error
 

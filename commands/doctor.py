@@ -63,8 +63,8 @@ def remove_archive() -> None:
 
 
 def show(line: Line) -> None:
-    name, state, said, fix = line
-    click.echo(f"{mark(state)}  {name:14} {said}" + (f"; fix: {fix}" if fix else ""))
+    name, state, text, fix = line
+    click.echo(f"{mark(state)}  {name:14} {text}" + (f"; fix: {fix}" if fix else ""))
 
 
 def mark(state: str) -> str:
@@ -81,10 +81,10 @@ def of_code() -> Line:
 def of_streaming() -> list[Line]:
     """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried."""
     if find_spec("pyspark") is None:
-        said = (
+        text = (
             "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
         )
-        return [("judging", "ok", said, "")]
+        return [("judging", "ok", text, "")]
     from wirecheck.streaming.run.query_requirements import checks
 
     return checks()

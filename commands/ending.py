@@ -1,8 +1,7 @@
-"""How a command ends: exit codes, and the one line that an error gets.
+"""How a command ends: exit codes, and one line per error.
 
-Knows: 0 clean, 1 findings at or above --fail-on (or whatever a gate was asked about), 2 usage error or nothing usable,
-130 interrupted, 141 nobody reads the output any more (128 and the signal's number, as shells count).
-Refuses to know what was wrong: the room that noticed says it, in one line, with what and where.
+0 clean, 1 findings at or above --fail-on (or what a gate was asked about), 2 usage error or nothing usable, 130
+interrupted, 141 the reader of the output has gone (128 and the signal's number, as shells count).
 """
 
 import _thread
@@ -68,8 +67,8 @@ def in_one_line() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:
-        said = " ".join(one_option(wrong).split()).rstrip(".")
-        raise Stop(f"{said}; see {wrong.ctx.command_path} --help" if wrong.ctx else said) from wrong
+        text = " ".join(one_option(wrong).split()).rstrip(".")
+        raise Stop(f"{text}; see {wrong.ctx.command_path} --help" if wrong.ctx else text) from wrong
 
 
 def one_option(wrong: click.UsageError) -> str:
@@ -98,7 +97,7 @@ def need_fitting() -> None:
 
     for package in packages():
         if package.state == "fail":
-            raise Stop(f"{package.name} {package.said}: {package.fix}")
+            raise Stop(f"{package.name} {package.text}: {package.fix}")
 
 
 @contextmanager
@@ -122,13 +121,13 @@ def interruptible() -> Iterator[None]:
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not main_thread():
         yield  # somebody else has an end of their own in mind
         return
-    told = sys.unraisablehook
+    hook = sys.unraisablehook
 
     def quiet(unraisable: Any) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             _thread.interrupt_main()  # a callback of C code cannot raise: it is said again to who can
         else:
-            told(unraisable)
+            hook(unraisable)
 
     def stop(_signal: int, _frame: Any) -> None:
         logging.disable(logging.CRITICAL)  # py4j logs a traceback for the call that was cut off

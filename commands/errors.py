@@ -50,7 +50,7 @@ def errors(
 
     with capture_frames(inputs, strict=strict) as frames:
         traffic = counted(frames, ports)
-        found = [row for row in error_rows(traffic) if wanted(row, asked)]
+        found = [row for row in error_rows(traffic) if is_chosen(row, asked)]
         shown = [row for row in found if every or form != "text" or row.effect != "routine"]
         Listing("errors", row_of, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
         if traffic.failures.others:
@@ -59,7 +59,7 @@ def errors(
             note(summary(found, len(found) - len(shown), traffic))
 
 
-def wanted(row: "ErrorRow", asked: dict[str, Any]) -> bool:
+def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:
     return (
         asked["client"] in {None, row.client_id}
         and asked["topic"] in {None, row.topic}

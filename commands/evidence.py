@@ -1,8 +1,6 @@
-"""`wirecheck evidence`: the frames behind a finding, as a capture that proves it by itself.
+"""`wirecheck evidence`: the frames behind a finding, as a capture that proves it alone.
 
-Knows: the order of the work: which finding, which frames, is the finding found again in them alone. Refuses to know how
-a capture is written or judged: that is the rooms' affair.
-Rule: success is said only of a file that was judged again and gave the same finding id.
+It succeeds only if the written file, checked again, gives the same finding ID.
 """
 
 from collections.abc import Iterator
@@ -84,14 +82,14 @@ def evidence(
     if folders_of_tables:
         raise click.UsageError(f"{folders_of_tables[0]} holds result tables: use --from {folders_of_tables[0]}")
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
-        room = Path(scratch)
+        folder = Path(scratch)
         found: Row | None = None
         if out is not None:
             found = chosen(answers((), out, reading["cluster"]), finding)
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
-        with frames_of(inputs, room / "frames", **reading) as coming:
+        with frames_of(inputs, folder / "frames", **reading) as coming:
             if found is None:
                 result = judged_locally(coming, Settings()).result()
                 tell_unread(result)
@@ -100,7 +98,7 @@ def evidence(
                 coming.wait()
             files = files_of(coming)
         captures = [place(name) for name in inputs if not Path(name).is_dir() and not no_principals]
-        search = Search(found, files, room / "try", reading["keep_records"], captures, with_keys, not no_principals)
+        search = Search(found, files, folder / "try", reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
@@ -111,20 +109,20 @@ def evidence(
     )
 
 
-def chosen(result: "Result", wanted: str) -> Row:
+def chosen(result: "Result", name: str) -> Row:
     """The one open finding of this id or code; Stop says which there are, or that it stands for many."""
     rows = result.rows["findings"]
-    found = [row for row in rows if row["id"] == wanted] or [row for row in rows if row["id"].startswith(wanted)]
-    found = found or [row for row in rows if row["code"] == wanted.upper()]
+    found = [row for row in rows if row["id"] == name] or [row for row in rows if row["id"].startswith(name)]
+    found = found or [row for row in rows if row["code"] == name.upper()]
     if len(found) > 1:
         found = [row for row in found if row["others"] is None]
     if len(found) == 1:
         if found[0]["others"] is not None:
-            raise Stop(f"{wanted} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
+            raise Stop(f"{name} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
         return found[0]
     among = found or rows
     shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
-    what = f"{len(found)} findings are called {wanted}" if found else f"no finding {wanted}"
+    what = f"{len(found)} findings are called {name}" if found else f"no finding {name}"
     raise Stop(f"{what}; say one of: {shown}" if among else f"{what}; there are no findings")
 
 
@@ -160,8 +158,8 @@ class Search:
         from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
-        wanted = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}
-        found = enough(wanted, every, self.proves)
+        pairs = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}
+        found = enough(pairs, every, self.proves)
         if found is None:
             raise Stop(
                 f"{self.finding['id']}: these frames do not give this finding again; nothing is written. Are they all "
@@ -208,7 +206,7 @@ class Search:
         from wirecheck.capture import pcapng_export as capture
 
         self.tried += 1
-        with room_for(self.scratch / str(self.tried)) as folder:
+        with scratch_folder(self.scratch / str(self.tried)) as folder:
             capture.write(folder / "try.pcapng", table, self.title(), {}, keys)
             files = write_frames(
                 [folder / "try.pcapng"], folder / "frames", self.finding["label"], keep_records=self.keep_records
@@ -216,12 +214,12 @@ class Search:
             return any(row["id"] == self.finding["id"] for row in judged_frames(files).rows["findings"])
 
     def title(self) -> str:
-        told = self.finding
-        label = "" if told["label"] == "default" else f" --cluster {told['label']}"
-        of = "an unknown cluster" if told["cluster"] is None else f"cluster {told['cluster']}"
+        finding = self.finding
+        label = "" if finding["label"] == "default" else f" --cluster {finding['label']}"
+        of = "an unknown cluster" if finding["cluster"] is None else f"cluster {finding['cluster']}"
         return (
-            f"{told['code']} {told['name']}: {told['summary']}\n"
-            f"finding {told['id']} of {of}; wirecheck replay{label} finds it in this file"
+            f"{finding['code']} {finding['name']}: {finding['summary']}\n"
+            f"finding {finding['id']} of {of}; wirecheck replay{label} finds it in this file"
         )
 
     def comments(self) -> dict[tuple[str, int], str]:
@@ -247,7 +245,7 @@ def without_principals(frames: "pa.Table") -> "pa.Table":
 
 
 @contextmanager
-def room_for(folder: Path) -> Iterator[Path]:
+def scratch_folder(folder: Path) -> Iterator[Path]:
     """A folder that goes with what was tried in it."""
     import shutil
 

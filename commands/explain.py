@@ -1,8 +1,4 @@
-"""`wirecheck explain`: the page of one check, or of one of Kafka's errors.
-
-Knows: how a page is put on a terminal. Refuses to know what a check finds (the catalogue) and what to do
-about it (dashboards).
-"""
+"""`wirecheck explain`: the page of one check, or of one of Kafka's errors."""
 
 import re
 import sys
@@ -42,11 +38,11 @@ def explain(code: str | None) -> None:
             click.echo(check_line(check))
         return
     names = {check.name: check.code for check in catalogue.CHECKS.values()}
-    wanted = names.get(code.lower(), code.upper())
-    if wanted in catalogue.CHECKS:
+    name = names.get(code.lower(), code.upper())
+    if name in catalogue.CHECKS:
         from wirecheck.story.remedies import remedy
 
-        print_page(catalogue.page(wanted, remedy(wanted)))
+        print_page(catalogue.page(name, remedy(name)))
     elif (number := error_number(code)) is not None:
         print_page(error_page(number))
     else:
@@ -75,12 +71,12 @@ def errors() -> dict[str, int]:
     return {error.name: number for number, error in schemas.errors().items() if number}
 
 
-def error_number(said: str) -> int | None:
+def error_number(text: str) -> int | None:
     """The number of an error that is given by its name or number; None if there is no such error."""
     known = errors()
-    if said.lstrip("-").isdecimal():
-        return int(said) if int(said) in known.values() else None
-    return known.get(said.upper())
+    if text.lstrip("-").isdecimal():
+        return int(text) if int(text) in known.values() else None
+    return known.get(text.upper())
 
 
 def error_page(number: int) -> str:

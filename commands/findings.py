@@ -1,9 +1,4 @@
-"""`wirecheck findings`: what a monitor, or a replay with --out, has found and holds open.
-
-Knows: one folder of result tables, which findings were asked for, and that more may come. Refuses to know how they were
-found, and how one looks in full (dashboards).
-Rule: only tables are read, and nothing is judged again: an answer takes a second, whatever was captured.
-"""
+"""`wirecheck findings`: the findings of a monitor, or of a replay with --out. Only tables are read."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -23,14 +18,14 @@ POLL_S = 1.0
 
 @click.command(short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
-@click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
+@click.argument("finding_id", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice
 @click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
 @options.principals
 def findings(
     out: Path,
-    wanted: str | None,
+    finding_id: str | None,
     form: str,
     *,
     follow: bool,
@@ -52,26 +47,26 @@ def findings(
       wirecheck findings verdict/ TID002
       wirecheck findings verdicts/ --follow
     """
-    if wanted is not None and follow:
+    if finding_id is not None and follow:
         raise click.UsageError("give an ID or --follow, and not both")
     if not holds_tables(out) and not (follow and out.is_dir()):
         raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
     choice = options.choice_of(asked)
-    if wanted is not None:
-        show_one(latest(out).json(choice, principals=not no_principals), wanted, form)
+    if finding_id is not None:
+        show_one(latest(out).json(choice, principals=not no_principals), finding_id, form)
         return
     if choice.topics and not allow_missing_topic and not follow:
         options.need_topics(choice.topics, latest(out).json())
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     while follow and not has_batch(out):
         sleep(POLL_S)
     while True:
         result = latest(out).json(choice, principals=not no_principals)
-        fresh = [finding for finding in result["findings"] if told.get(finding["id"]) != finding]
-        told = {finding["id"]: finding for finding in result["findings"]}
+        fresh = [finding for finding in result["findings"] if reported.get(finding["id"]) != finding]
+        reported = {finding["id"]: finding for finding in result["findings"]}
         print_rows(result, fresh, form)
         if not follow:
-            if not told:
+            if not reported:
                 click.echo("no finding is open" if not choice else "no open finding is like this", err=True)
             return
         sleep(POLL_S)
@@ -94,20 +89,20 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
     end_s = max((seconds(finding["last_seen"]) for finding in result["findings"]), default=0.0)
     paint = paints()
 
-    def told_in_a_row(finding: dict[str, Any]) -> str:
+    def revision_of(finding: dict[str, Any]) -> str:
         return row(finding_cells(finding, codes, end_s), paint=paint, columns=columns())
 
     for finding in fresh:
-        click.echo(as_json(finding) if form == "json" else told_in_a_row(finding))
+        click.echo(as_json(finding) if form == "json" else revision_of(finding))
 
 
-def show_one(result: dict[str, Any], wanted: str, form: str) -> None:
+def show_one(result: dict[str, Any], name: str, form: str) -> None:
     """The one whose ID begins so, or the only one of this code. Stop where there is none, or several."""
-    found = [finding for finding in result["findings"] if finding["id"].startswith(wanted)]
-    found = found or [finding for finding in result["findings"] if finding["code"] == wanted.upper()]
+    found = [finding for finding in result["findings"] if finding["id"].startswith(name)]
+    found = found or [finding for finding in result["findings"] if finding["code"] == name.upper()]
     if len(found) != 1:
         near = ", ".join(finding["id"] for finding in (found or result["findings"])[:5]) or "none is open"
-        raise Stop(f"{len(found) or 'no'} finding{'' if len(found) == 1 else 's'} {wanted}; there are: {near}")
+        raise Stop(f"{len(found) or 'no'} finding{'' if len(found) == 1 else 's'} {name}; there are: {near}")
     if form == "json":
         click.echo(as_json(found[0]))
         return

@@ -1,8 +1,6 @@
-"""Captures and folders of frames as tables, for whoever looks at messages and judges nothing.
+"""Captures and folders of frames as tables, for commands that show messages.
 
-Knows: that captures are read as one, that folders are read file by file as their agents wrote them, and how either is
-read on while it grows. Refuses to know what is in a frame.
-Rule: what cannot be read is said in one line, once, and added to the broken ones; the rest is read.
+What cannot be read is reported in one line, once; the rest is read.
 """
 
 from collections.abc import Callable, Iterable, Iterator

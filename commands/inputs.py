@@ -1,8 +1,4 @@
-"""What the user named, as folders of frames, or as the answers that lie in result tables.
-
-Knows: which input is a pcap, which a folder of frames and which the --out of a replay or a monitor, that captures are
-read in a process beside this one, and that whatever cannot be read ends in one line. Refuses to know what is in them.
-"""
+"""The inputs that a user named: captures, folders of frames, or result tables."""
 
 import os
 import stat

@@ -66,15 +66,15 @@ class Listing(Generic[One]):
 
     def table(self, found: Sequence[One], *, every: bool) -> None:
         """Those that fit a terminal, unless all are asked for."""
-        room = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
-        cut = sys.stdout.isatty() and not every and len(found) > room
-        shown = (found[-room:] if self.newest else found[:room]) if cut else found
+        most_lines = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
+        cut = sys.stdout.isatty() and not every and len(found) > most_lines
+        shown = (found[-most_lines:] if self.newest else found[:most_lines]) if cut else found
         dated = len({time // DAY_NS for one in shown for time in self.days(one)}) > 1
         for found_cells in aligned([self.cells(one, dated) for one in shown]):
             click.echo(line(found_cells, paint=paints(), columns=columns()))
         if cut:
             which = "newest" if self.newest else "first"
-            note(f"The {which} {room} of {len(found):,} {self.noun}; --all prints all.")
+            note(f"The {which} {most_lines} of {len(found):,} {self.noun}; --all prints all.")
 
 
 TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}

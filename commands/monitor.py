@@ -1,8 +1,4 @@
-"""`wirecheck monitor`: frames judged as they come, until it is told to stop.
-
-Knows: the options of the job, and that a flag goes before the file given with --config, and that before the default.
-Refuses to know how the job runs: that is `streaming.run.monitor`.
-"""
+"""`wirecheck monitor`: frames checked as they come. A flag overrides the --config file, which overrides the default."""
 
 import json
 import time
@@ -37,19 +33,19 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     if path is None:
         return None
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
         raise Stop(f"{path}: {getattr(wrong, 'strerror', None) or wrong}") from wrong
-    judge = said.pop("judge", {})
+    judge = values.pop("judge", {})
     known = {parameter.name: parameter for parameter in ctx.command.params}
     names = {REPEATABLE.get(str(name), name) for name in known} - {"config", "help", "judge", None}
-    strange = sorted(said.keys() - names)
+    strange = sorted(values.keys() - names)
     if strange or not isinstance(judge, dict):
         what = no_setting(strange[0], names) if strange else "[judge] is a table"
         raise Stop(f"{path}: {what}; there are {', '.join(sorted(map(str, names)))} and the table [judge]")
-    repeated = {many: said.pop(one) for many, one in REPEATABLE.items() if one in said}
+    repeated = {many: values.pop(one) for many, one in REPEATABLE.items() if one in values}
     repeated = {many: value if isinstance(value, list) else [value] for many, value in repeated.items()}
-    ctx.default_map = {**said, **repeated, "judge": [f"{name}={value}" for name, value in judge.items()]}
+    ctx.default_map = {**values, **repeated, "judge": [f"{name}={value}" for name, value in judge.items()]}
     ctx.meta["judge"] = ctx.default_map["judge"]
     return path
 
@@ -184,6 +180,7 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue
     from wirecheck.streaming import checkpoint
+    from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.store.run_result import Result
 
     run = checkpoint.run_of(plan.checkpoint)
@@ -193,7 +190,8 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     result = found.json(principals=plan.principals)
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
-    return page(legible(result), Attached(statements=legible(found.statements()), explanations=explanations))
+    attached = {"requests": request_rows(found.totals()), "statements": found.statements()}
+    return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 
 def moment(ns: int) -> str:

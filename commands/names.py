@@ -1,8 +1,6 @@
-"""`--names`: names of hosts in place of addresses, wherever a command shows one.
+"""`--names`: names of hosts in addition to addresses, from a hosts file, a JSON object, or `kubectl get pods -o json`.
 
-Knows: three kinds of files (a hosts file, a JSON object, what `kubectl get pods -o json` prints), and in which fields
-of a row an address stands. Refuses to know what the row is about.
-Rule: text shows the name with its address behind it, once; JSON and CSV keep addresses as they are and add the name.
+Text shows the name with its address, once; JSON and CSV keep addresses and add the name.
 """
 
 import json

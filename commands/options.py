@@ -64,15 +64,15 @@ KEY_LOGS = "wirecheck.key_logs"
 
 def _keep_key_logs(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> None:
     """One that only the environment names may be missing: who set it may have meant another program."""
-    told = ctx.get_parameter_source(str(param.name)) is not ParameterSource.ENVIRONMENT
-    ctx.meta[KEY_LOGS] = [(path, told) for path in value]
+    is_typed = ctx.get_parameter_source(str(param.name)) is not ParameterSource.ENVIRONMENT
+    ctx.meta[KEY_LOGS] = [(path, is_typed) for path in value]
 
 
 def key_logs(*, missing: bool = False) -> list[Path]:
     """What `--keylog` of the command that runs named; `missing`: also what only the environment names, there or not."""
     ctx = click.get_current_context(silent=True)
     named = ctx.meta.get(KEY_LOGS, []) if ctx is not None else []
-    return [path for path, told in named if told or missing or path.exists()]
+    return [path for path, is_typed in named if is_typed or missing or path.exists()]
 
 
 @contextmanager
@@ -254,24 +254,24 @@ def as_json_time(time: dt.datetime | None) -> str:
     return "" if time is None else time.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def need_topics(wanted: Iterable[str], result: Mapping[str, Any]) -> None:
+def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
     """Stop if one of these topics, by name or ID, is neither listed in a result nor the topic of a finding."""
     known = {str(topic[column]) for topic in result["topics"] for column in ("name", "topic_id") if topic[column]}
     for finding in result["findings"]:
         known.update(filter(None, (finding["topic"], *finding["topic_ids"])))
-    missing = sorted(set(wanted) - known)
+    missing = sorted(set(names) - known)
     if missing:
         names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
         lines = [f"{unknown_topic(name, names)}{not_listed(result)}" for name in missing]
         raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
 
 
-def unknown_topic(wanted: str, known: set[str]) -> str:
-    close = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
+def unknown_topic(name: str, known: set[str]) -> str:
+    close = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     hint = (
         f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
     )
-    return f"no topic {wanted} was seen; {hint}"
+    return f"no topic {name} was seen; {hint}"
 
 
 def not_listed(result: Mapping[str, Any]) -> str:

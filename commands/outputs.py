@@ -1,9 +1,6 @@
-"""What a command leaves behind: whole, or not at all, and for its user alone.
+"""Where a command writes pages and tables: whole or not at all, and readable by its user only.
 
-Knows: where the report page and the tables of a replay go, and that they hold names, addresses and topics of other
-people, as frames do. Refuses to know what is in them.
-Rule: what is wrong with a place is said before the work, and a command that ends early has changed nothing there. A
-name that is a link is replaced, and never followed.
+Problems with a place are reported before the work. A name that is a link is replaced, and never followed.
 """
 
 import os
@@ -76,9 +73,9 @@ def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
     try:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            strangers = sorted(e.name for e in out.iterdir() if e.name not in TABLES and not e.name.startswith(STAGE))
-            if strangers:
-                raise Stop(f"{out}: holds {strangers[0]}, which is not of an earlier replay; choose another --out")
+            others = sorted(e.name for e in out.iterdir() if e.name not in TABLES and not e.name.startswith(STAGE))
+            if others:
+                raise Stop(f"{out}: holds {others[0]}, which is not of an earlier replay; choose another --out")
             for left in out.glob(f"{STAGE}*"):  # by one that was killed
                 shutil.rmtree(left)
             stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=out))

@@ -1,8 +1,4 @@
-"""`wirecheck replay`: pcaps and folders of frames to a verdict.
-
-Knows: the order of the work (frames, query, result) and what exit code a verdict is. Refuses to know how any of it
-is done.
-"""
+"""`wirecheck replay`: captures and folders of frames to a verdict."""
 
 import sys
 import tempfile
@@ -216,22 +212,43 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.json(), traffic(files)
-        told = {finding["id"]: finding for finding in result["findings"]}
-        leading = [told[one["findings"][0]] for entry in result["entries"] for one in (entry, *entry["consequences"])]
+        findings = {finding["id"]: finding for finding in result["findings"]}
+        rows = (one for entry in result["entries"] for one in (entry, *entry["consequences"]))
+        leading = [findings[one["findings"][0]] for one in rows]
         shown: Row = {"exchanges": evidence_messages(files, leading)}
         if slots is not None:
             ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
             shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
+            shown |= over_time_of(result, files, slots.first_ns, slots.last_ns)
         return shown
+
+
+def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) -> Row:
+    """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
+    from wirecheck.commands.frame_tables import opened
+    from wirecheck.dashboards.verdict import blamed
+    from wirecheck.decode.show.over_time import over_time
+
+    entries = blamed(result)
+    if not entries:
+        return {}
+    hurt = [one for entry in entries for name in ("clients", "briefly") for one in entry["card"]["harm"][name]]
+    clients = {one["client_id"] or one["address"] for one in hurt}
+    tables = (table for file in files if (table := opened(file, [])) is not None)
+    found = over_time(tables, clients, first_ns, last_ns)
+    courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
+    return {"courses": courses, "brokers": dict(found.brokers)}
 
 
 def page_of(result: Row, found: "Result", shown: Row) -> str:
     """The page for a browser."""
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue
+    from wirecheck.streaming.run.request_rows import request_rows
 
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
+    attached["requests"] = request_rows(found.totals())
     return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 

@@ -1,8 +1,6 @@
-"""What a command shows while it works and when it is done: progress on terminals, consoles, harmless text.
+"""What a command shows on a terminal: progress, text, tables.
 
-Knows: rich, imported only when something is shown, and which characters a terminal takes for orders. Refuses to know
-what is shown.
-Rule: whatever came from the wire (a client id may hold anything) passes `legible` or `as_json` before it is printed.
+Everything from the wire passes `legible` or `as_json` before it is printed: it may hold control characters.
 """
 
 import json
@@ -38,13 +36,13 @@ PIPED_COLUMNS = 160
 def console() -> "Console":
     from rich.console import Console
 
-    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    has_size = sys.stdout.isatty() or "COLUMNS" in os.environ
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would exit with 1, which says that something was found
 
-    return Terminal(width=None if told else PIPED_COLUMNS)
+    return Terminal(width=None if has_size else PIPED_COLUMNS)
 
 
 PAINT: dict[str, dict[str, Any]] = {
@@ -81,8 +79,9 @@ def row(cells: Sequence[tuple[str, str]], *, paint: bool, columns: int | None = 
     """Cells (text, role) as one row, harmless, and the same words with paint and without; where it ends, it hangs."""
     if not paint and columns is None and (line := "  ".join(text for text, _ in cells)).isprintable():
         return line  # as almost all are
-    told = [(str(inside(text)), role) for text, role in cells]
-    lines = [told] if columns is None or sum(len(text) + 2 for text, _ in told) - 2 <= columns else hung(told, columns)
+    texts = [(str(inside(text)), role) for text, role in cells]
+    fits = columns is None or sum(len(text) + 2 for text, _ in texts) - 2 <= columns
+    lines = [texts] if columns is None or fits else hung(texts, columns)
     return f"\n{HANGING}".join("  ".join(painted(*cell) if paint else cell[0] for cell in line) for line in lines)
 
 
@@ -95,9 +94,9 @@ def hung(cells: Cells, columns: int) -> list[Cells]:
     from textwrap import wrap
 
     lines: list[Cells] = [[]]
-    used, room = 0, max(columns - len(HANGING), len(HANGING))
+    used, width = 0, max(columns - len(HANGING), len(HANGING))
     for text, role in cells:
-        for part in [text] if len(text.rstrip()) <= room else wrap(text, room, break_on_hyphens=False):
+        for part in [text] if len(text.rstrip()) <= width else wrap(text, width, break_on_hyphens=False):
             if lines[-1] and used + 2 + len(part.rstrip()) > columns:
                 lines[-1][-1] = (lines[-1][-1][0].rstrip(), lines[-1][-1][1])
                 lines.append([])

@@ -1,8 +1,4 @@
-"""`wirecheck topics`: the observed description of topics.
-
-Knows: which topics were asked for, and in which form they are shown. Refuses to know how a description comes to be
-(streaming) and how it looks (dashboards).
-"""
+"""`wirecheck topics`: the observed description of topics."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,7 +33,7 @@ Row = dict[str, Any]
 @options.strict
 @options.quiet
 @options.form("json", "csv")
-def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
+def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **chosen: Any) -> None:
     """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
@@ -54,17 +50,17 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     from wirecheck.dashboards import spreadsheets, terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
-    others = result.uncounted("topics")
+    others = result.overflow_rows("topics")
     warn_of(others)
-    every = described(result, wanted["at"])
-    found = [*chosen(every, wanted["topic"], wanted["topic_id"])]
-    if wanted["ids"]:
+    every = described(result, chosen["at"])
+    found = [*matching(every, chosen["topic"], chosen["topic_id"])]
+    if chosen["ids"]:
         show_ids(found, form)
     elif form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
         click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
-    elif wanted["topic"] or wanted["topic_id"]:
+    elif chosen["topic"] or chosen["topic_id"]:
         terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
         terminal_tables.list_topics(legible(names.in_words(found)), console())
@@ -89,7 +85,7 @@ def show_ids(found: list[Row], form: str) -> None:
             click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
 
 
-def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:
+def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:
     """All, or those asked for. Stop names what comes close where there are none."""
     if name is None and topic_id is None:
         return every
@@ -98,12 +94,12 @@ def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable
         (topic_id, ("topic_id", "topic_id_hex")),
     ]
     found = every
-    for wanted, columns in asked:
-        if wanted is not None:
-            match = [topic for topic in found if wanted in {topic[column] for column in columns}]
+    for text, columns in asked:
+        if text is not None:
+            match = [topic for topic in found if text in {topic[column] for column in columns}]
             if not match:
                 raise Stop(
-                    options.unknown_topic(wanted, {str(topic[columns[0]]) for topic in found if topic[columns[0]]})
+                    options.unknown_topic(text, {str(topic[columns[0]]) for topic in found if topic[columns[0]]})
                 )
             found = match
     return found

@@ -1,8 +1,4 @@
-"""Sizes, durations and times as people write them (64M, 10G, 500ms, 24h, 00:20:03), and as they read them.
-
-Knows: suffixes, powers of 1024 for sizes, that a bare number is bytes or seconds, and that a time without its day is
-of a day that somebody else knows. Refuses to know what is measured.
-"""
+"""Sizes, durations and times as people write them (64M, 10G, 500ms, 24h, 00:20:03); sizes are powers of 1024."""
 
 import datetime as dt
 import re

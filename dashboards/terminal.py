@@ -37,7 +37,7 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
-from wirecheck.story.cards import clients_seen, impact, plural, state
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
 from wirecheck.story.remedies import remedy
 
 SIDES_SHOWN = 4
@@ -317,7 +317,8 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-MOST_CARDS = 5
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read"})
+"""Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
     "anomaly": ("\u2717", shade(RED, bold=True)),
@@ -328,7 +329,7 @@ MARKS = {
 
 def first_screen(result: Row) -> Iterator[Text]:
     """Lines in their order; those that begin with a label go on below it."""
-    cards = [entry["card"] for entry in blamed(result)] if result["coverage"]["messages"] else []
+    cards = [entry["card"] for entry in blamed(result)]
     if not cards:
         mark, colour = MARKS[mood(result)]
         yield Text(f" {mark} ", style=colour).append(sentence(result), style="not bold default")
@@ -343,15 +344,8 @@ def first_screen(result: Row) -> Iterator[Text]:
 def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
     headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
-    yield headline.append(f"   {since}" if (since := state(card)) else "")
-    if card["cause"]["sentence"] != card["headline"]:
-        yield labelled("cause", card["cause"]["sentence"])
-    yield labelled("impact", impact(card, clients))
-    if card["action"]["sentence"]:
-        yield labelled("fix", card["action"]["sentence"])
-    for command in card["action"]["commands"]:
-        yield labelled("look", command)
-    yield labelled("evidence", card["evidence"]["command"])
+    yield headline.append(f"   {since}" if (since := state(card)) else "", style="not bold default")
+    yield from (labelled(*row) for row in below(card, clients))
 
 
 def labelled(name: str, text: str) -> Text:
@@ -387,5 +381,5 @@ def basis_lines(result: Row) -> Iterator[Text]:
 def show_first_screen(result: Row, console: Console) -> None:
     for line in first_screen(result):
         text = line.plain
-        on_label = text.startswith("   ") and text[3:4] != " " and text[3:INDENT].strip()
-        hang(line, console, INDENT if on_label else 3, whole=text[INDENT:].startswith("wirecheck "))
+        indent = INDENT if text[3:INDENT].strip() in LABELS else 3
+        hang(line, console, indent, whole=text[INDENT:].startswith("wirecheck "))

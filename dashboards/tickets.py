@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from wirecheck.dashboards.verdict import blamed
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
+
 Row = Mapping[str, Any]
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
 """SARIF 2.1.0, 3.27.10."""
@@ -17,19 +20,26 @@ FAILING = ("violation", "anomaly")
 MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|"})
 ACTIVE = re.compile(r"@|:(?=//)|www(?=\.)", re.IGNORECASE)
 """Behind which an empty comment stops GitHub's mentions and bare links."""
+COMMANDS = ("look", "evidence")
+"""Lines of a card that are typed."""
 SIDES_SHOWN = 8
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def markdown(result: Row) -> str:
-    """For a ticket: the verdict, then each finding with evidence, what to do, and what shows it."""
+    """For a ticket: the cards, then each finding with evidence, what to do, and what shows it."""
     return "\n".join(markdown_lines(result))
 
 
 def markdown_lines(result: Row) -> Iterator[str]:
-    coverage = result["coverage"]
-    yield f"**{plain(result['verdict'])}**"
-    yield ""
+    coverage, cards = result["coverage"], [entry["card"] for entry in blamed(result)][:MOST_CARDS]
+    if not cards:
+        yield f"**{plain(result['verdict'])}**\n"
+    for card in cards:
+        yield f"**{plain(card['headline'])}** {state(card)}\n"
+        for label, text in below(card, clients_seen(result["clients"])):
+            yield f"* {label}: {code(text) if label in COMMANDS else plain(text)}"
+        yield ""
     yield f"{plain(', '.join(result['inputs']))}: {coverage['frames']:,} frames, {coverage['messages']:,} messages, "
     yield f"{coverage['decoded_messages']:,} decoded; judged by wirecheck {result['wirecheck']}."
     for finding in result["findings"]:
@@ -44,6 +54,13 @@ def markdown_lines(result: Row) -> Iterator[str]:
         if finding["next"]:
             yield f"\n**Next** {plain(finding['next'])}"
         yield "\n" + "\n".join(f"    {command}" for command in finding["commands"])
+
+
+def code(text: str) -> str:
+    """A code span, whatever the text holds (CommonMark 6.1)."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def plain(text: str) -> str:

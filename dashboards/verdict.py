@@ -49,16 +49,17 @@ def sentence(result: Row) -> str:
     found = blamed(result)
     if not found and result.get("not_listed"):
         return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
-    if not found or not result["coverage"]["messages"]:
+    if not found:
         return tally_sentence(result)
     return str(found[0]["card"]["headline"])
 
 
 def blamed(result: Row) -> list[Row]:
-    """Entries that somebody has to look into, for themselves or for what follows from them."""
+    """Entries that somebody has to look into, for themselves or for what follows from them; none without messages."""
     return [
         entry
         for entry in result["entries"]
+        if result["coverage"]["messages"]
         if entry["card"]["harm"]["clients"] or any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
     ]
 

@@ -8,6 +8,9 @@ from functools import cache
 
 from wirecheck.decode.layouts.layout import layouts
 
+WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
+"""A broker holds these until there is something to answer: their latency is no measure of it."""
+
 
 @cache
 def names() -> dict[int, str]:

@@ -1,9 +1,4 @@
-"""Python's collector of cycles, paused while a batch is read or checked.
-
-Knows: that a batch makes hundreds of thousands of objects that all live until it ends, so that each look through them
-frees nothing and takes longer the more there are. Does not know what they are.
-Rule: what a batch leaves behind in cycles is collected once, at its end; nothing here changes a result.
-"""
+"""Pauses Python's garbage collector while a batch is read or checked: all its objects live until the batch ends."""
 
 import gc
 from collections.abc import Iterator

@@ -11,10 +11,8 @@
     topics["topic_names"]           an array of strings is a table of its own too, with the column "value"
     tables(...)["topics._unknown_tagged_fields"]   unknown tags: columns "tag" and "data"
 
-Knows slots and tokens; refuses to know versions. Absent is the same whether a version lacks the field or a tag was not
-sent: default and not present. Null is length or count -1.
-Rule: one pass over the tokens fills every column the projection kept; nothing is built per row in Python. What was
-present is not written down beside it: that is asked of few columns, and the tokens still say it.
+One pass over the tokens fills every column that the projection kept. A field that the version lacks and a tag that was
+not sent look the same: the default, and not present.
 """
 
 from __future__ import annotations
@@ -168,7 +166,7 @@ class _Cells:
 
 
 def _filled(decoded: Decoded, here: Form) -> _Cells:
-    slots = [slot for slot in here.root.walk() if decoded.wanted is None or decoded.wanted[slot.number]]
+    slots = [slot for slot in here.root.walk() if decoded.kept_slots is None or decoded.kept_slots[slot.number]]
     first, count = here.slots.start, len(here.slots)
     at, length_at = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     cells = sized = 0
@@ -185,7 +183,7 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
     ours = int(decoded.rows[here.root.level]) == len(mine)  # else there are rows of a message that was taken back since
     certain = _certain(decoded, mine) if ours else frozenset()
     columns = Columns(first, vec[i64](at), vec[i64](length_at), *_of_parts(here, at, length_at))
-    columns.make_room(cells, sized)
+    columns.reserve(cells, sized)
     for slot in slots:
         if slot.number not in certain:
             columns.fill(slot.number, int(decoded.rows[slot.level]), *_absent(slot))
@@ -206,23 +204,23 @@ def _certain(decoded: Decoded, mine: Ints) -> frozenset[int]:
     messages = decoded.messages
     read_by = decoded.dialect[mine], messages.side[mine], messages.key[mine], decoded.version[mine]
     used = np.unique(programs().entries[read_by]).tolist()
-    return frozenset.intersection(*map(_always_said, used)) if used else frozenset()
+    return frozenset.intersection(*map(_always_present, used)) if used else frozenset()
 
 
 @cache
-def _always_said(entry: int) -> frozenset[int]:
+def _always_present(entry: int) -> frozenset[int]:
     """Numbers of the slots that any message of this program says in every row: not those in tags and nullable structs.
 
     entry: one of `Programs.entries`.
     """
-    said, behind = set(), None
+    present, behind = set(), None
     for now in programs().program(entry):
         if behind is not None and now is not behind:
             continue
         behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None
         if now.op not in {instruction.RUN, instruction.TAGS}:  # a run's fields follow
-            said.add(now.field)
-    return frozenset(said)
+            present.add(now.field)
+    return frozenset(present)
 
 
 def _present(decoded: Decoded, number: int, rows: int) -> NDArray[np.bool_]:

@@ -3,12 +3,10 @@
     decoded = read(messages)                    # as shipped
     decoded = read(messages, "kip516-draft")    # what is not read as shipped is read as the draft
     decoded.dialect[i]                          # what each message was read by
-    suggested(messages)                         # by message the draft that would read it, of those nobody named
+    suggested(messages)                         # by message the draft that would read it, of those not named
 
-Knows the order of trying and what makes a reading plausible: shipped layouts first, then the layout before a change in
-place, then the draft that was named. Refuses to know what follows from a dialect.
-Rule: a message that no reading takes and that has a layout in a draft nobody named is undecoded, never malformed; which
-draft it is in is only suggested, and only where the draft reads the whole message and what it reads is plausible.
+Order: shipped layouts, then the layout before a change in place, then the named draft. A message that only an unnamed
+draft could read is undecoded, never malformed; the draft is suggested if it reads the whole message plausibly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Messages inside Envelopes: what a KRaft broker forwards to the controller, request and response.
+"""Messages inside Envelopes: what a KRaft broker forwards to the controller.
 
-Knows where an Envelope carries the other message (header and body, without size). Refuses to know who forwards what.
-Rule: an inner response is read by its inner request; where that was not seen, its version is unknown, never guessed.
-Kafka's brokers refuse an Envelope in an Envelope; whoever sends one all the same is read step by step, DEEPEST of them.
+An inner response is read by its inner request; where that was not seen, its version is unknown. Brokers refuse nested
+Envelopes; here DEEPEST of them are read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """What can be wrong with foreign bytes: one closed family of errors.
 
-Knows: the reasons for which bytes are refused, each with the place where it was noticed.
-Does not know: which message, connection or batch the bytes came from; the caller adds that.
-Rule: a member is raised only for what *they* sent. What *we* did not see (left-out spans, gaps) is a value, never
-one of these; our own bugs are plain exceptions. A new member needs a builder in tests/decode/test_errors.py.
+A member is raised only for what was sent. Bytes that were not captured are values, never errors; our own bugs are plain
+exceptions. A new member needs a builder in tests/decode/test_errors.py.
 
     DecodeError
       Truncated       fewer bytes than the length promised

@@ -1,10 +1,4 @@
-"""What of messages that fail was understood: how far they are structure alone, and where content lies in that.
-
-Knows where in each program the first array or tag is read, and which fields hold content: texts, bytes, records, and
-arrays of fixed width. Refuses to know what may be kept of a message.
-Rule: what is called structure are numbers, counts and lengths, read where their layout has them; the client id in a
-request's header is called structure too. The interpreter's programs are never changed, only copies of them.
-"""
+"""How far messages that fail are structure alone (numbers, counts, lengths, the client ID), and where content lies."""
 
 from __future__ import annotations
 
@@ -63,7 +57,7 @@ def contents(messages: Messages) -> Contents:
 def _walks(messages: Messages, program: Callable[[int], Instruction]) -> Iterator[tuple[Ints, Ints, int]]:
     """Of each message: where its content begins, how long it is, and where reading ends."""
     entry = programs().entries[Dialect.KAFKA, messages.side, messages.key, messages.version]
-    walk = Interpreter(vec[u8](_wanted()), programs().levels)
+    walk = Interpreter(vec[u8](_content_fields()), programs().levels)
     for i in range(len(messages)):
         walk.forget()
         walk.walk(program(int(entry[i])), kept_message(messages, i), 0, 0)
@@ -110,7 +104,7 @@ def _widths() -> Ints:
 
 
 @cache
-def _wanted() -> NDArray[np.uint8]:
+def _content_fields() -> NDArray[np.uint8]:
     """By slot, then run, as the interpreter asks; a tag's content only comes with the tag."""
     tags = [s.kind == Kind.UNKNOWN_TAG for s in programs().slots]
     return np.append((_widths() > 0) | tags, np.zeros(len(programs().runs.stride), np.bool_)).astype(np.uint8)

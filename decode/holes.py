@@ -1,8 +1,6 @@
-"""Bytes as they were on the wire, with the spans that are not there.
+"""Bytes as they were on the wire, with the spans that are missing.
 
-Knows: kept bytes and left-out spans, laid out in wire coordinates. Does not know what the bytes mean or why some are
-missing (trimmed by us, cut by a snap length).
-Rule: a hole holds zeros so that positions stay true, and whoever reads structure asks `known`: such a zero is not data.
+A hole holds zeros so that positions stay true; whoever reads structure must ask `known` first.
 """
 
 from __future__ import annotations

@@ -7,10 +7,7 @@
     nested(decoded, i)                                # decode/nested.py: values for people
     tables(decoded, "Fetch", "request")               # decode/columns.py: columns for the pipeline
 
-Knows how a batch goes through the interpreter: which program each message gets, the ApiVersions fallback, the named
-tolerances. Refuses to know connections, and never guesses a layout: the dialect is given.
-Rule: everything about one message's outcome is a row here; foreign bytes raise
-nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours in the batch.
+Foreign bytes raise nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours.
 """
 
 from __future__ import annotations
@@ -146,8 +143,8 @@ def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
 
 def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether these places in the data hold the word."""
-    said: NDArray[np.bool_] = (messages.data[at[:, None] + np.arange(len(word))] == word).all(axis=1)
-    return said
+    matches: NDArray[np.bool_] = (messages.data[at[:, None] + np.arange(len(word))] == word).all(axis=1)
+    return matches
 
 
 class Status(IntEnum):
@@ -190,20 +187,20 @@ REASONS: dict[Status, type[errors.DecodeError]] = {
 class Projection:
     """Which fields to keep; checks are the same whatever is kept."""
 
-    wanted: NDArray[np.uint8] | None
+    kept_slots: NDArray[np.uint8] | None
     """By slot number; None: all."""
 
 
 EVERYTHING = Projection(None)
 
 
-def only(wanted: Mapping[tuple[str, str], Iterable[str]]) -> Projection:
+def only(paths_of: Mapping[tuple[str, str], Iterable[str]]) -> Projection:
     """Projection on column paths by (api, side): `only({("Metadata", "response"): ["topics.topic_id"]})`.
 
     The rows of the tables they stand in come with them; a message kind that is not named yields nothing but its status.
     """
     kept = np.zeros(len(programs().slots), np.uint8)
-    for (api, side), paths in wanted.items():
+    for (api, side), paths in paths_of.items():
         here = form(api, side)
         slots: dict[str, list[Slot]] = {}
         for slot in here.root.walk():
@@ -243,7 +240,7 @@ class Decoded:
     """See decode/interpret/interpreter.py for both."""
     rows: Ints
     """How many rows each level has."""
-    wanted: NDArray[np.uint8] | None = None
+    kept_slots: NDArray[np.uint8] | None = None
     """The projection: by slot, whether its tokens are here; None: all."""
 
     def __len__(self) -> int:
@@ -276,7 +273,7 @@ def kept_message(messages: Messages, row: int) -> Kept:
 
 def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
     compiled = programs()
-    walk = Interpreter(vec[u8](_wanted(projection)), compiled.levels)
+    walk = Interpreter(vec[u8](_kept_fields(projection)), compiled.levels)
     outcomes = Outcomes(vec[u8](plan.status.view(np.uint8)))
     attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), vec[i64](plan.spare))
     walk_all(walk, compiled.instructions, kept(messages), attempts, outcomes)
@@ -287,7 +284,7 @@ def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
         messages, np.array(outcomes.status, np.int8), np.array(outcomes.error_at), np.array(outcomes.error_field),
         tolerated * plan.tolerance, plan.dialect, version,
         int64s(outcomes.token_at), *_met(walk.tokens, walk.tokens.used),
-        int64s(walk.rows), projection.wanted,
+        int64s(walk.rows), projection.kept_slots,
     )  # fmt: skip
 
 
@@ -299,9 +296,11 @@ def _met(tokens: Tokens, count: int) -> tuple[NDArray[np.int32], NDArray[np.int3
     )  # fmt: skip
 
 
-def _wanted(projection: Projection) -> NDArray[np.uint8]:
+def _kept_fields(projection: Projection) -> NDArray[np.uint8]:
     """By number of slot, then of run: a run is kept if any of its parts is."""
     slots, runs = len(programs().slots), programs().runs
-    if projection.wanted is None:
+    if projection.kept_slots is None:
         return np.ones(slots + len(runs.stride), np.uint8)
-    return np.concatenate([projection.wanted, np.logical_or.reduceat(projection.wanted[runs.slot], runs.at[:-1])])
+    return np.concatenate(
+        [projection.kept_slots, np.logical_or.reduceat(projection.kept_slots[runs.slot], runs.at[:-1])]
+    )

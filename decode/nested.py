@@ -1,8 +1,5 @@
-"""Tokens to values for people: the canonical JSON of one message.
-
-Knows how Kafka's values are written as JSON: names with the first letter lowered, bytes in base64, uuids as Kafka
-prints them, a tagged field only if its tag was there, unknown tags kept. Refuses to know layouts and encodings.
-Rule: what was on the wire and nothing else; two messages with the same value differ in no byte that matters.
+"""The canonical JSON of one message: Kafka's names with the first letter lowered, bytes in base64, UUIDs as Kafka
+prints them, tagged fields only if their tag was sent, unknown tags kept.
 """
 
 from __future__ import annotations
@@ -52,13 +49,6 @@ def decode_one(data: bytes, side: str, api: str | int, version: int, dialect: in
     if status != Status.OK:
         raise REASONS[status](max(0, int(decoded.error_at[0])), decoded.error_path(0))
     return nested(decoded, 0)
-
-
-def decode_value(api: str, version: int, data: bytes) -> dict[str, Any]:
-    """A metadata record (`TopicRecord`) or blob (`LeaderChangeMessage`), without header; raises a DecodeError."""
-    side = "record" if ("record", api) in programs().names else "data"
-    body: dict[str, Any] = decode_one(data, side, api, version)["body"]
-    return body
 
 
 @dataclass(slots=True)

@@ -1,8 +1,7 @@
-"""Who a peer is: an address and a port, and the two peers of a connection, client first.
+"""A peer is an address and a port; a conversation is two peers, client first. Their one text form is written and read
+here.
 
-Knows: the one text form of both ("10.0.0.1:9092", "[fd00::1]:9092", "client>server"), to be written and read.
-Refuses to know: where a peer was seen, and whether its address is a name that has to be resolved.
-Rule: nothing else splits such a text. Reading is total, as texts come from the wire: a text that is no peer is a host.
+Reading is total, because texts come from the wire: a text that is not a peer is a host.
 """
 
 from __future__ import annotations

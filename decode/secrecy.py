@@ -1,10 +1,8 @@
-"""Where in messages lie records and secrets: what capture need not keep.
+"""Where in messages lie records and secrets.
 
-Knows the fields that decode/schemas marks secret, and records fields, of messages and of what Envelopes carry. Refuses
-to know what becomes of the spans, and what is in records (decode/log/secrets.py knows that of the metadata log).
-Rule: a span covers a field's content, never its length, so that a message decodes as well without it. Of a message that
-does not decode nothing is said; but one in an Envelope is a secret then, of a request what follows its ids, and so is
-an enveloped response whose request was not seen, and what lies deeper than Envelopes are read.
+A span covers a field's content, never its length, so that a message decodes without it. Of a message that does not
+decode nothing is known. In an Envelope these are secret as a whole: messages that do not decode (of a request what
+follows its IDs), responses whose request was not seen, and what lies deeper than Envelopes are read.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ def _projection() -> Projection:
         if slot.secret or slot.kind == Kind.RECORDS:
             kept[slot.number] = 1
     request = ["request_data", "request_principal", "client_host_address"]
-    carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).wanted
+    carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).kept_slots
     assert carried is not None
     return Projection(kept | carried)
 

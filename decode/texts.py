@@ -1,7 +1,6 @@
-"""Column values that are not numbers: text, bytes, lists and uuids, by place and length in a batch's data.
+"""Column values that are not numbers: text, bytes, lists and UUIDs, by place and length in a batch's data.
 
-Knows how to compare, number and cut them out without a Python object per row. Refuses to know which field they are of.
-Rule: what is unique is made a Python string once; a place below zero means that the content was not kept.
+A unique value is made a Python string once; a place below zero means that the content was not kept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""A batch of Kafka messages as they were cut from the wire, before anything in them is decoded.
-
-Knows what every room has to agree on: `Messages` (struct of arrays; bytes kept, spans left out, key, version, side) and
-which request headers Kafka's releases ever sent (`known()`), so that a follower can tell a request header from noise.
-Refuses to know layouts, connections, captures.
-Rule: plain arrays, int64 indices, no objects: compiled code gets them without looking at a row.
+"""A batch of Kafka messages as they were cut from the wire (`Messages`: a struct of arrays), and all request headers
+that Kafka's releases ever sent (`known()`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The card of an entry: who is hurt, what caused it, what to do, and what proves it. All outputs show the same words.
 
-Knows: the sentences of cards, and that harm comes before its cause. Does not know how harm was found (`harm.py`), what
-follows from what (`causes.py`), nor colours and columns.
 Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
 command holds it, and escaped where it is printed.
 """
@@ -9,7 +7,7 @@ command holds it, and escaped where it is printed.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -37,6 +35,8 @@ NOUNS = {
 BLAMED = frozenset({"violation", "anomaly"})
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
+MOST_CARDS = 5
+"""So many causes are read at once."""
 FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
@@ -406,6 +406,17 @@ def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
     one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
     return f"{count:,} {one if count == 1 else many} rejected ({error})"
+
+
+def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
+    """What stands below the headline, as (label, text): commands have the labels `look` and `evidence`."""
+    if card["cause"]["sentence"] != card["headline"]:
+        yield "cause", card["cause"]["sentence"]
+    yield "impact", impact(card, clients)
+    if card["action"]["sentence"]:
+        yield "fix", card["action"]["sentence"]
+    yield from (("look", command) for command in card["action"]["commands"])
+    yield "evidence", card["evidence"]["command"]
 
 
 # action

@@ -1,7 +1,5 @@
 """Which open finding follows from which: one pure function over the open last revisions.
 
-Knows: the table of what can follow from what, and under which relation (judge/checks/causes.tsv), and the columns of a
-finding. Refuses to know how a finding was made, and what it looks like to people (`entries.py`).
 Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits; where
 findings of two different origins fit, or one that covers it only in part, there is none and all are named as possible.
 The table has no circle, so a cause is never a consequence of its consequence; nothing depends on the order of findings.
@@ -10,7 +8,7 @@ The table has no circle, so a cause is never a consequence of its consequence; n
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
@@ -35,10 +33,6 @@ class Linked:
     """Where it all began: itself the consequence of none."""
     possible_causes: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
-
-    @property
-    def role(self) -> str:
-        return "consequence" if self.cause else "cause" if self.consequences else "alone"
 
 
 @dataclass(frozen=True)
@@ -172,11 +166,7 @@ def explained(told: OpenFinding, fits: Sequence[Fit]) -> bool:
 
 def linked(findings: Iterable[Row]) -> dict[str, Linked]:
     """By id what each has to do with the others, over open last revisions."""
-    return links_of(told for row in findings if (told := OpenFinding.of(row)) is not None)
-
-
-def links_of(findings: Iterable[OpenFinding]) -> dict[str, Linked]:
-    causes = Causes(findings)
+    causes = Causes(told for row in findings if (told := OpenFinding.of(row)) is not None)
     origins = {name: causes.origin(name) for name in causes.told}
     consequences: dict[str, list[str]] = defaultdict(list)
     for name, origin in origins.items():
@@ -233,10 +223,15 @@ class Causes:
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
     def fitting(self, rule: CauseRule, told: OpenFinding) -> Iterator[str]:
-        """Findings of the rule's cause that stand in its relation to this one, at a time that fits."""
+        """Findings of the rule's cause that stand in its relation to this one, at a time that fits: of each key the
+        first ones, as `direct` keeps no more.
+        """
         for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
-            for name in self.offers.get((told.place, rule.cause, rule.relations, keys), ()):
-                cause = self.told[name]
-                lasts = not rule.lasting or told.first_s <= cause.last_s + LATER_S
-                if cause.first_s <= told.first_s + SOONER_S and lasts:
-                    yield name
+            offered = self.offers.get((told.place, rule.cause, rule.relations, keys), ())
+            yield from islice((name for name in offered if fits(rule, self.told[name], told)), MOST_POSSIBLE + 1)
+
+
+def fits(rule: CauseRule, cause: OpenFinding, told: OpenFinding) -> bool:
+    """Whether the cause's time fits."""
+    lasts = not rule.lasting or told.first_s <= cause.last_s + LATER_S
+    return cause.first_s <= told.first_s + SOONER_S and lasts

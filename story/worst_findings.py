@@ -1,7 +1,5 @@
 """The open findings that are named one by one in the metrics: the worst, and only so many.
 
-Knows: which of two findings is worse, and how a topic or broker becomes the value of a label. Refuses to know
-Prometheus, and how a finding was made.
 Rule: at most MOST, whatever is on the wire: what traffic chose (names of topics) appears in a label nowhere else, is
 cut at LONGEST characters, and holds nothing that cannot be printed. Clients are in sentences only.
 """
@@ -13,7 +11,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
-from wirecheck.story.causes import Linked
 from wirecheck.story.entries import cause_sentences
 
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
@@ -122,8 +119,11 @@ def hitting(cause: Named, topics: Iterable[str]) -> Named:
     return cause if cause.topic else cause._replace(topic=label(", ".join(sorted({*topics} - {""}))))
 
 
-def role_of(link: Linked, kind: str, cause: str | None) -> str:
-    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
-    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
-        return AFTER_EVENT
-    return link.role
+def role_of(finding: Mapping[str, Any], cause: str | None) -> str:
+    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event.
+
+    `finding`: as the JSON has it; `cause`: the kind of what it follows from.
+    """
+    if cause is None:
+        return CAUSE if finding["consequences"] else ALONE
+    return AFTER_EVENT if KINDS.index(cause) > KINDS.index(finding["kind"]) else CONSEQUENCE

@@ -1,11 +1,7 @@
-"""What a monitor remembers between starts: settings, run ID, the files of each batch; beside it Spark's own state.
+"""What a monitor remembers between starts: settings, run ID and the files of each batch, next to Spark's own state.
 
-Knows: which settings and versions the state depends on, which files of frames make a batch and how far each agent has
-been read with it, and how a second monitor is kept out on one machine. Knows nothing of what Spark's files hold: Spark
-verifies them (`run/failure.py`).
-Rule: a checkpoint that does not fit is refused before Spark starts, in one line that says how to continue. The files of
-a batch are written before it runs and stay: a batch that is repeated has the same files. Nothing here grows with what
-was ever read: an agent's position is a number and the few below it that are missing.
+A checkpoint that does not fit is refused before Spark starts. The files of a batch are written before it runs, so that
+a repeated batch has the same files. An agent's position is a number and the few missing below it: nothing grows.
 """
 
 import fcntl

@@ -3,7 +3,8 @@
 import socket
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +135,27 @@ def test_slow_and_silent_clients_beyond_the_bound_delay_no_health_check(monkeypa
         thread.join(PATIENCE_S)
         for client in slow:
             client.close()
+
+
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_flood_of_connections_takes_few_descriptors(monkeypatch):
+    """They are the agent's, too: without one it writes no file."""
+    taken, serve = [], http_server.Server._serve
+
+    async def counted(server, reader, writer):
+        taken.append(descriptors())
+        await serve(server, reader, writer)
+
+    monkeypatch.setattr(http_server.Server, "_serve", counted)
+    before = descriptors()
+    with serving(ROUTES, "127.0.0.1", 0) as port, ExitStack() as clients:
+        for _ in range(300):
+            clients.enter_context(connected(port))
+        assert asked(port).endswith(b"ok\n")
+    assert max(taken) - before - 300 < 2 * http_server.MOST
 
 
 def test_a_route_that_hangs_holds_up_no_other_route_and_not_the_end():

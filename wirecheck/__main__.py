@@ -1,8 +1,4 @@
-"""`python -m wirecheck`: the same as the command.
-
-Knows: the command line (cli.py). Does not know the subcommands.
-Rule: nothing is decided here.
-"""
+"""`python -m wirecheck`: the same as the command."""
 
 from wirecheck.cli import main
 

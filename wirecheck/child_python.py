@@ -1,8 +1,4 @@
-"""The PYTHONPATH of a Python that this process starts.
-
-Knows: where this package is. Does not know who starts a process, or what runs in it.
-Rule: the process imports the wirecheck that started it, whatever its working directory is.
-"""
+"""The PYTHONPATH of a Python that this process starts: it must import the same wirecheck, whatever its directory."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The command line: one command whose subcommands are modules of `commands`, each imported only when it is asked for.
-
-Knows: the names of the subcommands, in the order people need them. So the capture agent starts without Spark, and
-`--help` starts at once. Rule: nothing is decided here.
-"""
+"""The command line: one command whose subcommands are modules of `commands`, each imported when it is used."""
 
 import atexit
 import gc

@@ -1,11 +1,8 @@
-"""Which of two runs: the modules of extension_modules.txt compiled by mypyc (extension modules), or their plain source.
+"""Whether the modules of extension_modules.txt run compiled by mypyc, or as plain source: all of them or none.
 
-Knows: where the compiled files are. A wheel has them beside the sources, as every package has. A checkout has them in
-build/compiled, which no other revision of the sources looks into, with a digest of what they were compiled from.
-Refuses to know: how they are compiled (setup.py) and what they do.
-Rule: all or none, for compiled modules call each other without asking Python. A compiled file never wins over an edited
-source: where the digest is another one, the plain source runs, and a line on stderr says so. WIRECHECK_PURE=1 chooses
-the plain source, WIRECHECK_COMPILED=1 refuses to run it.
+A wheel has the compiled files beside the sources; a checkout has them in build/compiled with a digest of their sources.
+A compiled file never overrides an edited source: if the digest differs, the plain source runs, and a line on stderr
+says so. WIRECHECK_PURE=1 chooses the plain source, WIRECHECK_COMPILED=1 refuses it.
 """
 
 import os

@@ -1,9 +1,8 @@
-"""The HTTP server of agent and monitor: a few GET routes, answered in bounded time with bounded threads.
+"""The HTTP server of agent and monitor: a few GET routes, with bounded time and threads.
 
-Knows: HTTP/1.x requests without a body, deadlines, and which `Host` may read a guarded route. Does not know what the
-routes answer. It is beside the packages because both capture and streaming serve metrics and neither imports the other.
-Rule: a request has REQUEST_S seconds from accept until its last byte is sent. At most MOST requests are unfinished; a
-further one closes the oldest. Clients cost no thread: there is one for all connections, and one for each slow route.
+A request has REQUEST_S seconds from accept until its last byte is sent. At most MOST requests are unfinished; one more
+closes the oldest. At most AT_ONCE are accepted at a time, so descriptors are bounded, too. One thread serves all
+connections, and one each slow route.
 """
 
 import asyncio
@@ -23,6 +22,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 
 REQUEST_S = 10.0
 MOST = 64
+AT_ONCE = 8
+WAITING = 1024
 HEAD_BYTES = 16 << 10
 """The longest request line with headers."""
 _PIECE = 64 << 10
@@ -131,7 +132,8 @@ class Server:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda *_: None)  # what goes wrong with a connection ends that connection
         self._workers = {path: Worker(route, loop) for path, route in self._routes.items() if route.slow}
-        server = await asyncio.start_server(self._serve, sock=listening, limit=HEAD_BYTES)
+        server = await asyncio.start_server(self._serve, sock=listening, limit=HEAD_BYTES, backlog=AT_ONCE)
+        listening.listen(WAITING)  # asyncio has one number for both
         await stopping.wait()
         server.close()
         for task in list(self._unfinished):
@@ -226,4 +228,4 @@ def listener(address: str, port: int) -> socket.socket:
     found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, *_, place = found[0]
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    return socket.create_server(place[:2], family=family, backlog=128, dualstack_ipv6=both)
+    return socket.create_server(place[:2], family=family, dualstack_ipv6=both)

@@ -1,13 +1,11 @@
-"""For programs and notebooks: messages of a capture as values and as a table, and a verdict.
+"""For programs and notebooks: messages of a capture as values and tables, and a verdict.
 
     for message in wirecheck.messages("incident.pcapng", error=True): print(message.time, message.api, message.errors)
     frame = wirecheck.messages("incident.pcapng").to_pandas()
     verdict = wirecheck.replay("incident.pcapng"); verdict.findings[0].summary; verdict.topics.to_pandas()
 
-Knows: what of a line and of a result the values (library_values.py) are made of. Refuses to know how any of it is
-found: that is what the commands do, and nothing here does it otherwise.
-Rule: typed values, nothing written anywhere, nothing loaded before it is asked for. What cannot be read is an
-InputError at the call; what could be read in part is used, with a warning for the rest.
+Nothing is written, and nothing loaded before it is asked for. What cannot be read is an InputError at the call; what
+could be read in part is used, with a warning.
 """
 
 from __future__ import annotations
@@ -91,7 +89,7 @@ def messages(
         from wirecheck.decode.show.message_filter import Filter
         from wirecheck.decode.show.message_lines import Reading
 
-        def wanted() -> Filter:
+        def chosen() -> Filter:
             times = moment(since, last=False), moment(until, last=True)
             apis = (api,) if isinstance(api, str) else tuple(api)
             return Filter(
@@ -99,13 +97,13 @@ def messages(
                 error=error,
             )  # fmt: skip
 
-        wanted()
+        chosen()
         known(dialect)
         source = Source(paths, several(keylog))
     shown = Reading(dialect, contents=keep_records, bodies=bodies or topic is not None, summary=True)
     return Messages(
-        lambda: one_by_one(source, wanted(), shown),
-        lambda: by_columns(source, wanted(), Reading(dialect, bodies=False, summary=True)),
+        lambda: one_by_one(source, chosen(), shown),
+        lambda: by_columns(source, chosen(), Reading(dialect, bodies=False, summary=True)),
     )
 
 
@@ -143,22 +141,22 @@ class Source:
         return warned(found if first is None else chain([first], found))
 
 
-def one_by_one(source: Source, wanted: Filter, reading: Reading) -> Iterator[Message]:
+def one_by_one(source: Source, chosen: Filter, reading: Reading) -> Iterator[Message]:
     from wirecheck.decode.show import message_lines
 
     with as_input_error():
-        for line in message_lines.of(source.tables(), wanted, reading):
+        for line in message_lines.of(source.tables(), chosen, reading):
             yield message(line)
 
 
-def by_columns(source: Source, wanted: Filter, reading: Reading) -> pa.RecordBatchReader:
+def by_columns(source: Source, chosen: Filter, reading: Reading) -> pa.RecordBatchReader:
     import pyarrow as pa
 
     from wirecheck.decode.show import message_columns
 
     def batches() -> Iterator[pa.RecordBatch]:
         with as_input_error():
-            for table in message_columns.of(source.tables(), wanted, reading):
+            for table in message_columns.of(source.tables(), chosen, reading):
                 yield from table.to_batches()
 
     return pa.RecordBatchReader.from_batches(message_columns.SCHEMA, batches())
@@ -255,8 +253,8 @@ def clients(
             except LookupError as error:
                 raise InputError(str(error)) from error
         result = answers(paths, cluster, keylog)
-        told = result.json()
-    return of_clients(told["clients"], result, target)
+        document = result.json()
+    return of_clients(document["clients"], result, target)
 
 
 def of_clients(rows: list[dict[str, Any]], result: Result, target: str | None = None) -> Values[Client]:
@@ -319,27 +317,27 @@ def replay(
             judge = JudgeSettings(principals=principals)
             result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect, judge=judge)).result()
             captured = captured_of(files_of(frames))
-        told = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
-        return verdict(result, told, tuple(named), captured)
+        document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
+        return verdict(result, document, tuple(named), captured)
 
 
 def verdict(
-    result: Result, told: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
+    result: Result, document: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
 ) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
-    told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
-    told |= for_programs(told, inputs)
-    warn_of(told["coverage"])
+    document |= {"verdict": sentence(document), "engine": "local", "captured": captured, **about(inputs)}
+    document |= for_programs(document, inputs)
+    warn_of(document["coverage"])
     return Verdict(
-        told["verdict"],
-        told["coverage"],
-        cards(told["entries"]),
-        values(Finding, "findings", told["findings"], result),
-        values(Topic, "topics", told["topics"], result),
-        of_clients([dict(client) for client in told["clients"]], result),
-        told,
+        document["verdict"],
+        document["coverage"],
+        cards(document["entries"]),
+        values(Finding, "findings", document["findings"], result),
+        values(Topic, "topics", document["topics"], result),
+        of_clients([dict(client) for client in document["clients"]], result),
+        document,
     )
 
 

@@ -1,8 +1,6 @@
-"""What a message, a finding, a topic, a client and a verdict are in Python: values with names and types, and tables.
+"""The values and tables that the library returns, with their fields, types and meanings.
 
-Knows: which fields there are and what they mean, and how a table is given to pandas, polars, DuckDB and a notebook.
-Refuses to know where values come from (library.py).
-Rule: a value never changes, and holds nothing that the commands would not print.
+A value never changes, and holds nothing that the commands would not print.
 """
 
 from __future__ import annotations
@@ -312,12 +310,12 @@ class Values(Sequence[Value], Table, Generic[Value]):
     def __repr__(self) -> str:
         return f"<{self._name}: {len(self):,}>"
 
-    def filter(self, **wanted: object) -> Values[Value]:
+    def filter(self, **values: object) -> Values[Value]:
         """Those whose fields have these values: `findings.filter(kind="violation", topic="orders")`.
 
         A field that holds several passes if the value is among them. AttributeError for a field that does not exist.
         """
-        chosen = [i for i, one in enumerate(self._values) if all(has(one, name, each) for name, each in wanted.items())]
+        chosen = [i for i, one in enumerate(self._values) if all(has(one, name, each) for name, each in values.items())]
         rows = [self._rows[i] for i in chosen]
         return Values([self._values[i] for i in chosen], self._name, rows, self._schema)
 
@@ -370,9 +368,9 @@ class Verdict:
         return f"<p><b>{text_of(self.sentence)}</b></p>{table}"
 
 
-def has(value: object, name: str, wanted: object) -> bool:
+def has(value: object, name: str, expected: object) -> bool:
     found = getattr(value, name)
-    return wanted in found if isinstance(found, tuple) else found == wanted
+    return expected in found if isinstance(found, tuple) else found == expected
 
 
 def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Value]:

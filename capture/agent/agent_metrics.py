@@ -1,8 +1,6 @@
-"""The agent's numbers as Prometheus metrics.
+"""The agent's counts as Prometheus metrics.
 
-Knows: names, types and labels of the metrics, and the agent's HTTP paths. Does not know when anything is counted
-(counts.py is read as it is at each scrape), or how requests are served (`wirecheck/http_server.py`).
-Rule: base units, one prefix, labels from closed sets: interfaces and reasons, never addresses or names of topics.
+Base units, one prefix; labels come from closed sets (interfaces, reasons), never from addresses or topics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What an agent needs of this machine, looked at before it is relied on.
+"""Checks of this machine before an agent relies on it.
 
-Knows: what is looked at, when it is bad, and the command that fixes it. Refuses to know: how it is shown, what
-judging needs. Nothing is changed, and nothing is sent or captured.
-Rule: a check never raises; what cannot be found out says so. Lines are (name, "ok" | "warn" | "fail", what, fix).
+A check never raises and changes nothing. Lines are (name, "ok" | "warn" | "fail", what, fix).
 """
 
 from __future__ import annotations
@@ -133,10 +131,10 @@ def _disk(out: Path) -> Line:
         free = shutil.disk_usage(where).free
     except OSError as error:
         return "disk", WARN, f"{where}: {error.strerror}", ""
-    said = f"{free / 2**30:.1f} GiB free under {where}"
+    free_text = f"{free / 2**30:.1f} GiB free under {where}"
     if free < _LOW_BYTES:
-        return "disk", WARN, said, "free disk space, or limit the agent with --max-disk and --retain"
-    return "disk", OK, said, ""
+        return "disk", WARN, free_text, "free disk space, or limit the agent with --max-disk and --retain"
+    return "disk", OK, free_text, ""
 
 
 def _clock() -> Line:

@@ -1,9 +1,6 @@
-"""What a running agent has counted since it started: for its summary at the end and its metrics meanwhile.
+"""What a running agent has counted since it started.
 
-Knows: the numbers and what each is of. Refuses to know: how they are shown (agent_metrics.py, the command), and
-when to count.
-Rule: every number has one writer, the loop, the writing or the shipping thread; readers take what is there. Numbers
-only grow unless they say what is now.
+Every number has one writer: the loop, the writing thread or the shipping thread. Readers take the current value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The agent's live half: interfaces in, a growing folder of frames out, until it is told to stop.
+"""The live agent: interfaces in, a growing folder of frames out, until it is stopped.
 
-Knows: when a file ends (size, seconds, SIGHUP), when to ask the kernel what it lost, which interfaces are there, how to
-stop in order. Refuses to know: packets and rings (interface.py), files and trimming (writer.py), Kafka.
-Rule: the loop that empties the rings never waits for a disk: that is a second thread's work behind a short queue, and
-when that queue is full the kernel drops and counts. What was lost is a row before it is a message.
+The loop that empties the rings never waits for a disk: a second thread writes, behind a short queue. When the queue is
+full, the kernel drops packets and counts them.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.spool_folder import Folder, Limits
 
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring
-_TOLD_S = 0.25  # how often the writing thread hears the time
+_TIME_S = 0.25  # how often the writing thread hears the time
 _GATHER_S = 0.05  # packets gather for so long while rings are nearly empty: what is taken together costs less
 _NEARLY_EMPTY = 1 / 8  # of a ring
 _IDLE_S = 10.0  # an agent that sees nothing says so this often, for those who wait for its time
@@ -171,7 +169,7 @@ class _Loop:
         self._what, self._stamp, self._writer, self._counts = what, stamp, writer, counts
         self._interfaces = interfaces  # those that are there
         self._cannot = ""  # why one cannot be opened again, as it was last reported
-        self._rolled_s = self._looked_s = self._told_s = time.monotonic()
+        self._rolled_s = self._looked_s = self._timed_s = time.monotonic()
         self._asked_ns = time.time_ns()
         self._offset_ns = self._asked_ns - time.monotonic_ns()
 
@@ -185,7 +183,7 @@ class _Loop:
             if signals.roll or self._is_due():
                 self._tell_time(roll=True)
                 signals.roll, self._rolled_s = False, time.monotonic()
-            elif time.monotonic() - self._told_s >= _TOLD_S:
+            elif time.monotonic() - self._timed_s >= _TIME_S:
                 self._tell_time()
             if self._what.duration_s is not None and time.monotonic() - began_s >= self._what.duration_s:
                 break
@@ -229,7 +227,7 @@ class _Loop:
         return age_s >= (self._what.roll_s if self._writer.holds_rows else max(self._what.roll_s, _IDLE_S))
 
     def _tell_time(self, *, roll: bool = False) -> None:
-        self._told_s = time.monotonic()
+        self._timed_s = time.monotonic()
         self._writer.put(Shown(self._asked_ns - _SETTLED_NS, roll))
 
     # --- now and then

@@ -1,9 +1,6 @@
-"""The agent: captures in, a folder of frames out. This is its offline half.
+"""The offline agent: captures in, a folder of frames out.
 
-Knows: one capture has one STARTED and one ENDED mark, what is counted on the way, and when an input is worth an error.
-Refuses to know: packets (packet.py), file formats (pcap.py, pcapng.py), Kafka.
-Rule: whatever could not be read, or was read and is no frame, is told twice: as a mark among the rows, for the job
-that judges them later, and in the Summary, for the person who waits.
+What could not be read is reported twice: as a mark among the rows, and in the Summary.
 """
 
 from __future__ import annotations

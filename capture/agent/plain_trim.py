@@ -1,10 +1,7 @@
-"""Decryption, and what trim keeps of the plaintext: as one, in the place of trim; also with key logs that still grow.
+"""Decryption and then redaction, in the place of redaction; also with key logs that still grow.
 
-Knows: the order of the two, that a live agent looks at key logs before it looks at rows, and what is counted.
-Refuses to know what any of the two does.
-Rule: plain bytes leave here only through trim, unless everything is asked for (--keep-records). Without keys nothing is
-loaded that decrypts. Secrets are in this process's memory and nowhere else: it writes no core file. Counts only grow,
-also where a clock that went back made trim start again.
+Plaintext leaves only through Trim, unless --keep-records is set. Secrets stay in this process's memory, and it writes
+no core file. Counts only grow, also where Trim started again because a clock went back.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ class TlsTrim:
         self._undo: Decryption | None = None
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if self._undo is None and self._secrets.wanted:
+        if self._undo is None and self._secrets.in_use:
             from wirecheck.capture.tls.decryption import Decryption
             from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget
 

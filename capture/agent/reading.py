@@ -1,9 +1,6 @@
-"""Captures read in a process of their own: the offline agent there, its files of frames here, as they appear.
+"""Captures read in a process of their own, which writes frames files that this process receives as they appear.
 
-Knows: how that process is started, what it says line by line (so much is read, this file is there, this was wrong),
-and that it ends with whoever started it. Refuses to know: captures (`offline_agent.py`), and who takes the files.
-Rule: it reads what this process would have read, by the same names (standard input and open handles included), and is
-never left behind: it is ended with the block, and ends by itself where nobody listens any more.
+The process ends with the block that started it, or with its parent.
 """
 
 from __future__ import annotations
@@ -113,8 +110,8 @@ def _ended(code: int) -> str:
     return f"who read the captures ended with code {code}"
 
 
-def _say(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _say(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
@@ -122,12 +119,12 @@ class _Pace:
     """Says how far reading is, now and then."""
 
     def __init__(self) -> None:
-        self._said_s = 0.0
+        self._reported_s = 0.0
 
     def read(self, done: int, total: int) -> None:
         now_s = time.monotonic()
-        if now_s - self._said_s >= _SAY_S or done >= total:
-            self._said_s = now_s
+        if now_s - self._reported_s >= _SAY_S or done >= total:
+            self._reported_s = now_s
             _say(read=[done, total])
 
 

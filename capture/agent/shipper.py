@@ -1,10 +1,7 @@
-"""The agent's third thread: complete files out of the spool, in order, until they are where the monitor reads them.
+"""The agent's third thread: ships complete files, in order, to where the monitor reads them.
 
-Knows: which file goes next, how long to wait after a failure, when to say that files wait. Refuses to know: what is in
-them.
-Rule: one file after the other, by number, and each until it is there; then it leaves the spool. While the destination
-cannot be reached the wait doubles up to MOST_WAIT_S, and is drawn at random below that, so that a fleet does not come
-back in step (AWS Architecture Blog, "Exponential Backoff and Jitter": full jitter). Nothing here makes the agent wait.
+A file leaves the spool once it has arrived. While the destination cannot be reached, the wait doubles up to MOST_WAIT_S
+with full jitter (AWS Architecture Blog, "Exponential Backoff and Jitter"). The agent never waits for it.
 """
 
 from __future__ import annotations

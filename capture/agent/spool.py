@@ -1,10 +1,7 @@
 """Rows in, Parquet files out: where a file ends.
 
-Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written. A PROGRESS
-row says the time of the newest row, unless another time was promised.
-Refuses to know: names, numbers and room (spool_folder.py), where rows come from and what they say.
-Rule: where a file ends depends on its rows alone, never on how they were batched. A file that failed leaves nothing
-behind, and the next one has its number.
+That depends on the rows alone, never on how they were batched. Each file ends with a PROGRESS row. A file that could
+not be written leaves nothing, and the next one has its number.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     from wirecheck.capture.frames import Stamp
 
 REASON = "the spool was full before it was shipped"
-_SAID = "wirecheck.emptied"
+_EMPTIED = "wirecheck.emptied"
 
 
 def empty(file: Path, into: Path) -> Counter[str] | None:
@@ -53,20 +50,20 @@ def empty(file: Path, into: Path) -> Counter[str] | None:
     progress = marks.slice(marks.num_rows - 1)
     stamp = frames.Stamp(progress["cluster"][0].as_py(), progress["agent"][0].as_py())
     at_ns = progress["ts_ns"][0].as_py()
-    said = frames.mark_rows(
+    mark = frames.mark_rows(
         [frames.Mark(frames.DROPPED, at_ns, source, n, REASON) for source, n in lost.items()], stamp
     )
-    kept = [marks.slice(0, marks.num_rows - 1), pa.Table.from_batches([said]), progress]
+    kept = [marks.slice(0, marks.num_rows - 1), pa.Table.from_batches([mark]), progress]
     whole = pa.concat_tables([part.select(frames.FRAMES.names).cast(frames.FRAMES) for part in kept])
     writer = FramesWriter(into, stamp, progress["file_seq"][0].as_py())
     writer.write(whole.cast(frames.FRAMES_CODED))
-    writer.close({_SAID: str(lost.total())})
+    writer.close({_EMPTIED: str(lost.total())})
     return lost
 
 
 def is_emptied(file: Path) -> bool:
     """Whether a file is what was left of one."""
-    return _SAID.encode() in (pq.read_metadata(file).metadata or {})
+    return _EMPTIED.encode() in (pq.read_metadata(file).metadata or {})
 
 
 SCHEMA = frames.FRAMES_CODED.append(pa.field(frames.TIME.name, frames.TIME.type))
@@ -216,12 +213,12 @@ class Spool:
 
     def _write_group(self) -> None:
         if self._writer is None:
-            self._make_room()
+            self._free_space()
             self._writer = FramesWriter(self.folder.begin(), self._stamp, self.folder.last + 1)
         self._writer.write(pa.concat_tables(self._pending).unify_dictionaries())
         self._pending, self._pending_bytes = [], 0
 
-    def _make_room(self) -> None:
+    def _free_space(self) -> None:
         """Where files wait to be shipped, the oldest one's frames go before the newest one's."""
         while self._ships and self.folder.full:
             if not self.folder.empty_oldest(self._empty):

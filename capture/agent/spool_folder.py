@@ -1,13 +1,8 @@
-"""The folder an agent writes to: whose it is, how its files are called, when they appear and when they go.
+"""The folder an agent writes to: its lock, the names and numbers of files, and when they appear and are removed.
 
-Knows: names and numbers, the lock that keeps a second agent of the same name out, how much room is left by agreement,
-and which files are older than asked for.
-Refuses to know: what is in the files (spool.py).
-Rule: a reader never sees half a file. A file is written as `.NAME.tmp` (a leading dot is what hides it from Spark; a
-suffix does not), synced, renamed, and the folder synced. Numbers are contiguous per agent and folder, over restarts and
-over retention: the last one is in the lock file. Only files of this agent are ever removed. Mode 0600: they hold other
-people's traffic. No link that lies in the folder is followed. Where files are shipped, a second thread takes them,
-oldest first, one at a time: the one it holds is not touched.
+Readers never see half a file: it is written as `.NAME.tmp` (Spark ignores a leading dot), synced and renamed. Numbers
+are contiguous per agent and folder, also over restarts and retention; the last one is in the lock file. Only this
+agent's files are removed, symbolic links are not followed, and the mode is 0600. While a file is shipped it stays.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The agent's second thread: rows from the loop, trimmed, into files.
+"""The agent's second thread: rows from the loop, redacted, into files.
 
-Knows: in which order rows, time and the end come out of the queue, what is lost while the disk takes nothing, which
-marks no reader has seen yet. Refuses to know: interfaces (live_agent.py), Parquet (spool.py), what is left out
-(trimmer.py).
-Rule: the loop never waits for a disk, and neither for trimming unless the queue is full. A file ends with a time up to
-which nothing is still to come: neither from a ring nor from trim. A mark that was in a file that failed is written
-again; frames are not, they are counted.
+A file ends with a time before which nothing is still to come from a ring or from redaction. Marks of a file that could
+not be written are written again; its frames are counted as lost.
 """
 
 from __future__ import annotations
@@ -69,7 +65,7 @@ class Writer(threading.Thread):
         self._left_out_before: dict[str, int] = {}  # by trims before this one
         self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue(_QUEUE_BATCHES)
         self._taken: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
         self._wire_bytes = self._newest_ns = self._shown_ns = 0
         self._unseen: dict[tuple[int, str | None, str | None], frames.Mark] = {}  # marks that are in no file yet
         self._retry_s: float | None = None  # when to try again, while the disk takes nothing
@@ -120,7 +116,7 @@ class Writer(threading.Thread):
             if isinstance(work, Shown):
                 self.show(work)
             elif isinstance(work, ClockWentBack):
-                self.begin_anew()
+                self.restart()
         self.take(batches)
         self.close()
 
@@ -146,7 +142,7 @@ class Writer(threading.Thread):
 
         self._attempt(act)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """The clock went back: what waits by the old time waits no longer, and the old time promises nothing."""
         if self._trim is not None and self._new_trim is not None:
             self._keep(self._trim.drain())
@@ -205,7 +201,8 @@ class Writer(threading.Thread):
     def _go_on(self) -> None:
         """Write what was lost as a file of its own: only when that holds, the disk takes rows again."""
         lost = {source: self._counts.lost[source, DISK] for source in self._taken}
-        news = {source: n - self._told.get(source, 0) for source, n in lost.items() if n > self._told.get(source, 0)}
+        known = self._reported
+        news = {source: n - known.get(source, 0) for source, n in lost.items() if n > known.get(source, 0)}
         marks = [
             frames.Mark(frames.DROPPED, self._newest_ns, source, n, "could not be written")
             for source, n in news.items()
@@ -214,7 +211,7 @@ class Writer(threading.Thread):
         if every:
             self._spool.append(frames.mark_rows(every, self._stamp))
             self._spool.roll()
-        self._told = lost
+        self._reported = lost
         self._say(f"writing again; {sum(news.values())} frames could not be written")
         self._retry_s = None
 

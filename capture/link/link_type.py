@@ -1,8 +1,6 @@
-"""Where the innermost IP header of a packet begins: link types, tags, and the tunnels that mirrors and clouds use.
+"""Finds the innermost IP header: link types, VLAN and MPLS tags, PPPoE, and the tunnels of mirrors and clouds.
 
-Knows: link types, VLAN and MPLS tags, PPPoE, and IP-in-IP, GRE (with ERSPAN), VXLAN and Geneve around a packet.
-Refuses to know: what is in the innermost packet (packet.py), and through which tunnel it came.
-Rule: every read stands behind a comparison with the end of what was captured; at most TUNNELS are taken off.
+Every read is checked against the end of what was captured; at most TUNNELS are removed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """IP and TCP headers by offset: one captured packet becomes one row of numbers, or the reason why not.
 
-Knows: where the fields stand in IPv4 and IPv6 with extension headers, and what a snaplen cut.
-Refuses to know: files and blocks (pcap.py, pcapng.py), link types and tunnels (link_type.py), connections, when a
-checksum is wrong (`Checksums`), and what payloads say: it notes where they stand.
-Rule: no Python object per packet; every read stands behind a comparison with the end of what was captured.
+No Python object per packet; every read is checked against the end of what was captured.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""The kernel's filter for TCP of some ports: classic BPF that is ours, so that an agent needs no libpcap.
+"""Classic BPF for TCP of some ports, written here so that an agent needs no libpcap.
 
-Knows: the dozen instructions it takes, as `bpf_asm` writes them, and how the kernel wants them. Refuses to know:
-sockets (interface.py), filters in tcpdump's words (libpcap compiles those), what is inside of tunnels.
-Rule: it is a sieve. What it cannot decide without a loop goes through, and userspace decides: later fragments, IPv6
-extension headers, more than TAGS tags. A VLAN tag that the kernel took off into metadata (SKF_AD_VLAN_TAG_PRESENT) is
-not among the bytes, neither here nor in the ring: the ether type alone says what follows, with or without it.
-Source: linux/filter.h, linux/bpf_common.h, Documentation/networking/filter.rst.
+It is a sieve: what it cannot decide without a loop passes (later fragments, IPv6 extension headers, more than TAGS
+tags). The kernel removes VLAN tags into metadata, so the ether type alone decides. Source: linux/filter.h,
+linux/bpf_common.h, Documentation/networking/filter.rst.
 """
 
 from __future__ import annotations

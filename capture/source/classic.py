@@ -1,9 +1,6 @@
-"""The classic pcap file: 24 bytes of header, then packets behind 16 bytes each.
+"""The classic pcap file: a header of 24 bytes, then packets behind 16 bytes each; four variants.
 
-Knows: its four variants (microseconds or nanoseconds, either byte order) and what a damaged record looks like.
-Refuses to know: what is in a packet (packet.py), where the bytes come from (windows.py).
-Rule: `walk` consumes whole records only; what it cannot consume it names, with the reason a person reads.
-Source: draft-ietf-opsawg-pcap-05.
+`walk` consumes whole records only, and names the reason where it stops. Source: draft-ietf-opsawg-pcap-05.
 """
 
 from __future__ import annotations

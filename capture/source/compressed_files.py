@@ -1,11 +1,6 @@
-"""Packed capture files, unpacked as a stream: gzip, bzip2 and xz by the standard library, zstd and LZ4 by Arrow.
+"""Decompresses captures as a stream: gzip, bzip2, xz (standard library), zstd and LZ4 (Arrow).
 
-Knows: which packing a file's first bytes name, that a file may hold several packed streams one after the other, and
-what can be saved of one that is cut.
-Refuses to know: what the bytes mean, and how many are wanted at a time (windows.py).
-Rule: never more is unpacked than was asked for, and nothing is held but what the library needs. Of a stream that is cut
-all is given up to the cut, then an EOFError says so; of one that is damaged all that the library vouches for (gzip), or
-all but the last piece.
+Never decompresses more than was asked for. A truncated stream gives everything up to the cut, then EOFError.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ _SKIPPED_BYTES = 1 << 20
 class Unpacked(Protocol):
     """A packed file as it was."""
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         """The next bytes, at least one; 0 at the end.
 
         Raises EOFError where the file ends too early or goes on with something else, ValueError where it is damaged
@@ -64,11 +59,11 @@ class _Streams:
         self._packed = b""
         self._stream = begin()
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         while not (self._stream.eof and self._at_end()):
-            piece = self._piece(min(len(room), _PIECE_BYTES))
+            piece = self._piece(min(len(target), _PIECE_BYTES))
             if piece:
-                room[: len(piece)] = piece
+                target[: len(piece)] = piece
                 return len(piece)
             if self._stream.eof:
                 continue
@@ -118,25 +113,25 @@ class _Frames:
         self._given = 0
         self._wrong: Exception | None = None
 
-    def readinto(self, room: memoryview) -> int:
+    def readinto(self, target: memoryview) -> int:
         if self._wrong is not None:
             raise self._wrong
         count = 0
         try:
-            count = self._stream.readinto(room[:_PIECE_BYTES])
+            count = self._stream.readinto(target[:_PIECE_BYTES])
         except OSError as error:
             if error.errno is not None:  # the disk's; Arrow's own have none
                 raise
             cut = "Truncated" in str(error)
             self._wrong = (EOFError if cut else ValueError)(f"{'truncated' if cut else 'corrupt'} {self._name} stream")
-            count = self._again(room[:_PIECE_BYTES])
+            count = self._again(target[:_PIECE_BYTES])
         self._given += count
         return count
 
     def _begun(self) -> pa.NativeFile:
         return pa.CompressedInputStream(pa.PythonFile(_Lent(self._file), "r"), self._name)
 
-    def _again(self, room: memoryview) -> int:
+    def _again(self, target: memoryview) -> int:
         """What a read that failed would have given before it did."""
         assert self._wrong is not None
         try:
@@ -148,8 +143,8 @@ class _Frames:
         with suppress(OSError):
             while left:
                 left -= len(self._stream.read(min(left, _SKIPPED_BYTES)))
-            while count < len(room):
-                count += self._stream.readinto(room[count : count + 1])
+            while count < len(target):
+                count += self._stream.readinto(target[count : count + 1])
         if not count:
             raise self._wrong
         return count

@@ -1,9 +1,7 @@
-"""Interfaces in, frames out: scapy opens the socket, the kernel filters (bpf.py), a ring on it carries the packets.
+"""Packets of one interface: scapy opens the socket, the kernel filters, a ring carries the packets.
 
-Knows: how to listen to one interface without a Python call per packet, what the kernel lost, which right is missing.
-Refuses to know: files (spool.py), the loop over several interfaces (live_agent.py), connections.
-Rule: the kernel counts what we were too slow for, and that number is always asked for. Loopback carries every packet
-twice, sent and received; there the sent copy is ignored, elsewhere it is the only one. Promiscuous only on request.
+What the kernel dropped is always asked for. On loopback every packet appears twice; the sent copy is ignored there.
+Promiscuous mode only on request.
 """
 
 from __future__ import annotations
@@ -132,7 +130,7 @@ class Interface:
             while left:
                 left = ring.walk_block(data, left, self._link_type, rows.headers)
                 rows.keep(data)
-                if left or not rows.has_room:
+                if left or not rows.has_space:
                     yield self._of_ports(rows.batch(self.name, stamp))
                     rows.begin()
         if rows.count:

@@ -1,10 +1,6 @@
-"""Several capture files as one capture: in order of time, whatever order they were named in.
+"""Several capture files as one capture, ordered by time.
 
-Knows: files are read one after the other by their first timestamp; where they overlap their rows are merged.
-Refuses to know: what a row says beyond its place in time.
-Rule: rows of one file keep their order (the clock that orders them is the newest time seen so far in that file, which
-never goes back), ties go by the files' own order, and neither depends on how much was read at once. Memory is a few
-batches per file that is open, and a file is opened only when its first packet is due.
+Rows of one file keep their order; ties follow the order of files. A file is opened when its first packet is due.
 """
 
 from __future__ import annotations

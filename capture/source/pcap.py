@@ -1,10 +1,7 @@
-"""Capture files in, frames out: pcap and pcapng, packed or not, from a disk or a pipe.
+"""Capture files in, frames out: pcap and pcapng, compressed or not, from a disk or a pipe.
 
-Knows: which container a file is, how its windows become Arrow batches, and how a broken file is told about.
-Refuses to know: several files and their order (merge.py), files of our own (spool.py), connections, Kafka.
-Rule: a broken file gives every packet before the damage, then one line that names the byte; nothing is skipped
-silently. The design lets scapy open what it would filter; a file needs no socket and no filter, and scapy costs
-10 us per packet, so files are walked by a compiled loop over windows and this module imports without scapy.
+A broken file gives every packet before the damage, then one line that names the byte. Files are walked by a compiled
+loop, because scapy costs 10 us per packet.
 """
 
 from __future__ import annotations
@@ -166,7 +163,7 @@ class CaptureFile:
     def _read_batch(self) -> bool:
         """Rows until there is no room for more; False if the file ends before that."""
         used_up = going_on = True
-        while used_up and going_on and self.rows.has_room:
+        while used_up and going_on and self.rows.has_space:
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
             self.rows.keep(self._windows.data)
             while self._walk.key_logs:
@@ -190,8 +187,8 @@ class CaptureFile:
         if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
             lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]
-        told = lies if self.error is None else [*lies, self.error[1]]
-        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in told]
+        reasons = lies if self.error is None else [*lies, self.error[1]]
+        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]
         return marks
 
     def look_for_keys(self) -> None:

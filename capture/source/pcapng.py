@@ -1,12 +1,7 @@
 """The pcapng file: sections of blocks, each section with its own byte order and interfaces.
 
-Knows: section, interface, statistics and secrets blocks (read in Python: they are rare) and the three packet blocks
-(walked by a compiled loop); time units per interface; what the file itself says was dropped.
-Refuses to know: what is in a packet (packet.py), names, comments: such blocks are stepped over.
-Rule: `walk` consumes whole blocks only; what it cannot consume it names, with the reason a person reads. What a block
-says is not believed: an impossible option is ignored, an impossible count clamped, a packet that cannot be where its
-block says is stepped over, as long as the blocks themselves follow each other; each kind is told once.
-Source: draft-ietf-opsawg-pcapng-03.
+`walk` consumes whole blocks only. Statements of a block are validated: an impossible option is ignored, an impossible
+count clamped, an impossible packet skipped; each kind is reported once. Source: draft-ietf-opsawg-pcapng-03.
 """
 
 from __future__ import annotations
@@ -314,19 +309,19 @@ class Blocks:
             offset_s = self._offset_s(struct.unpack(order + "q", options.get(_IF_TSOFFSET, bytes(8)))[0], offset)
         self._interfaces.declare(link_type, snaplen, unit, offset_s * 1_000_000_000)
 
-    def _unit(self, said: int, offset: int) -> int:
+    def _unit(self, value: int, offset: int) -> int:
         """Of if_tsresol, whose high bit says a power of two."""
-        power, finest = said & 127, _FINEST_BINARY if said & 128 else _FINEST_DECIMAL
+        power, finest = value & 127, _FINEST_BINARY if value & 128 else _FINEST_DECIMAL
         if power > finest:
-            self._lie(f"if_tsresol {said}, a fraction of a second that cannot be, read as microseconds", offset)
+            self._lie(f"if_tsresol {value}, a fraction of a second that cannot be, read as microseconds", offset)
             return 6
-        return BINARY + power if said & 128 else power
+        return BINARY + power if value & 128 else power
 
-    def _offset_s(self, said: int, offset: int) -> int:
-        if abs(said) > _FARTHEST_OFFSET_S:
-            self._lie(f"if_tsoffset of {said} seconds, ignored", offset)
+    def _offset_s(self, value: int, offset: int) -> int:
+        if abs(value) > _FARTHEST_OFFSET_S:
+            self._lie(f"if_tsoffset of {value} seconds, ignored", offset)
             return 0
-        return said
+        return value
 
     def _count_dropped(self, body: memoryview, order: str, offset: int, headers: Headers) -> None:
         """isb_ifdrop and isb_osdrop are running totals of the interface."""

@@ -1,10 +1,7 @@
-"""Packets from the kernel's ring (AF_PACKET, TPACKET_V3): whole blocks of packets in shared memory.
+"""Packets from the kernel's ring (AF_PACKET, TPACKET_V3): blocks of packets in shared memory.
 
-Knows: how a ring is asked for, how a block and a packet in it are laid out, and what the kernel counted as lost.
-Refuses to know: sockets, interfaces and filters (interface.py), what is in a packet (packet.py).
-Rule: a block belongs to us from the moment its status says so until we give it back; what is walked is a copy of the
-part of it that the kernel filled.
-Source: linux/if_packet.h (struct tpacket_block_desc, tpacket3_hdr, tpacket_req3), Documentation/networking/packet_mmap.
+A block is ours from the moment its status says so until it is given back; the part that the kernel filled is copied.
+Source: linux/if_packet.h, Documentation/networking/packet_mmap.
 """
 
 from __future__ import annotations

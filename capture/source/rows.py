@@ -1,12 +1,6 @@
-"""From the numbers of a walk to Arrow: the columns a walk fills, and the batch they become.
+"""The columns that a walk fills, and the Arrow batch that they become.
 
-Knows: how headers, addresses and captured payloads turn into the columns of frames.FRAMES_CODED, and when a batch is
-full: what a batch costs whatever is in it should weigh little, and what it touches should still fit into the
-processor's cache.
-Refuses to know: where the packets came from.
-Rule: the columns are used again for the next batch, so a batch copies what it keeps; the windows that a batch was
-walked over stay as they are until it is made, then Arrow copies the payloads out of them, all at once. No Python object
-per packet.
+Columns are reused, so a batch copies what it keeps; payloads are copied out of the windows all at once.
 """
 
 from __future__ import annotations
@@ -44,7 +38,7 @@ class Rows:
         return int(self.headers.rows)
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """For the rows of another walk, as far as their payloads go."""
         return bool(self.headers.payload_bytes < self._batch_bytes)
 

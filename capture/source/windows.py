@@ -1,12 +1,8 @@
-"""The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
+"""The bytes of a capture file, a window at a time, from a disk or a pipe.
 
-Knows: a window that slides over the file, each time with one more piece of it; how a pipe is looked into before it is
-read. Refuses to know: what the bytes mean, and how packed ones are unpacked (compressed_files.py).
-Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
-and is otherwise so small that what was read into it is still in the processor's cache when it is looked at. A packed
-file that grows out of all proportion ends there, with a line: memory is flat, but time is not.
-The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, and the whole mapping
-counts as resident memory. A window is bytes, which nobody changes: whoever wants to keep one does.
+Memory is one window, small enough for the processor's cache; it grows only when its reader could consume nothing. A
+compressed file that grows out of all proportion ends with an error line. Files are read, not mapped: truncating a
+mapped file would end the process with SIGBUS.
 """
 
 from __future__ import annotations
@@ -44,16 +40,16 @@ class Pipe(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
         if self._at < len(self._kept):
-            piece = self._kept[self._at : self._at + len(room)]
-            room[: len(piece)] = piece
+            piece = self._kept[self._at : self._at + len(target)]
+            target[: len(piece)] = piece
             self._at += len(piece)
             return len(piece)
-        count = self._file.readinto(room) or 0
+        count = self._file.readinto(target) or 0
         self._at += count
         if self._keeps:
-            self._kept += room[:count]
+            self._kept += target[:count]
         else:
             self._kept.clear()
         return count
@@ -125,17 +121,17 @@ class Windows:
             self._most_bytes *= 2
         self.start += consumed
         rest = self.data[consumed:]
-        wanted = min(len(rest) + _PIECE_BYTES, self._most_bytes)
-        self.data = self._read_again(rest, wanted) if self._packed is None and self._seekable else rest
-        while not self.ended and len(self.data) < wanted:
+        size = min(len(rest) + _PIECE_BYTES, self._most_bytes)
+        self.data = self._read_again(rest, size) if self._packed is None and self._seekable else rest
+        while not self.ended and len(self.data) < size:
             self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
             if self._grows:
                 return
 
-    def _read_again(self, rest: bytes, wanted: int) -> bytes:
+    def _read_again(self, rest: bytes, size: int) -> bytes:
         """The rest and what follows in one read: cheaper than to read what follows and join them."""
         try:
-            found = os.pread(self._file.fileno(), wanted, self.start)
+            found = os.pread(self._file.fileno(), size, self.start)
         except OSError:  # the read that finds nothing behind the rest says so
             found = b""
         if len(found) <= len(rest):
@@ -160,5 +156,5 @@ class Windows:
 
     @staticmethod
     def _unpack(packed: compressed_files.Unpacked, most: int) -> bytes:
-        room = bytearray(most)
-        return bytes(memoryview(room)[: packed.readinto(memoryview(room)) or 0])
+        target = bytearray(most)
+        return bytes(memoryview(target)[: packed.readinto(memoryview(target)) or 0])

@@ -1,8 +1,5 @@
-"""Cipher suites of TLS 1.2 and 1.3 that Kafka's brokers and clients negotiate, as data.
+"""Cipher suites of TLS 1.2 and 1.3 that Kafka uses, by IANA number. A suite that is not here is reported, not tried.
 
-Knows: by IANA number which cipher protects the records, with which key, hash and MAC.
-Refuses to know: key exchange and certificates: the key log has what comes of them.
-Rule: a suite that is not here is said by its number, never tried.
 Source: the IANA registry "TLS Cipher Suites"; RFC 5246, 5288, 5289, 6655, 7251, 7905, 8446.
 """
 

@@ -1,10 +1,7 @@
-"""Rows in, the same rows out, with plain payloads where the keys are at hand: TLS is undone here.
+"""Rows in, the same rows out; those of connections with known keys carry plaintext.
 
-Knows: which rows are of which TLS connection and wait for what; the follower puts their bytes in order and says what
-is missing, as it does for Kafka's.
-Refuses to know: what the plain bytes are, and what of them may be kept (trim does, which comes next).
-Rule: rows wait no longer than their records; a row of a connection that no key opens is untouched. Every row of one
-that is opened changes: its numbers count plain bytes.
+Rows wait no longer than their records. Rows of a connection that no key opens are unchanged; every row of one that is
+opened changes, because its numbers count plaintext.
 """
 
 from __future__ import annotations
@@ -130,7 +127,7 @@ class Decryption(WaitingRows):
         self._over: set[int] = set()
         self._drains = False  # nothing waits any more
         self._stamp = frames.Stamp("", "")
-        self._told: Counter[str] = Counter()
+        self._reported: Counter[str] = Counter()
         self._lines = 0  # of the key logs, when keys were last looked for
         self.decrypted = 0
         """Connections of which a record was opened."""
@@ -145,7 +142,7 @@ class Decryption(WaitingRows):
         self._newest_ns = max(self._newest_ns, now_ns)
         self._use_new_keys()
         self._on_progress(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
-        self._tell_failures()
+        self._report_failures()
         yield from self._decided()
 
     def drain(self) -> Iterator[pa.RecordBatch]:
@@ -159,14 +156,14 @@ class Decryption(WaitingRows):
         if len(ended):  # nothing comes behind it
             self._end_all()
             super()._on_marks(rows.slice(0, ended[0]))
-            self._tell_failures()
+            self._report_failures()
             rows = rows.slice(ended[0])
         super()._on_marks(rows)
 
-    def _tell_failures(self) -> None:
+    def _report_failures(self) -> None:
         """As marks among the rows, for the job that judges them."""
-        news = self.failures - self._told
-        self._told = self.failures.copy()
+        news = self.failures - self._reported
+        self._reported = self.failures.copy()
         marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
         if marks:
             super()._on_marks(frames.mark_rows(marks, self._stamp))

@@ -1,9 +1,6 @@
-"""Handshake messages: what ClientHello, ServerHello and NewSessionTicket say about the records that follow.
+"""ClientHello, ServerHello and NewSessionTicket, as far as keys depend on them (RFC 8446 4.1, RFC 5246 7.4, RFC 7366).
 
-Knows: RFC 8446 4.1 and RFC 5246 7.4, as far as keys depend on them: randoms, version, suite, session and ticket,
-encrypt-then-MAC (RFC 7366). Refuses to know: certificates, signatures, key exchange.
-Rule: every length is checked against what is there; a message that lies says nothing. What one direction may have
-waiting here is bounded.
+Every length is checked; an invalid message gives nothing. What waits per direction is bounded.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Connections that are older than the capture: which secret, and which record number, opens what is seen of them.
+"""Opens TLS 1.3 connections that began before the capture: which secret and which record number fit.
 
-Knows: what may be a record in the first bytes of a direction, and the secrets of TLS 1.3 that no handshake claimed.
-Refuses to know: TLS 1.2, whose keys depend on the server's random too, which no key log has; and keys behind a
-KeyUpdate.
-Rule: the tag proves it; trying is bounded, by connection and by time of the capture, and an agent that listens has
-less of it: its ring does not wait. What is no TLS is let go as soon as a record would have begun in what is at hand.
+The tag proves both. Tries are bounded by connection and by capture time. TLS 1.2 is not possible: its keys depend on
+the server's random, which no key log has.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""Key logs: the secrets of TLS connections, as their ends wrote them down.
+"""Key logs: lines of SSLKEYLOGFILE (draft-ietf-tls-keylogfile) and NSS's older ones; also while they are written.
 
-Knows: the lines of SSLKEYLOGFILE (draft-ietf-tls-keylogfile), NSS's older ones by session id, and that such a file may
-grow, be cut in the middle of a line, hold garbage, or be larger than memory.
-Refuses to know: what a secret opens.
-Rule: secrets leave this module only for record_keys.py; no line that is said about a key log quotes it. What does not
-fit is forgotten, the oldest first, and counted.
+No message about a key log quotes it. What exceeds the bound is evicted, the oldest first, and counted.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ class Secrets:
 
     by_random: OrderedDict[bytes, dict[str, bytes]] = field(default_factory=OrderedDict, repr=False)
     masters: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, repr=False)
-    wanted: bool = False
+    in_use: bool = False
     """TLS is to be undone, whatever secrets there are."""
     growing: bool = False
     """A key may come later than the handshake it is of."""
@@ -83,7 +79,7 @@ class Secrets:
 
     def read_block(self, text: bytes) -> None:
         """A key log within a capture; without cryptography it is of no use."""
-        self.wanted = self.wanted or find_spec("cryptography") is not None
+        self.in_use = self.in_use or find_spec("cryptography") is not None
         self.read(text)
 
     def read(self, text: bytes) -> None:
@@ -99,17 +95,17 @@ class Secrets:
             label = found[1].decode()
             if label in USED:
                 random = bytes.fromhex(found[2].decode())
-                self._room(self.by_random, random)
+                self._evict_for(self.by_random, random)
                 self.by_random.setdefault(random, {})[label] = bytes.fromhex(found[3].decode())
         elif found := _SESSION.fullmatch(line):
             self.lines += 1
             session = bytes.fromhex(found[1].decode().rjust(len(found[1]) + len(found[1]) % 2, "0"))
-            self._room(self.masters, session)
+            self._evict_for(self.masters, session)
             self.masters[session] = bytes.fromhex(found[2].decode())
         elif not _UNUSED.fullmatch(line):
             self.strange += 1
 
-    def _room(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
+    def _evict_for(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
         if name not in table and len(table) >= MOST_CONNECTIONS:
             self.claimed.discard(table.popitem(last=False)[0])
             self.forgotten += 1
@@ -153,7 +149,7 @@ class KeyLog:
     def read(self) -> None:
         """All there is. Raises KeyLogError where it cannot be read."""
         need_cryptography(self.path)
-        self._secrets.wanted = True
+        self._secrets.in_use = True
         lines = Lines(self._secrets)
         before = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
         try:
@@ -170,12 +166,12 @@ class KeyLog:
 def _fault(lines: int, strange: int, forgotten: int) -> str:
     if not lines:
         return "no line of it is a key log's" if strange else "holds no secret"
-    said = []
+    faults = []
     if strange:
-        said.append(f"{strange} of its lines are cut or none of a key log")
+        faults.append(f"{strange} of its lines are cut or none of a key log")
     if forgotten:
-        said.append(f"secrets of {forgotten} connections are too many and forgotten, the oldest first")
-    return "; ".join(said)
+        faults.append(f"secrets of {forgotten} connections are too many and forgotten, the oldest first")
+    return "; ".join(faults)
 
 
 MOST_BYTES = 8 * READ_BYTES
@@ -217,7 +213,7 @@ class GrowingKeyLog:
         if self._file < 0:
             self._open(found)
         if os.fstat(self._file).st_size < self._at or not self._is_as_it_was():
-            self._begin_anew()
+            self._reopen()
         self._read_on()
 
     def _open(self, found: os.stat_result) -> None:
@@ -225,9 +221,9 @@ class GrowingKeyLog:
             raise OSError("is no regular file")
         self._file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._same = (found.st_dev, found.st_ino)
-        self._begin_anew()
+        self._reopen()
 
-    def _begin_anew(self) -> None:
+    def _reopen(self) -> None:
         self._at, self._tail, self._lines = 0, b"", Lines(self._secrets)
 
     def _is_as_it_was(self) -> bool:
@@ -253,7 +249,7 @@ class GrowingKeyLogs:
         """Raises KeyLogError where TLS cannot be undone at all."""
         self._logs = [GrowingKeyLog(path, secrets) for path in paths]
         self._say = say
-        secrets.wanted = secrets.growing = True
+        secrets.in_use = secrets.growing = True
         for path in paths:
             need_cryptography(path)
 

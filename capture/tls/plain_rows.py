@@ -1,10 +1,7 @@
-"""Where the payloads of rows stand: for what a row of a TLS connection waits, and what becomes of it then.
+"""What a row of a TLS connection waits for, and which rows it becomes.
 
-Knows: rows that came together as columns, places of payloads in their directions, sequence numbers that wrap.
-Refuses to know: when rows leave (decryption.py), records, keys, and how rows lie in a table.
-Rule: a row has the plain bytes of its place only if its own bytes are those that were seen there first. Its numbers
-count plain bytes; over what was not opened they jump, so that nobody takes what comes behind for its continuation. A
-row with such a hole in its middle becomes two.
+A row gets the plaintext of its place only if its bytes are those that were seen there first. Numbers count plaintext;
+over what was not opened they jump, so that nothing continues across it. A row with such a hole becomes two.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Keys of one direction: secrets in, records opened; the ciphers are OpenSSL's, by way of `cryptography`.
+"""Keys of one direction (RFC 8446 7, RFC 5246 6.3): opens records with the ciphers of `cryptography`.
 
-Knows: how traffic keys come of a secret (RFC 8446 7, RFC 5246 6.3), and what of a record is the cipher's.
-Refuses to know: where secrets come from, where records stand, which number a record has: whoever asks says it.
-Rule: a record is opened only if its tag or MAC proves every byte of it; otherwise nothing of it comes out.
+A record is opened only if its tag or MAC proves every byte.
 """
 
 from __future__ import annotations
@@ -134,9 +132,9 @@ class Tls12Aead:
             nonce = self._iv + fragment[:EXPLICIT_BYTES]
         else:
             nonce = (int.from_bytes(self._iv, "big") ^ number).to_bytes(NONCE_BYTES, "big")
-        said = number.to_bytes(8, "big") + header[:3] + length.to_bytes(2, "big")
+        associated = number.to_bytes(8, "big") + header[:3] + length.to_bytes(2, "big")
         try:
-            return Opened(header[0], self._explicit, self._aead.decrypt(nonce, fragment[self._explicit :], said))
+            return Opened(header[0], self._explicit, self._aead.decrypt(nonce, fragment[self._explicit :], associated))
         except InvalidTag:
             return None
 
@@ -151,10 +149,10 @@ class Tls12Cbc:
         self._mac_bytes, self._mac_outside = _MAC_BYTES[suite.mac], mac_outside
 
     def open(self, number: int, header: bytes, fragment: bytes) -> Opened | None:
-        said = number.to_bytes(8, "big") + header[:3]
+        associated = number.to_bytes(8, "big") + header[:3]
         if self._mac_outside:
             fragment, mac = fragment[: -self._mac_bytes], fragment[-self._mac_bytes :]
-            if not self._is_mac(said, fragment, mac):
+            if not self._is_mac(associated, fragment, mac):
                 return None
         if len(fragment) < 2 * BLOCK_BYTES or len(fragment) % BLOCK_BYTES:
             return None
@@ -166,13 +164,13 @@ class Tls12Cbc:
         if length < 0 or padded[len(padded) - padding :] != padded[-1:] * padding:
             return None
         content = padded[:length]
-        if inside and not self._is_mac(said, content, padded[length : length + inside]):
+        if inside and not self._is_mac(associated, content, padded[length : length + inside]):
             return None
         return Opened(header[0], BLOCK_BYTES, content)
 
-    def _is_mac(self, said: bytes, data: bytes, mac: bytes) -> bool:
-        wanted = hmac.digest(self._mac_key, said + len(data).to_bytes(2, "big") + data, self._mac)
-        return hmac.compare_digest(wanted, mac)
+    def _is_mac(self, associated: bytes, data: bytes, mac: bytes) -> bool:
+        expected = hmac.digest(self._mac_key, associated + len(data).to_bytes(2, "big") + data, self._mac)
+        return hmac.compare_digest(expected, mac)
 
 
 def tls12_keys(

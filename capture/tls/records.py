@@ -1,10 +1,7 @@
-"""Records of one direction: bytes in order in, plain bytes and overhead out.
+"""Records of one direction: bytes in order in, plaintext and overhead out.
 
-Knows: where records begin (RFC 8446 5.1), which number the next one has, and how both are found again behind a gap.
-Refuses to know: handshakes (tls_connection.py hands over keys when it has them), and rows.
-Rule: nothing is plain that no tag proves. Behind a gap a record's beginning and its number are tried, a bounded number
-of times; what opens then is held until what follows it proves its place (`proof`), or nothing follows. What
-lies between is lost. Content that is no application data is overhead, like the frame of its record.
+Nothing is plaintext that no tag proves. Behind a gap, the beginning and the number of a record are tried a bounded
+number of times; what opens is held until the records behind it prove its place (`proof`), or nothing follows.
 """
 
 from __future__ import annotations
@@ -406,7 +403,7 @@ def proof(runs: Runs, numbers: RecordNumbers, begin: i64, end: i64) -> i64:
 WINDOW_BYTES: Final = 4 * LONGEST_BYTES  # in which a beginning is looked for at once
 
 
-def nobody(_: bytes) -> None:
+def ignore(_: bytes) -> None:
     """Reads handshakes where no connection does."""
 
 
@@ -416,7 +413,7 @@ class RecordStream:
 
     def __init__(self, begin: i64) -> None:
         self.space = PlainSpace(begin)
-        self.on_handshake: Callable[[bytes], None] = nobody
+        self.on_handshake: Callable[[bytes], None] = ignore
         self.numbers = RecordNumbers()
         self.encrypted: bool = False
         """ChangeCipherSpec was seen: of TLS 1.2 no record behind it is plain."""

@@ -1,9 +1,7 @@
-"""One TLS connection: what its handshake says, and which keys its records are under.
+"""One TLS connection: its handshake, and the keys of its records.
 
-Knows: both directions, the secrets of the key log, how TLS 1.2 and 1.3 come from hello to keys, resumed sessions too.
-Refuses to know: TCP, rows, and what the plain bytes are.
-Rule: a connection is `open` once a tag proved one of its records; until then nothing of it is changed, and where its
-keys fail it stays what it was: encrypted, with a reason.
+It is open once a tag proved one of its records. Until then nothing of it is changed; if its keys fail it stays
+encrypted, with a reason.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What is kept of rows and of messages: pieces of what they carry, and the spans between them that are left out.
-
-Knows: parts of payloads that are to be kept, spans of them that were left out before.
-Refuses to know: bytes. A piece is where they stand.
-Rule: what no stretch names is left out, and the length of what is left out stays.
-"""
+"""Pieces of rows and messages that are kept, and the spans between them that are redacted. Lengths never change."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""Which bytes of messages may reach the disk.
+"""Which bytes of messages may reach the disk. Places are stretches of streams; stream = 2 * serial + direction.
 
-Knows: what decode says about records and secrets in messages, that the metadata log's records are kept (without the
-secrets in them), and what of a message that cannot be read is needed to say that it cannot.
-Refuses to know: packets. Places here are stretches of streams: (stream, begin, end), stream = 2 * serial + direction.
-Rule: what is not said to be harmless is not kept. Of a message that does not decode, whatever the reason, its header
-stays (key, version, correlation id, client id). Of a malformed one also what was understood of it as structure, and the
-length or count that is wrong, so that it is found malformed for the same reason again: never content, and nothing
-behind the place of the error, as it may be another message, read by a layout that is not its own. Of a kind that has
-records or secrets only what stands before the body's first text, bytes, array or tag.
+Only what is known to be harmless is kept. Of a message that does not decode, the header stays (key, version,
+correlation ID, client ID). Of a malformed one also the structure before the error and the wrong length or count, so
+that it fails again for the same reason; of kinds with records or secrets only what precedes the first text, bytes,
+array or tag.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Rows that wait until it is known which of their bytes are kept, and what they are then.
 
-Knows: where the payload of each row lies in its stream, which stretches of it are kept, how a row looks without the
-rest. Refuses to know: why a byte is kept, when a row is decided.
-Rule: a byte that no stretch names is left out, and the length of what is left out stays. Rows that carry a stretch
-again keep it too if they wait at the same time, and nothing if they come later.
+Retransmitted rows keep the same bytes if they wait at the same time, and nothing if they come later.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The rows of one batch by the place of their payload: which of them carry a stretch, and which wait for what.
-
-Knows: where the payload of each row lies in its stream, what of it is to be kept, and up to where streams are decided.
-Refuses to know: packets and their columns (pending_rows.py), and why a byte is kept.
-Rule: one loop over the rows for what is asked of all of them; what is asked of a stretch begins at its first row.
-"""
+"""The rows of one batch by place in their streams: which of them carry a stretch, and which still wait."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOVES_PER_ROW: Final = 16  # beyond that in one stream, sorting is cheaper
-_ROOM: Final = 1 << 8
+_FIRST_SLOTS: Final = 1 << 8
 _SLOTS_PER_NAME: Final = 4
 
 
@@ -31,8 +26,8 @@ class Streams:
     def __init__(self) -> None:
         self.count: i64 = 0
         self.names: vec[i64] = vec[i64]()
-        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _ROOM)  # by slot: 1 + place of a name, 0 where it is free
-        self._mask: i64 = _SLOTS_PER_NAME * _ROOM - 1
+        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _FIRST_SLOTS)  # by slot: 1 + place of a name, 0 where it is free
+        self._mask: i64 = _SLOTS_PER_NAME * _FIRST_SLOTS - 1
 
     def place(self, stream: i64) -> i64:
         """Of one that may be new."""

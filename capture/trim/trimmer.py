@@ -1,11 +1,8 @@
-"""Rows in, the same rows out without records and secrets: nothing that nobody vouches for leaves this place.
+"""Rows in, the same rows out without records and secrets.
 
-Knows: rows leave in the order they came, and for how long and how much they may wait until it is known what they carry.
-Refuses to know: what Kafka's messages are (may_be_kept.py asks decode), how payloads are cut (kept_pieces.py).
-Rule: kept are the bytes of messages that the follower handed out, as far as may_be_kept.py lets them; the sizes of SASL
-tokens that stand between messages; of a message that could wait no longer size and ids; what shows that TLS is TLS; and
-of a PROXY header the addresses.
-All else is left out: other protocols, bytes between boundaries nobody knows, what came too late or again.
+Kept are the bytes of messages as far as may_be_kept.py allows, sizes of SASL tokens between messages, size and IDs of a
+message that could wait no longer, TLS record headers, and the addresses of a PROXY header. All else is redacted: other
+protocols, bytes between unknown boundaries, and what came too late or again.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ that says how many. A bar begins and ends with a sighting; what a finding is abo
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from wirecheck.dashboards.report.courses import outline
 from wirecheck.dashboards.report.timeline import THINNEST, Axis, moment
 from wirecheck.dashboards.verdict import BLAMED, named_cluster
 from wirecheck.story.cards import plural
@@ -215,18 +216,16 @@ def traffic(slots: Row | None, axis: Axis) -> dict[str, Any] | None:
     """What was captured when, as the outline of an area 100 high: the fullest slot of it."""
     if not slots or not any(slots["payload_bytes"]):
         return None
-    most = max(slots["payload_bytes"])
-    heights = [100 - round(100 * count / most) for count in slots["payload_bytes"]]
-    steps = "".join(f"V{height}H{number + 1}" for number, height in enumerate(heights))
+    counts = slots["payload_bytes"]
     start, end = axis.percent(slots["first"]), axis.percent(slots["last"])
-    seconds = (moment(slots["last"]) - moment(slots["first"])).total_seconds() / len(heights)
+    seconds = (moment(slots["last"]) - moment(slots["first"])).total_seconds() / len(counts)
     return {
-        "path": f"M0 100{steps}V100Z",
-        "slots": len(heights),
+        "path": outline(counts),
+        "slots": len(counts),
         "start": start,
         "width": round(max(end - start, THINNEST), 3),
-        "bytes": sum(slots["payload_bytes"]),
-        "most": most,
+        "bytes": sum(counts),
+        "most": max(counts),
         "slot_s": seconds,
     }
 

@@ -7,6 +7,7 @@ Rule: every text passes jinja's escaping; style and script are allowed by their 
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -16,9 +17,9 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
-from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline
+from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence, timeline
 from wirecheck.dashboards.verdict import hex_id
-from wirecheck.story.cards import plural
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
 from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
@@ -49,10 +50,16 @@ class Attached:
     """{"connection": "ip:port>ip:port", "protocol", measure: count}"""
     statements: Sequence[Row] = ()
     """Rows of the table of statements, times as in the JSON."""
+    requests: Row | None = None
+    """{"apis", "brokers": [{"name", "requests", "errors", "p50", "p99"}], "round_trip", "retransmitted"}"""
     traffic: Row | None = None
     """{"first", "last", "payload_bytes": by slot}"""
+    courses: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """By kind {"who", "what", "values": by slot of the traffic}"""
+    brokers: Mapping[str, int] = field(default_factory=dict)
+    """IDs by address."""
     exchanges: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    """By finding: {"connection", "api", "version", "correlation_id", "request": lines, "response": lines}"""
+    """By finding: {"connection", "api", "version", "correlation_id", "client_id", and "request", "response": lines}"""
     explanations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By code the parts of its check's page: heading to text."""
 
@@ -63,7 +70,6 @@ NOTHING = Attached()
 def page(result: Row, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
     axis = timeline.axis_of(result, attached.traffic)
-    told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
     found = matrix.matrix(result)
     versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
@@ -86,7 +92,9 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             script=script,
             policy=policy(style, script),
             mood=verdict.mood(result),
-            told=told,
+            cards=cards(result),
+            causes=len(verdict.blamed(result)),
+            told={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
@@ -96,6 +104,8 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             drawn=sum(one["odd"] or bool(one["blamed"]) for one in drawn) if versions else LIMITS["lanes"],
             versions_picture=versions,
             entry_lanes=lanes.entries(result, axis),
+            errors=courses.errors(attached.courses),
+            charts=list(courses.charts(result, attached.courses)),
             traffic=lanes.traffic(attached.traffic, axis),
             who=lanes.who_says(result, attached.statements),
             exchanges=attached.exchanges,
@@ -104,19 +114,26 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             ticket=ticket(result),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=found,
+            requests=attached.requests,
             endpoints=coverage_tiles.endpoints(attached.connections),
             incomplete=coverage_tiles.incomplete(attached.connections),
-            limits=LIMITS,
         )
     )
 
 
+def cards(result: Row) -> list[dict[str, Any]]:
+    """The cards of the first causes: headline, since when, and what stands below as (label, text)."""
+    clients = clients_seen(result["clients"])
+    found = [entry["card"] for entry in verdict.blamed(result)[:MOST_CARDS]]
+    return [{"headline": one["headline"], "since": state(one), "rows": list(below(one, clients))} for one in found]
+
+
 def sequences(result: Row, attached: Attached) -> dict[str, Row]:
     """By finding its sequence diagram, of those that lead an entry."""
-    names = sequence.names_of(attached.statements)
+    names = sequence.names_of(attached.brokers, attached.statements)
     told = {finding["id"]: finding for finding in result["findings"]}
     leading = [entry["findings"][0] for top in result["entries"] for entry, _ in lanes.flat(top)]
-    drawn = {name: sequence.sequence(told[name], names) for name in leading}
+    drawn = {name: sequence.sequence(told[name], names, attached.exchanges.get(name, ())) for name in leading}
     return {name: found for name, found in drawn.items() if found is not None}
 
 
@@ -138,6 +155,17 @@ def ticket(result: Row) -> str:
     return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
 
 
+ERROR = r"errorCode: (?!0\b)-?\d+(?: [A-Z][A-Z_]+)?"
+"""A field of a message that `decode` shows."""
+
+
+def marked(lines: Sequence[str], finding: Row) -> Markup:
+    """A decoded message; errors in it, and the topic IDs of its finding, stand out."""
+    decides = re.compile(f"({'|'.join([ERROR, *map(re.escape, finding['topic_ids'])])})")
+    parts = enumerate(decides.split("\n".join(lines)))
+    return Markup().join(Markup("<mark>{}</mark>").format(part) if number % 2 else part for number, part in parts)
+
+
 def environment(axis: timeline.Axis) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("wirecheck.dashboards", "report"),
@@ -146,9 +174,11 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["limits"] = LIMITS
     made.filters |= {
         "clock": axis.clock,
         "hex": hex_id,
+        "marked": marked,
         "remedy": remedy,
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],

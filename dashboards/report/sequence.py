@@ -21,25 +21,28 @@ ID = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])")
 SHORT = 6
 
 
-def names_of(statements: Iterable[Row]) -> dict[str, str]:
-    """Names of endpoints: brokers by their number, as far as statements have both."""
-    return {
+def names_of(brokers: Mapping[str, int], statements: Iterable[Row]) -> dict[str, str]:
+    """Names of endpoints: brokers by their ID, as Metadata named them or statements have both."""
+    return {address: f"broker {number}" for address, number in brokers.items()} | {
         row["who"]: f"broker {row['broker']}"
         for row in statements
         if row["speaker"] == "broker" and row["broker"] is not None
     }
 
 
-def sequence(finding: Row, names: Mapping[str, str]) -> dict[str, Any] | None:
-    """Lifelines by name and arrows between them; None where fewer than two messages can be drawn."""
+def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()) -> dict[str, Any] | None:
+    """Lifelines by name and arrows between them; None where fewer than two messages can be drawn. `decoded`: exchanges
+    of the evidence, with their client IDs.
+    """
+    clients = {(one["connection"], one["api"], one["correlation_id"]): one["client_id"] for one in decoded}
     exchanges: dict[tuple[str, str | None, int | None], list[Row]] = {}
     for side in sorted(finding["sides"], key=lambda side: side["time"]):
         if ">" in side["connection"] and side["api"]:
             exchanges.setdefault((side["connection"], side["api"], side["correlation_id"]), []).append(side)
     lifelines: list[str] = []
     arrows: list[dict[str, Any]] = []
-    for (connection, _, _), sides in exchanges.items():
-        ends = parties(connection, sides, finding, names)
+    for key, sides in exchanges.items():
+        ends = parties(key[0], sides, finding, names, clients.get(key))
         if len({*lifelines, *ends}) > LIFELINES or len(arrows) >= MESSAGES:
             continue
         lifelines += [end for end in dict.fromkeys(ends) if end not in lifelines]
@@ -66,13 +69,15 @@ def sequence(finding: Row, names: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-def parties(connection: str, sides: Iterable[Row], finding: Row, names: Mapping[str, str]) -> tuple[str, str]:
-    """Client and server of a connection by name. A client ID counts only if the evidence of this exchange states it: a
-    finding about one client may rest on what another one did.
+def parties(
+    connection: str, sides: Iterable[Row], finding: Row, names: Mapping[str, str], client_id: str | None
+) -> tuple[str, str]:
+    """Client and server of a connection by name. A client ID of the finding counts only if the evidence of this
+    exchange states it: a finding about one client may rest on what another one did.
     """
     client, server = Conversation.of(connection)
     words = {word for side in sides for word in side["claim"].split()}
-    own = next((name for name in finding["client_ids"] if name in words), client.host)
+    own = client_id or next((name for name in finding["client_ids"] if name in words), client.host)
     return names.get(str(client), own), names.get(str(server), str(server))
 
 

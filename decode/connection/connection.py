@@ -1,9 +1,6 @@
-"""A connection as the follower knows it: two directions, who is the client, what waits, how and when it ends.
+"""A connection as the follower knows it: two directions, who is the client, what waits, when and how it ends.
 
-Knows: every fact about one connection, how it is worded, and what of it waits and costs memory.
-Refuses to know: what changes it: tracker.py (frames, time), framing.py, matching.py, gaps.py, eviction.py.
-Rule: nothing about a connection lives anywhere else; a new fact is a new attribute here or in Direction, is stored by
-state/attributes.py, and STATE_VERSION there goes up with it.
+A new fact is an attribute here or in Direction, is stored by state/attributes.py, and raises STATE_VERSION.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ BY_RST: Final = 3
 ROLES: Final = ("port", "syn", "content")  # as facts say it
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
-NOBODY: Final = -1  # port of the client that no PROXY header names
+NO_PORT: Final = -1  # port of the client that no PROXY header names
 IPV4_IN_IPV6: Final = bytes(10) + b"\xff\xff"  # RFC 4291 2.5.5.2
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
@@ -82,6 +79,10 @@ class Connection:
         self.due_ns: i64 = NEVER  # when one that is closing is over
         self.closed_by: i64 = NOT_CLOSED
         self.close_ns: i64 = 0
+        self.syn_ns: i64 = UNSET  # time of its SYN, of its SYN-ACK; NEVER: it was sent twice, or is of no use any more
+        self.syn_ack_ns: i64 = UNSET
+        self.server_round_ns: i64 = 0  # from the capture point to a side and back, by the handshake; 0 unknown
+        self.client_round_ns: i64 = 0
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
@@ -92,7 +93,7 @@ class Connection:
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
         self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
         self.proxied_low: i64 = 0
-        self.proxied_port: i64 = NOBODY
+        self.proxied_port: i64 = NO_PORT
         self.tls_records: i64 = 0  # segments that look like one
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
         self.searched_bytes: i64 = 0
@@ -237,7 +238,7 @@ def ends_of(key: str) -> tuple[Peer, Peer]:
 
 def proxied_client(connection: Connection) -> Peer | None:
     """Whom its PROXY header names."""
-    if connection.proxied_port == NOBODY:
+    if connection.proxied_port == NO_PORT:
         return None
     parts = [int(part).to_bytes(8, "big", signed=True) for part in (connection.proxied_high, connection.proxied_low)]
     address = IPv6Address(b"".join(parts))
@@ -283,4 +284,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         ask.cut_bytes + answer.cut_bytes,
         ask.cut_segments + answer.cut_segments,
         proxied_client(connection),
+        retransmitted=ask.retransmitted + answer.retransmitted,
+        server_round_ns=connection.server_round_ns,
+        client_round_ns=connection.client_round_ns,
     )

@@ -1,10 +1,7 @@
-"""When a follower keeps too much: which connections give up what waits, and what giving it up means.
+"""Which connections give up what waits on them when a follower keeps too much.
 
-Knows: that a message is given up by its bytes, not by its boundary: the stream stays readable behind it; and who makes
-room first.
-Refuses to know: when it is too much (limits.py says, tracker.py notices), and whose traffic it is.
-Rule: who is evicted depends on what is kept and on nothing else, so cutting the input into other calls changes nothing;
-what is given up is counted as skipped, and no side is blamed for it.
+The choice depends on what is kept and nothing else, so that cutting the input into other calls changes nothing. A
+message is given up by its bytes, not by its boundary: the stream stays readable behind it.
 """
 
 from __future__ import annotations
@@ -67,8 +64,8 @@ def to_evict(kept: list[tuple[int, int, int]], pending: int, limit: int) -> list
     for size, (_, held, _) in zip(sizes, kept, strict=True):
         by_size[size] += held
     freed = [*accumulate(reversed(by_size))][::-1]  # by giving up all of this size and above
-    wanted = pending - limit // 4 * 3
-    least = max((size for size, total in enumerate(freed) if total >= wanted), default=0)
+    least_bytes = pending - limit // 4 * 3
+    least = max((size for size, total in enumerate(freed) if total >= least_bytes), default=0)
     return [number for size, (number, held, _) in zip(sizes, kept, strict=True) if size >= least and held > 0]
 
 

@@ -1,8 +1,6 @@
-"""What following connections gives: exchanges with their messages, and facts about connections.
+"""The result of following: exchanges with their messages, and facts about connections.
 
-Knows: the shape every other room reads.
-Refuses to know: how any of it was found out.
-Rule: an exchange appears once, when its outcome is known; a connection appears again whenever its facts changed.
+An exchange appears once, when its outcome is known; a connection appears again whenever its facts changed.
 """
 
 from __future__ import annotations
@@ -81,6 +79,18 @@ class Connection:
     """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
     unlisted: int = 0
     """So many connections that are over and got no answer, as one: the facts are sums, the peers are unnamed."""
+    retransmitted: int = 0
+    """Segments with bytes that had been sent before, as one agent shows them."""
+    server_round_ns: int = 0
+    """From the capture point to the server and back: SYN to SYN-ACK. 0: the handshake was not seen whole."""
+    client_round_ns: int = 0
+    """From the capture point to the client and back: SYN-ACK to ACK."""
+
+    @property
+    def network_ns(self) -> int:
+        """From the client to the server and back; 0 where it is not known."""
+        known = self.server_round_ns and self.client_round_ns
+        return self.server_round_ns + self.client_round_ns if known else 0
 
     @property
     def is_guess(self) -> bool:

@@ -1,9 +1,7 @@
 """Both directions of every connection: frames in, exchanges out.
 
-Knows: which endpoints use which connection, what one call hands out, which connections are objects and which parked.
-Refuses to know: how a frame changes a connection (tracker.py and the modules it names), what time it is, what is wrong.
-Rule: Python runs once per call and connection touched, never per frame; cutting the input into other calls, with or
-without snapshot() and restore() between them, changes nothing.
+Python runs once per call and touched connection, never per frame. Cutting the input into other calls, with or without
+snapshot() and restore() between them, changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from librt.vecs import vec
 from mypy_extensions import u8
 
 from wirecheck.decode.connection import handout
-from wirecheck.decode.connection.connection import OTHER, key_of
+from wirecheck.decode.connection.connection import OTHER, ends_of, key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
@@ -36,10 +34,11 @@ from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
+from wirecheck.decode.peer import Conversation
 from wirecheck.decode.wire import REQUEST, RESPONSE, known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -137,8 +136,8 @@ FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what lo
 def without_records() -> WithoutRecords:
     compiled = programs()
     records = [slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]
-    wanted = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
-    wanted[records] = 1
+    kept = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
+    kept[records] = 1
     carrying = {
         (form.side, form.key)
         for form in compiled.names.values()
@@ -152,9 +151,7 @@ def without_records() -> WithoutRecords:
         for version, entry in enumerate(compiled.entries[Dialect.KAFKA, side, key].tolist())
         if entry >= 0
     }
-    return WithoutRecords(
-        Interpreter(vec[u8](wanted.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID]
-    )
+    return WithoutRecords(Interpreter(vec[u8](kept.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID])
 
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
@@ -174,8 +171,10 @@ class Follower:
         *,
         early: bool = False,
         tapped: bool = False,
+        contained: bool = False,
     ) -> None:
-        """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
+        """`contained`: where following a connection raises, it is set aside and `failed` names it; all others go on.
+        `early`: hand out a request when it is complete, its response alone later, no facts about connections,
         and large messages without their records (decode/connection/framing/without_records.py).
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
         `tapped`: frame nothing; after a call `taken` has what came in order, `over` which connections are over.
@@ -189,7 +188,9 @@ class Follower:
         self._names: dict[str, int] = {}
         self._agents = Agents(limits.silent_ns)
         self._shared = Shared(limits, Known(*known().T.tolist()), without_records() if early else None)
-        self._shared.tapped = tapped
+        self._shared.tapped, self._shared.contains = tapped, contained
+        self.failed: list[tuple[str, str, Exception]] = []
+        """Of the last call: agent, connection, and what was raised."""
         self._connections: dict[str, followed.Connection] = {}
         self._soonest = NEVER
         """No connection that is an object falls due before."""
@@ -240,12 +241,12 @@ class Follower:
             falls_due = column("deadline_ns") <= np.where(upto == NEVER, now_ns, upto)
             if falls_due.any():
                 self._touch(
-                    [key for key, wanted in zip(self._parked.keys(), falls_due.tolist(), strict=True) if wanted]
+                    [key for key, is_due in zip(self._parked.keys(), falls_due.tolist(), strict=True) if is_due]
                 )
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
             found, self._soonest = due(list(self._connections.values()), shown.tolist(), now_ns)
             for upto_ns, _, connection in sorted(found, key=lambda entry: entry[:2]):
-                expire(self._shared, connection, upto_ns)
+                self._attempt(expire, connection, upto_ns)
                 self._shared.recount(connection)
         return self._hand_out()
 
@@ -258,7 +259,7 @@ class Follower:
         first = sorted([*where, *(connection.serial for connection in self._connections.values())])[:most]
         self._touch([where[serial] for serial in first if serial in where])
         for connection in self._in_order()[: len(first)]:
-            flush(self._shared, connection)
+            self._flush(connection)
         return self._hand_out()
 
     @property
@@ -290,11 +291,13 @@ class Follower:
         return pack(texts, numbers, self._parked)
 
     @classmethod
-    def restore(cls, blob: bytes, limits: Limits = Limits(), ports: frozenset[int] = frozenset()) -> Follower:
+    def restore(
+        cls, blob: bytes, limits: Limits = Limits(), ports: frozenset[int] = frozenset(), *, contained: bool = False
+    ) -> Follower:
         """A follower that goes on where snapshot() was taken; ValueError if another version took it."""
         texts, numbers, connections = unpack(blob)
         serial, refused, open_, pending, ts_ns, early = numbers
-        self = cls(limits, ports, early=bool(early))
+        self = cls(limits, ports, early=bool(early), contained=contained)
         shared = self._shared
         shared.serial, shared.refused, shared.open, shared.pending = serial, refused, open_, pending
         shared.frame.ts_ns = ts_ns
@@ -308,8 +311,8 @@ class Follower:
     # --- one call
 
     def _narrowed(self, segments: Segments) -> Segments:
-        wanted = np.array([port in self.ports for _, port in segments.endpoints], np.bool_)
-        return segments.take(wanted[segments.src] | wanted[segments.dst])
+        chosen = np.array([port in self.ports for _, port in segments.endpoints], np.bool_)
+        return segments.take(chosen[segments.src] | chosen[segments.dst])
 
     def _columns(self, segments: Segments) -> tuple[list[str], Columns]:
         """Keys of the call's pairs of endpoints, and its frames with their place among them."""
@@ -343,9 +346,28 @@ class Follower:
         left = np.stack((segments.left_offset, segments.left_length), axis=1).astype(np.int64, copy=False)
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
+    def _attempt(self, step: Callable[..., None], connection: followed.Connection, *more: int) -> bool:
+        """Whether a step of one connection did not raise."""
+        self._shared.output.mark()
+        try:
+            step(self._shared, connection, *more)
+        except Exception as error:  # noqa: BLE001 -- whatever foreign bytes can bring about
+            self._shared.set_aside(connection, error)
+            return False
+        return True
+
+    def _flush(self, connection: followed.Connection) -> None:
+        if not self._attempt(flush, connection):  # nothing is left of it that could raise
+            flush(self._shared, connection)
+
     def _hand_out(self) -> Exchanges:
         shared = self._shared
         names = tuple(self._names)
+        self.failed = [
+            (names[one.agent], str(Conversation(*ends_of(one.key))), error) if one is not None else ("", "", error)
+            for one, error in shared.failed
+        ]
+        shared.failed = []
         found = handout.exchanges(shared.output, self.label, names, shared.refused, facts=not shared.early)
         payload = shared.frame.payload
         if shared.tapped:
@@ -400,7 +422,7 @@ class Follower:
         self._touch([where[serial] for serial in chosen if serial in where])
         found |= {connection.serial: connection for connection in self._connections.values()}
         for serial in chosen:
-            evict(self._shared, found[serial])
+            self._attempt(evict, found[serial])
 
     def _let_go(self) -> None:
         """A quarter of the bound is left then, if enough of them never showed Kafka."""
@@ -414,7 +436,7 @@ class Follower:
         self._touch([where[serial] for serial in chosen if serial in where])
         objects = {connection.serial: connection for connection in self._connections.values()}
         for serial in chosen:
-            flush(self._shared, objects[serial])
+            self._flush(objects[serial])
 
     def _parked_serials(self) -> dict[int, str]:
         if not len(self._parked):

@@ -1,12 +1,8 @@
-"""When a hole is final: bytes that a direction misses become a gap, and the stream goes on behind it.
+"""When a hole is final: the missing bytes become a gap, and the stream continues behind it.
 
-Knows: the evidence there is: the peer acknowledged past the hole some frames or some capture time ago, so that a packet
-shuffled by the capture would have come by now; the hole is old; too much waits behind it; the capture or the connection
-has ended. Where two agents show a connection, evidence counts once both have passed the hole.
-Refuses to know: what the bytes mean, and whose fault it is.
-Rule: a gap is a chunk of its own, never bytes, and it is declared at the time of the frame or the deadline that made it
-final: that time stands in the connection's facts. `declare_gaps` is the only place that gives up waiting for a hole
-while its connection is open.
+Evidence: the peer acknowledged past the hole some frames or some time ago, the hole is old, too much waits behind it,
+or the capture or connection has ended. With two agents, both must have passed the hole. `declare_gaps` is the only
+place that gives up a hole of an open connection; a gap has the time of the frame or deadline that made it final.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ def declare_gaps(shared: Shared, connection: Connection, direction: Direction, n
         edge: i64 = NEVER if behind is None else behind.begin  # the hole ends here at the latest
         acknowledged = acknowledged_long_ago(direction, both)
         aged = behind is not None and now >= behind.ts_ns + hole_patience_ns(shared, both)
-        if behind is not None and (is_beyond_fin(direction) or (aged and was_not_taken(direction, behind.ts_ns))):
+        if behind is not None and (is_complete(direction) or (aged and was_not_taken(direction, behind.ts_ns))):
             direction.discard_first()
             continue
         full = behind is not None and overfull(shared, direction, both)
@@ -71,7 +67,7 @@ def acknowledged_long_ago(direction: Direction, both: bool) -> i64:
     return min(at, direction.shown_by_both_before.old()) if both else at
 
 
-def is_beyond_fin(direction: Direction) -> bool:
+def is_complete(direction: Direction) -> bool:
     """Whether a stream is complete up to its FIN: nothing that lies behind is of it."""
     return direction.stream == RUNNING and direction.fin == direction.next_offset
 
@@ -129,7 +125,7 @@ def wait_no_more(connection: Connection, direction: Direction, now: i64, in_flig
     while behind is not None:
         if direction.stream == HELD:
             direction.begin_unseen(behind.begin)
-        elif is_beyond_fin(direction) or was_not_taken(direction, behind.ts_ns + in_flight_ns):
+        elif is_complete(direction) or was_not_taken(direction, behind.ts_ns + in_flight_ns):
             direction.discard_first()
             behind = direction.out_of_order.first
             continue
@@ -143,10 +139,10 @@ def hole_deadline(shared: Shared, connection: Connection, direction: Direction) 
     """When the oldest hole becomes final if nothing more arrives; far away if there is none."""
     at: i64 = NEVER
     behind = direction.out_of_order.first
-    beyond: i64 = NEVER if behind is None else behind.begin
+    hole_end: i64 = NEVER if behind is None else behind.begin
     if direction.stream == RUNNING:
-        beyond = direction.next_offset
-    if direction.acknowledged > beyond:
+        hole_end = direction.next_offset
+    if direction.acknowledged > hole_end:
         at = (connection.half_slack + 1) * shared.bounds.half_slack_ns
     if behind is not None:
         at = min(at, behind.ts_ns + hole_patience_ns(shared, shared.two_live(connection)))

@@ -1,9 +1,4 @@
-"""What one call decided, as other rooms read it: Output's numbers as Exchanges.
-
-Knows: the columns of output.py.
-Refuses to know: how the rows came about.
-Rule: per message nothing but array operations.
-"""
+"""The numbers of Output as Exchanges, with array operations only."""
 
 from __future__ import annotations
 

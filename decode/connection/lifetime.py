@@ -1,8 +1,6 @@
 """When things fall due, and how a connection ends: deadlines, silence, FIN and RST, the end of a capture.
 
-Knows: what a connection waits for and how long, and that one which is over writes what is open and keeps nothing.
-Refuses to know: frames (tracker.py); when a hole is final (gaps.py); what is cut and matched (framing/, matching.py).
-Rule: what falls due is done at its own time, whenever it is noticed, so that cutting the input changes nothing.
+What falls due is done at its own time, whenever it is noticed, so that cutting the input changes nothing.
 """
 
 from __future__ import annotations

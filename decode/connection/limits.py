@@ -1,13 +1,8 @@
-"""How much a follower holds, and how long it waits: every bound with its reason.
+"""Every bound on what a follower holds and how long it waits, with its reason. All times are capture time.
 
-Knows numbers. Refuses to know what is held. All times are capture time.
-Rule: a bound that is hit is counted on its connection (`limits_hit`), never silent; none of them changes a message,
-they only decide when we stop waiting for one. What a connection gives up is skipped (bytes seen), a gap (bytes not seen
-before them), or a request whose response is unseen; nobody is blamed for it.
-
-What a follower holds: some 2 KB for every connection that was touched since it was stored, a few hundred bytes for
-every other, its pending bytes at one byte each, and what eviction counts for every chunk out of order or unrecognised
-and every message that waits (connection.py). Beside it, one call needs room for its payload and what it hands out.
+A bound that is hit is counted on its connection (`limits_hit`). Bounds never change a message; they decide when waiting
+ends. A follower holds some 2 KB per connection touched since it was stored, a few hundred bytes per other one, its
+pending bytes, and bookkeeping per waiting chunk and message (connection.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Which response answers which request.
 
-Knows: a broker answers one connection's requests in order (Kafka protocol guide, "Network"); Produce with acks=0 has no
-response; correlation ids repeat (SASL re-authentication), so order comes first and the id second.
-Refuses to know: bytes, and whether an answer is good.
-Rule: an exchange is written once, when nothing can change it any more; what was not seen is never blamed on a side.
+A broker answers one connection's requests in order (Kafka protocol guide, "Network"); Produce with acks=0 has no
+response. Correlation IDs repeat, so order comes first. An exchange is written once, when nothing can change it.
 """
 
 from __future__ import annotations
@@ -158,8 +156,8 @@ def give_up_response(shared: Shared, connection: Connection) -> None:
         return
     connection.early_responses.remove(None, response)
     asked = connection.requests()
-    innocent = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
-    _write(shared, connection, None, response, REQUEST_UNSEEN if innocent else ORPHAN)
+    may_be_unseen = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
+    _write(shared, connection, None, response, REQUEST_UNSEEN if may_be_unseen else ORPHAN)
 
 
 def response_deadline(shared: Shared, connection: Connection, oldest: Message) -> i64:

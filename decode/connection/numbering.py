@@ -1,8 +1,5 @@
-"""Numbers for keys: the distinct ones by first appearance, without sorting.
-
-Knows: a hash table of integers that grows.
-Refuses to know: what the keys stand for.
-Rule: a run of equal keys costs a comparison each; the same keys give the same numbers on every machine.
+"""Numbers for keys: the distinct ones by first appearance, without sorting. A run of equal keys costs a comparison
+each.
 """
 
 from __future__ import annotations

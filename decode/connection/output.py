@@ -1,8 +1,6 @@
-"""What one call decided: exchanges with their messages, as numbers, and the messages' bytes.
+"""What one call decided: exchanges and messages as numbers, and the messages' bytes.
 
-Knows: the columns of what is handed out, and where the bytes of a message lie.
-Refuses to know: what is done with it (handout.py makes arrays of it).
-Rule: a message is written once, when its exchange is decided; its bytes are joined once, at the end of the call.
+A message is written once, when its exchange is decided; its bytes are joined once, at the end of the call.
 """
 
 from __future__ import annotations
@@ -42,8 +40,9 @@ EXCHANGE_COLUMNS: Final = 4  # request, response, outcome, out of order
 SPAN_COLUMNS: Final = 2  # offset, length
 PART_COLUMNS: Final = 4  # one of Arrow's views: length and, up to INLINE bytes, itself; else nothing, buffer, offset
 INLINE: Final = 12
+MARKS: Final = 8
 BUFFER_BITS: Final = 30  # buffers begin every so many bytes: offsets in them are 32 bits wide
-FIRST_ROOM: Final = 4096
+FIRST_LENGTH: Final = 4096
 
 
 @final
@@ -51,7 +50,7 @@ class Rows:
     """Rows of numbers, one behind the other."""
 
     def __init__(self) -> None:
-        self.values: vec[i64] = vec[i64]([0] * FIRST_ROOM)
+        self.values: vec[i64] = vec[i64]([0] * FIRST_LENGTH)
         self.used: i64 = 0
 
     def take(self, width: i64) -> i64:
@@ -82,6 +81,7 @@ class Output:
         """Bytes of earlier calls, and messages without their records."""
         self.own_size: i64 = 0
         self.size: i64 = 0
+        self._marks: vec[i64] = vec[i64]([0] * MARKS)
 
     def begin(self, payload: bytes) -> None:
         self.touched = []
@@ -89,6 +89,21 @@ class Output:
         self.own = []
         self.own_size = self.size = 0
         self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = self.parts.used = 0
+
+    def mark(self) -> None:
+        """A step begins, after which `take_back` may be called."""
+        marks = self._marks
+        marks[0], marks[1], marks[2] = self.messages.used, self.spans.used, self.exchanges.used
+        marks[3], marks[4], marks[5] = self.placed.used, self.parts.used, i64(len(self.own))
+        marks[6], marks[7] = self.own_size, self.size
+
+    def take_back(self) -> None:
+        """What was written since the last mark."""
+        marks = self._marks
+        self.messages.used, self.spans.used, self.exchanges.used = marks[0], marks[1], marks[2]
+        self.placed.used, self.parts.used = marks[3], marks[4]
+        del self.own[marks[5] :]
+        self.own_size, self.size = marks[6], marks[7]
 
     def touch(self, connection: Connection) -> None:
         """Its facts changed in this call."""

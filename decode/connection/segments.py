@@ -1,8 +1,6 @@
-"""TCP segments as arrays: what the frames table holds, in the shape that a follower reads.
+"""TCP segments as arrays: the frames table in the shape that a follower reads.
 
-Knows: the columns of the frames table it needs (by name), how strings become indices, and in which bucket a connection
-belongs. Refuses to know what a connection is, what order segments should have, and how the table is stored.
-Rule: no copy of payload bytes here unless the table comes in several chunks; nothing in Python per row.
+Payload bytes are copied only if the table comes in several chunks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What all connections of a follower share: bounds, the frame that is looked at, agents, output, totals.
+"""What all connections of a follower share: bounds, the current frame, agents, output, totals.
 
-Knows: one of each a follower.
-Refuses to know: any connection.
-Rule: what must outlive a call is stored with the connections (state/); all else is made anew.
+What must outlive a call is stored with the connections (state/).
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.connection import OTHER
 from wirecheck.decode.connection.output import Output
 from wirecheck.decode.connection.stream.chunks import Window
 from wirecheck.decode.connection.stream.frame import THE_WIRES, Frame
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.framing.without_records import WithoutRecords
     from wirecheck.decode.connection.limits import Limits
 
+MOST_FAILED: Final = 16  # that one call reports
 BOTH: Final = 4  # times hole_ns that a second agent is waited for: clocks of hosts differ by seconds at most
 BOTH_HELD: Final = 64  # times held_bytes and held_pieces meanwhile: its files come seconds later
 
@@ -74,6 +74,12 @@ class Shared:
         """Frames of connections that were not followed because too many were open."""
         self.serial: i64 = 0
         """Of the newest connection."""
+        self.contains: bool = False
+        """An exception ends one connection, not the call."""
+        self.failed: list[tuple[Connection | None, Exception]] = []
+        """What raised in this call."""
+        self.current: Connection | None = None
+        """Whose frame is looked at."""
 
     def two_live(self, connection: Connection) -> bool:
         """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
@@ -97,3 +103,17 @@ class Shared:
         pending = connection.count_pending()
         self.pending += pending - connection.pending
         connection.pending = pending
+
+    def set_aside(self, connection: Connection | None, error: Exception) -> None:
+        """Following it raised: it is turned off, and what the step wrote is taken back."""
+        if not self.contains:
+            raise error
+        self.output.take_back()
+        if len(self.failed) < MOST_FAILED:
+            self.failed.append((connection, error))
+        if connection is not None:
+            connection.renumber(connection.agent, connection.run)
+            connection.turn_off(OTHER)
+            connection.deadline_ns = connection.last_ns + self.bounds.idle_ns
+            self.output.touch(connection)
+            self.recount(connection)

@@ -1,10 +1,7 @@
-"""Frame by frame: which connection a frame belongs to, and everything that follows from it.
+"""Frame by frame: which connection a frame belongs to, and what follows from it.
 
-Knows: SYN, ACK, FIN, RST, port reuse, who is the client.
-Refuses to know: ordering (stream/), gaps (gaps.py), cutting and searching (framing/), matching (matching.py), what
-falls due with time and how a connection ends (lifetime.py).
-Rule: everything is decided by the frames of one connection, one after the other, and by capture time that passed
-between them; never by how frames are cut into calls. What falls due is done before the next frame is looked at.
+Everything is decided by the frames of one connection in order and by capture time, never by how frames are cut into
+calls. What falls due is done before the next frame is looked at.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ def kind_of(frame: Frame, connection: Connection, direction: Direction, other: D
         return ANYTHING
     if frame.agent != connection.agent or frame.run != connection.run:
         return ANYTHING
-    if connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET:
+    if connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET or _awaits_ack(connection):
         return ANYTHING
     if connection.early_responses.first is not None or direction.stream != RUNNING or other.stream != RUNNING:
         return ANYTHING
@@ -140,11 +137,18 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
     """Frames from `start` on; where it stopped because too much waits, or how many there are. `connections`: the one
     of each pair of endpoints, which `keys` names.
     """
-    frame = shared.frame
+    frame, output = shared.frame, shared.output
     for i in range(start, count):
         frame.look(i)
         connection = connections[frame.pair]
-        owner = on_frame(shared, connection, keys)
+        shared.current = connection
+        output.mark()
+        try:
+            owner = on_frame(shared, connection, keys)
+        except Exception as error:  # noqa: BLE001 -- whatever foreign bytes can bring about
+            owner = shared.current
+            shared.set_aside(owner, error)
+            output.place(-1, -1, -1)
         if owner is not connection:
             connections[frame.pair] = owner
         if shared.pending > shared.bounds.pending_bytes:
@@ -403,6 +407,7 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     shared.serial += 1
     frame = shared.frame
     connection = Connection(keys[frame.pair], shared.serial)
+    shared.current = connection
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
@@ -441,6 +446,8 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     direction.payload_bytes += length
     connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
     seq = frame.seq + (1 if flags & SYN else 0)
+    if frame.agent == connection.agent and (flags & SYN or _awaits_ack(connection)):
+        _time_handshake(connection, frame)
     if flags & ACK and not _refuses(connection, frame):
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
@@ -448,6 +455,8 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     if length > 0:
         if connection.protocol == UNDECIDED:
             _look_for_tls(connection, frame)
+        if frame.agent == connection.agent and direction.comes_again(frame, seq):
+            direction.retransmitted += 1
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
     else:
         direction.went_on(seq)
@@ -469,6 +478,31 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         progress(shared, connection)
     set_closing(shared, connection, ts_ns)
     set_deadline(shared, connection)
+
+
+def _awaits_ack(connection: Connection) -> bool:
+    """Whether the client's answer to the SYN-ACK is still of use."""
+    return UNSET < connection.syn_ack_ns < NEVER
+
+
+def _time_handshake(connection: Connection, frame: Frame) -> None:
+    """How long each side takes to answer the other's SYN, which its kernel does at once. Not of one that was sent
+    twice (RFC 6298 3), nor if the client sends data with its answer, which may wait for the application.
+    """
+    ts_ns = frame.ts_ns
+    if frame.flags & SYN == 0:
+        if frame.side == connection.client or frame.flags & RST:
+            if frame.length == 0 and frame.flags & (FIN | RST) == 0:
+                connection.client_round_ns = max(ts_ns - connection.syn_ack_ns, 0)
+            connection.syn_ack_ns = NEVER
+    elif frame.flags & ACK == 0:
+        connection.syn_ns = ts_ns if connection.syn_ns == UNSET else NEVER
+    elif connection.syn_ack_ns == UNSET:
+        connection.syn_ack_ns = ts_ns
+        if UNSET < connection.syn_ns < NEVER:
+            connection.server_round_ns = max(ts_ns - connection.syn_ns, 0)
+    else:
+        connection.syn_ack_ns = NEVER
 
 
 def _refuses(connection: Connection, frame: Frame) -> bool:

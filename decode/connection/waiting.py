@@ -1,9 +1,4 @@
-"""Messages that wait: a request for its response, or a response for its request.
-
-Knows: what is known of a message once its last byte is accounted for, and queues of them in the order they were sent.
-Refuses to know: which answers which (matching.py).
-Rule: a queue knows how many wait in it and what they hold, so that bounds cost nothing to look at.
-"""
+"""Messages that wait: requests for their responses, responses for their requests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What columns of text and of lists hold, by place and length.
-
-Knows how equal content is numbered and how integers stand in a list. Refuses to know which field they are of.
-Rule: a place or a length below zero means that there is nothing. Typed Python that mypyc compiles; the source runs as
-it is too.
+"""Equal texts numbered, and integers of lists, by place and length. A place or length below zero means that there is
+none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""How much of a stretch of bytes is missing.
-
-Knows: holes (decode.holes) as pairs of numbers in a row: begin, end, begin, end, sorted and disjoint.
-Does not know what lies around them. Rule: a search costs the logarithm of their number, however many there are.
-"""
+"""How many bytes of a stretch are missing. Holes are pairs of numbers (begin, end), sorted and disjoint."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""What a program is made of: `Instruction`s, each of which knows the ones that may come next.
+"""`Instruction`s, of which programs consist; each points to those that may come next.
 
-Knows the instruction set and the names of what an instruction carries. Refuses to know layouts (decode/layouts
-writes programs) and bytes (interpreter.py beside it walks messages by
-them).
-Rule: what is not said of an operation stands at 0, or points at the instruction itself. Typed Python that mypyc
-compiles; the source runs as it is too.
+A field that an operation does not use is 0 or points at the instruction itself.
 """
 
 from __future__ import annotations

@@ -1,22 +1,19 @@
-"""The one interpreter: walks any message by its program, and says what it met.
+"""The one interpreter: walks any message by its program.
 
-    interpreter = Interpreter(wanted, levels)          # by field 1 if its tokens are kept; how many levels there are
+    interpreter = Interpreter(kept_fields, levels)     # by field 1 if its tokens are kept; how many levels there are
     status = interpreter.walk(begin, one_message(data, offsets, lengths), 0, 0)
     interpreter.tokens.used, interpreter.problem_at    # what it met; or where it failed, as on the wire
 
-Knows the encodings of Kafka's primitives and what makes bytes malformed. Refuses to know any layout.
-A token is one value met, in wire order:
-  field   number of its slot (decode/layouts/form.py)
-  row     running number, in its level, of the array element or message it stands in
-  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
-          count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
-  length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
-A run of fixed-width fields, which nothing but their bytes' absence can spoil, is one token for all of them: `field` is
-the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart. The
-same of elements that also have arrays of fixed width: a run of rows, one behind the other, which says where each ends.
-Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
-leaves no tokens and no rows; left-out bytes may be skipped as content but never read as structure. Typed Python that
-mypyc compiles; the source runs as it is too. No numpy in here: bytes and vecs come in, vecs go out.
+A token is one value, in wire order:
+    field   number of its slot (decode/layouts/form.py)
+    row     running number, in its level, of the array element or message it stands in
+    value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
+            count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
+    length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
+
+A run of fixed-width fields is one token: `field` is the number of slots plus the number of the run, `value` its place,
+`length` how many rows have it. A run may also have arrays of fixed width; then it says where each row ends. Counts and
+lengths are checked against what remains before they are used. A message that fails leaves no tokens.
 """
 
 from __future__ import annotations
@@ -159,9 +156,9 @@ class Tokens:
         self.row: vec[i32] = vec[i32]()
         self.value: vec[i64] = vec[i64]()
         self.length: vec[i32] = vec[i32]()
-        self.make_room(FIRST_TOKENS)
+        self.reserve(FIRST_TOKENS)
 
-    def make_room(self, count: i64) -> None:
+    def reserve(self, count: i64) -> None:
         """For so many, of which there are none yet."""
         self.used = 0
         self.field, self.row = vec[i32]([0] * count), vec[i32]([0] * count)
@@ -199,8 +196,8 @@ class Frame:
 class Interpreter:
     """Walks messages, one after the other; what it met in them gathers in its tokens."""
 
-    def __init__(self, wanted: Any, levels: i64) -> None:
-        self.wanted: vec[u8] = wanted
+    def __init__(self, kept_fields: Any, levels: i64) -> None:
+        self.kept_fields: vec[u8] = kept_fields
         """By field whether its tokens are kept."""
         self.rows: vec[i64] = vec[i64]([0] * levels)
         """By level how many there were."""
@@ -252,9 +249,9 @@ class Interpreter:
         position = self.position
         position.enter(kept, message)
         tokens = self.tokens
-        data, wanted, rows = kept.data, self.wanted, self.rows
+        data, kept_fields, rows = kept.data, self.kept_fields, self.rows
         fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
-        used, room = tokens.used, i64(len(fields))
+        used, capacity = tokens.used, i64(len(fields))
         end, limit, hidden = position.end, position.limit, position.hidden
         wire = end - position.start + hidden
         at = position.at
@@ -262,10 +259,10 @@ class Interpreter:
         here: i64 = 0  # row of the element or message being read
         problem: i64 = OK
         while True:
-            while used + MOST_AT_ONCE > room:
+            while used + MOST_AT_ONCE > capacity:
                 tokens.grow()
                 fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
-                room = i64(len(fields))
+                capacity = i64(len(fields))
             op = now.op
             number: i64 = 0
             extent: i64 = 0
@@ -412,7 +409,7 @@ class Interpreter:
                 if whole == 0:  # one with tags, or cut off
                     now = now.target
                 else:
-                    if wanted[what]:
+                    if kept_fields[what]:
                         fields[used] = i32(what)
                         token_rows[used] = i32(here)
                         values[used] = number
@@ -479,14 +476,14 @@ class Interpreter:
                 if known is not None:
                     now = known.next
                     continue
-                if wanted[what]:
+                if kept_fields[what]:
                     row = rows[now.level]
                     rows[now.level] = row + 1
                     tokens.used = used
                     tokens.put(what, row, here, 1)
-                    if wanted[what + 1]:
+                    if kept_fields[what + 1]:
                         tokens.put(what + 1, row, tag, 0)
-                    if wanted[what + 2]:
+                    if kept_fields[what + 2]:
                         tokens.put(what + 2, row, at if extent <= limit - at else -1 - at, extent)
                     used = tokens.used
                 if extent <= limit - at:
@@ -534,7 +531,7 @@ class Interpreter:
                 extent = 1
                 now = now.next
 
-            if wanted[what]:
+            if kept_fields[what]:
                 fields[used] = i32(what)
                 token_rows[used] = i32(here)
                 values[used] = number

@@ -1,8 +1,6 @@
-"""Bytes of messages as they were kept, and where reading stands in them.
+"""Bytes of messages as they were kept, and the position of reading.
 
-Knows which bytes were left out, and how to step over them. Refuses to know what the bytes mean.
-Rule: places are of the data, offsets of the message as it was on the wire. Typed Python that mypyc compiles; the source
-runs as it is too.
+Places are of the data, offsets of the message as it was on the wire.
 """
 
 from __future__ import annotations

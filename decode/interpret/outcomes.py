@@ -1,9 +1,4 @@
-"""All messages of a batch, one after the other, and what became of each.
-
-Knows that a message may have a second program to try. Refuses to know when it has one (decode/message.py does).
-Rule: what is wrong with a second reading is of no interest. Typed Python that mypyc compiles; the source runs as it is
-too.
-"""
+"""Walks all messages of a batch, and notes what became of each. A message may have a second program to try."""
 
 # ruff: noqa: TC001 -- what compiled code names is imported when it runs
 

@@ -1,10 +1,4 @@
-"""Tokens into columns: what decode/columns.py asks of every batch.
-
-Knows what the tokens of values and of runs stand for (interpreter.py beside it says what a token is). Refuses to know
-which columns there are: it is told where each begins.
-Rule: every token is looked at once, and writes where its row stands. Typed Python that mypyc compiles; the source runs
-as it is too. No numpy in here: bytes and vecs come in, vecs go out.
-"""
+"""Tokens into columns, in one pass: what decode/columns.py asks of every batch."""
 
 # ruff: noqa: PLR0917 -- vecs and numbers one by one: an object for them would be made for every token
 
@@ -50,7 +44,7 @@ class Columns:
         self.values: vec[i64] = vec[i64]()
         self.lengths: vec[i32] = vec[i32]()
 
-    def make_room(self, cells: i64, sized: i64) -> None:
+    def reserve(self, cells: i64, sized: i64) -> None:
         """All 0. By pieces: `[0] * cells` would be written twice, and the second time out of the cache."""
         values: vec[i64] = vec[i64]([], capacity=cells)
         zeros = vec[i64]([0] * min(cells, PIECE))

@@ -1,9 +1,6 @@
-"""Between numpy's arrays and what compiled code works with: bytes and vecs.
+"""Between numpy's arrays and the bytes and vecs of compiled code.
 
-Knows which way costs a copy: out of compiled code none does; into it a memcpy, unless the array is a view of a vec, or
-of all of a bytes object, in the first place.
-Refuses to know what the numbers are.
-Rule: compiled modules know no numpy; their plain neighbours convert by these.
+Out of compiled code nothing is copied; into it is a memcpy, unless the array is a view of a vec or of a bytes object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Slots: what a token's field number means, the same over all versions and dialects of a message.
 
-Knows the tree of one message kind: header and body, structs, arrays, their elements, values; and its levels, each of
-which counts the rows of one kind of element. Refuses to know versions, encodings and instructions.
-Rule: a column's path and kind do not depend on which version filled it; layouts that disagree about one are our bug.
+A level counts the rows of one kind of element. Layouts that disagree about a column's kind are a bug.
 """
 
 from __future__ import annotations

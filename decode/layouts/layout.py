@@ -1,7 +1,5 @@
 """The notation of decode/schemas, read into layouts.
 
-Knows which fields a message has at which version; refuses to know bytes and instructions.
-
     1 Fetch request v0-18 flexible v12+        key, api, side, versions, flexible from where on (or none)
       .since v12=2.7 v13=3.1                   first release that has a version (others: the oldest looked at, 2.4)
       .last v0-3=3.9                           last release that has it
@@ -15,7 +13,7 @@ Knows which fields a message has at which version; refuses to know bytes and ins
         topicId uuid tag* literal              drafts: tag of no fixed number; literal: only in a reading by the letter
       .changed v0 in 3.5,3.6 flexible          another layout that those releases had for the version: its fields follow
 
-Rule: whatever stands in the files is read, or refused as our bug; no field has a meaning this page does not state.
+Every line of the files is read or refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""All programs there are: what decode/interpret/interpreter.py walks messages by.
+"""All programs: what decode/interpret/interpreter.py walks messages by.
 
-Knows which layouts there are and gives each version of each a program (program_writer.py beside it), each slot its
-number. Refuses to know bytes and the instruction set.
-Rule: all programs are written once per process, in the order of the files of decode/schemas; nothing here depends on
-traffic, and whatever bounds the interpreter relies on (levels) is asserted here.
+They are written once per process, in the order of the files of decode/schemas; the interpreter's bounds are asserted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Layouts to programs: one program reads one whole message of one side, api, version and dialect, header included.
+"""Layouts to programs: one program reads one whole message of one side, API, version and dialect, header included.
 
-Knows layouts, slots and the instruction set (decode/interpret/instruction.py); refuses to know bytes.
-Rule: fields of fixed width that stand together are read at once, and singly behind that, to say which of them fails.
+Adjacent fields of fixed width are read at once, and again one by one to find the one that fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""The checksums Kafka puts on records: CRC-32C (Castagnoli), and the xxHash32 of an LZ4 frame's descriptor.
+"""The checksums of records: CRC-32C (Castagnoli), and the xxHash32 of an LZ4 frame's descriptor.
 
-Knows: the two algorithms. Does not know what they guard.
-Why here and not a package: the only kept CRC-32C wheels are one more native dependency each (one of them LGPL) for a
-hundred lines, and eight bytes a step, compiled, are faster than any record source we read.
-CRC-32 of the old formats is zlib's. Rule: no allocation that depends on the input.
+The maintained CRC-32C wheels are each one more native dependency; eight bytes a step, compiled, are fast enough.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Compressed blocks of record batches, with bounded output.
+"""Decompresses blocks of record batches, with bounded output.
 
-Knows: Kafka's four codecs and the two framings that are its own (xerial blocks around snappy, the wrong LZ4 descriptor
-checksum of message format v0, KAFKA-3160). Does not know what is inside, or where the block came from.
-Rule: nothing is ever written beyond `limit` bytes, whatever the block claims; a block that does not end where it should
-is refused, never cut. cramjam is imported here only.
+Nothing is written beyond `limit` bytes; a block that does not end where it should is refused. Kafka's own framings:
+xerial blocks around snappy, and the wrong LZ4 descriptor checksum of message format v0 (KAFKA-3160).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The frames of metadata records and the keys of control records, as a table: what an entry of the metadata log is.
+"""The frames of metadata records (AbstractApiMessageSerde) and the keys of control records, as a table.
 
-Knows: AbstractApiMessageSerde's frame (uvarint frame version, type, version) and ControlRecordType's key. Does not know
-the bodies behind them.
-Rule: one row per record, a status each; nothing read in a hole (decode.holes) is believed.
+One row and one status per record; nothing read in a hole (decode.holes) is used.
 """
 
 from __future__ import annotations

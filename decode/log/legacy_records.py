@@ -1,9 +1,7 @@
-"""Messages of the formats v0 and v1 (magic 0 and 1), which came before record batches.
+"""Messages of formats v0 and v1, used before record batches: clients before 0.11, brokers up to 3.x.
 
-Knows: one message, and the messages inside a compressed wrapper message. Does not know the field around them.
-Offsets: a wrapper carries the last inner offset; inner ones are absolute in v0 and relative in v1 (KIP-31). A wrapper
-with log append time (KIP-32) lends its time to all. Clients before 0.11 write these, brokers up to 3.x hand them out.
-Rule: as Kafka's own reader, no wrapper inside a wrapper, one magic inside and out, at least one message.
+A wrapper carries the last inner offset; inner ones are absolute in v0 and relative in v1 (KIP-31). A wrapper with log
+append time (KIP-32) gives its time to all. As in Kafka's reader: no nested wrappers, one magic, at least one message.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Which entries of a metadata log stand, judged from everything seen of it, in whatever order it was seen.
+"""Which entries of a metadata log hold, from everything seen of it in any order.
 
-Knows: high watermarks, leader epochs (a later leader's branch replaces what lies at or above its start), ends of epochs
-told by DivergingEpoch, metadata transactions (void between Begin and Abort, KIP-868). Keeps no entries, names or ids.
-Several fetchers, files and agents show the log in pieces and repeatedly; what they teach is merged by maxima, minima
-and unions, so any order and any repetition gives the same state, and `standing` is a pure function of it.
-Rule: what is not known is PENDING, never a guess: an open transaction, a closing marker without its Begin.
+High watermarks, leader epochs, ends of epochs (DivergingEpoch) and metadata transactions (KIP-868) are merged by
+maxima, minima and unions, so order and repetition do not matter. What is not known is PENDING: an open transaction, or
+a closing marker without its Begin.
 """
 
 from __future__ import annotations
@@ -95,7 +93,7 @@ class LogOrder:
             self._mark(offset, epoch, kind)
         self._forget()
 
-    def standing(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int8]:
+    def fates(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int8]:
         """COMMITTED, PENDING or VOID for each (offset, epoch)."""
         markers, fates = self._transactions()
         following = np.searchsorted(markers, offset, "right") - 1

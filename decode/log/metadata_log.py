@@ -1,10 +1,7 @@
-"""The KRaft metadata log as it travels: entries out of the records field of a raft Fetch answer.
+"""Entries out of the records field of a raft Fetch response: frames of records, control records, committed or not.
 
-Knows: the frame around a metadata record (AbstractApiMessageSerde), control records, which entries are committed by the
-answer that carries them. Does not know layouts (the machine decodes the bodies), nor answers seen earlier
-(decode.log.log_order decides between branches, transactions and high watermarks), nor snapshots (decode.log.snapshot).
-Rule: order is (epoch, offset), never time: a fresh node reads the log again hours later. What is refused or unseen is
-told with its place; everything around it is still used.
+Entries are ordered by (epoch, offset), never by time: a fresh node reads the log hours later. What is refused or unseen
+is reported with its place; everything around it is used. Branches and transactions: decode.log.log_order.
 """
 
 from __future__ import annotations

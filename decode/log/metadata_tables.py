@@ -6,9 +6,8 @@
     topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)
     found["RegisterBrokerRecord"].inner("end_points")["host"]
 
-Knows which fields of which records anybody judges by. Does not fold them into a state: a PartitionChangeRecord says
-only what changed, each one raises the partition epoch by one, and the leader epoch too where `leader` is present.
-Rule: an entry that does not decode is counted (`undecoded`), never dropped in silence.
+Rows are changes, not states: a PartitionChangeRecord raises the partition epoch by one, and the leader epoch where
+`leader` is present. Entries that do not decode are counted (`undecoded`).
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.log.metadata_log import Entries
 
-Wanted: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
+Chosen: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
 
 _ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")
 
-JUDGED: Wanted = {
+JUDGED: Chosen = {
     ("TopicRecord", "record"): ("name", "topic_id"),
     ("RemoveTopicRecord", "record"): ("topic_id",),
     ("PartitionRecord", "record"): (
@@ -92,13 +91,13 @@ class LogTables(dict[str, LogTable]):
     undecoded: int = 0  # entries of any kind that the machine did not read
 
 
-def log_tables(entries: Entries, wanted: Wanted | None = None) -> LogTables:
+def log_tables(entries: Entries, chosen: Chosen | None = None) -> LogTables:
     """Columns of the records in `wanted`, by default of those that are judged by."""
-    decoded = decode(entries.messages, _judged() if wanted is None else only(wanted))
+    decoded = decode(entries.messages, _judged() if chosen is None else only(chosen))
     found = LogTables()
     found.undecoded = int((decoded.status != Status.OK).sum())
     there = set(zip(entries.messages.side.tolist(), entries.messages.key.tolist(), strict=True))
-    for api, side in wanted or JUDGED:
+    for api, side in chosen or JUDGED:
         kind = form(api, side)
         if (kind.side, kind.key) not in there:
             continue

@@ -1,9 +1,4 @@
-"""The records inside one batch: the table of their positions, and objects for those who want to look.
-
-Knows: what a row of the table (record_table.py) means to somebody who reads it. Does not know batches, compression or
-what a value means.
-Rule: millions of records of a large cluster's metadata log stay a table; the judge wants columns.
-"""
+"""The records of one batch: a table of positions (record_table.py), and objects for those who iterate."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The records inside one batch, as a table of positions.
+"""The records of one v2 batch as a table of positions (DefaultRecord).
 
-Knows: the record format of v2 (varints, deltas, headers; DefaultRecord). Does not know batches, compression or what a
-value means.
-Rule: every length is checked against the record, the record against the batch; one with holes (decode.holes) in its
-structure is marked and stepped over, one whose own length is in a hole ends the table.
+Every length is checked. A record with a hole in its structure is marked and skipped; one whose own length is in a hole
+ends the table.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Record batches of every format Kafka ever wrote: message sets v0 and v1 (wrapper messages too) and batches v2.
+"""Record batches of all formats: message sets v0 and v1 (with wrapper messages) and batches v2.
 
-Knows: where batches and their headers lie in a records field, how they were compressed and summed, what control records
-are called. Does not know what keys and values mean (decode.log.metadata_log asks the machine for that).
-A batch that is cut off at the end of the field is left over: a fetch answer may end anywhere. Holes (decode.holes) are
-values: a header in one ends the walk with `unseen_from`, a value in one is None and marked.
-Rule: counts and lengths are checked against the bytes that remain before anything is allocated or looped over.
-Formats: Kafka's DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch, LegacyRecord; KIP-31, KIP-32, KIP-98.
+A batch that is cut off at the end of the field is left over. A header in a hole ends the walk with `unseen_from`; a
+value in one is None and marked. Counts and lengths are checked before anything is allocated. Formats: Kafka's
+DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch, LegacyRecord; KIP-31, KIP-32, KIP-98.
 """
 
 from __future__ import annotations
@@ -40,19 +37,7 @@ _SMALLEST_BYTES = (*SMALLEST_BYTES, HEADER_BYTES - OVERHEAD_BYTES)  # by magic
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _SUMMED_FROM = 21  # the sum begins at the attributes: a leader writes its epoch without a new sum
 
-_TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0x10, 0x20, 0x40
-_LARGEST_SEQUENCE = 0x7FFFFFFF
-
-# The key of a control record is version int16, type int16 (ControlRecordType, KIP-98 and KIP-595).
-CONTROL_TYPES = {
-    0: "ABORT",
-    1: "COMMIT",
-    2: "LEADER_CHANGE",
-    3: "SNAPSHOT_HEADER",
-    4: "SNAPSHOT_FOOTER",
-    5: "KRAFT_VERSION",
-    6: "KRAFT_VOTERS",
-}
+_CONTROL = 0x20
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +76,8 @@ class Batch:
         return codecs.NAMES[self.codec]
 
     @property
-    def timestamp_type(self) -> str:
-        if self.magic == 0:
-            return "NoTimestampType"
-        return "LogAppendTime" if self.attributes & LOG_APPEND_TIME else "CreateTime"
-
-    @property
-    def transactional(self) -> bool:
-        return self.magic == 2 and bool(self.attributes & _TRANSACTIONAL)
-
-    @property
     def control(self) -> bool:
         return self.magic == 2 and bool(self.attributes & _CONTROL)
-
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """When its tombstones may go (KIP-534); it takes the place of the base timestamp."""
-        return self.base_timestamp if self.magic == 2 and self.attributes & _DELETE_HORIZON else None
-
-    @property
-    def last_sequence(self) -> int:
-        """Sequence numbers wrap to 0 (DefaultRecordBatch.incrementSequence)."""
-        if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset - self.base_offset) % (_LARGEST_SEQUENCE + 1)
 
     @property
     def crc_valid(self) -> bool | None:

@@ -1,10 +1,7 @@
-"""Which bytes of a metadata log must not be kept: credentials and configuration values inside its records.
+"""Which bytes of a metadata log are secret: credentials and configuration values inside its records.
 
-Knows: batches and records as they pass by, in pieces cut anywhere (FetchSnapshot chunks), and which record types carry
-fields marked secret in decode/schemas. Does not know why they are left out or what becomes of the spans.
-What cannot be told to be harmless is secret: unknown record types, broken or old batches, compressed blocks with one.
-Rule: a span is decided when its bytes pass, from what came before, so that nothing waits; what is carried over to the
-next piece is at most MOST_CARRIED_BYTES of structure.
+Works on pieces cut anywhere (FetchSnapshot chunks); at most MOST_CARRIED_BYTES of structure are carried over. Whatever
+is not known to be harmless is secret: unknown record types, broken or old batches, compressed blocks that hold one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Metadata snapshots out of FetchSnapshot answers: chunks that are cut anywhere, put together by position.
+"""Metadata snapshots from FetchSnapshot responses: chunks in any order, put together by position.
 
-Knows: which bytes of which snapshot have been seen, and how far its batches are whole. Does not know layouts or names.
-A chunk may end within a batch and chunks may come in any order, repeatedly, from several fetchers; batches are read as
-soon as everything before them is there, and their bytes forgotten.
-Rule: bounded. What waits for earlier chunks waits in at most MOST_WAITING_BYTES; a snapshot that needs more, or whose
-chunks contradict its size, is given up and says so (`lost`): a snapshot that is not whole proves nothing absent.
+Batches are read once everything before them is there. At most MOST_WAITING_BYTES wait; a snapshot that needs more, or
+whose chunks contradict its size, is given up (`lost`).
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ class Snapshot:
     epoch: int
     size: int = -1  # -1 before the first chunk
     read_to: int = 0  # every batch that ends at or before this position has been handed out
-    wanted: int = 1  # nothing more can be read before the bytes up to here are there
+    needed: int = 1  # nothing more can be read before the bytes up to here are there
     lost: bool = False  # it will never be whole
     waiting: dict[int, Chunk] = field(default_factory=dict)  # by position; what is not behind read_to
 
@@ -74,14 +71,14 @@ class Snapshot:
     def _read(self) -> Entries:
         """The entries of the batches that are whole behind read_to, which moves on."""
         pieces, end = self._contiguous()
-        if end < self.wanted and end != self.size:
+        if end < self.needed and end != self.size:
             return self._placed(field_entries(_NOTHING))
         whole = _concatenated([_cut(chunk, begin) for chunk, begin in pieces])
         found = field_entries(whole)
         if found.read_to + found.left_over != len(whole) or (end == self.size and found.left_over):
             self._give_up()
             return self._placed(found)
-        self.wanted = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
+        self.needed = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
         self.read_to += found.read_to
         self.waiting = {position: c for position, c in self.waiting.items() if c.end > self.read_to}
         return self._placed(found)
@@ -116,7 +113,7 @@ class Snapshot:
         waiting = [
             (c.position, c.size, base64.b64encode(c.kept).decode(), c.left_out) for _, c in sorted(self.waiting.items())
         ]
-        place = [self.end_offset, self.epoch, self.size, self.read_to, self.wanted, self.lost]
+        place = [self.end_offset, self.epoch, self.size, self.read_to, self.needed, self.lost]
         return json.dumps({"version": STATE_VERSION, "place": place, "waiting": waiting}).encode()
 
     @classmethod
@@ -128,8 +125,8 @@ class Snapshot:
             position: Chunk(position, size, base64.b64decode(kept), tuple((a, b) for a, b in left_out))
             for position, size, kept, left_out in state["waiting"]
         }
-        end_offset, epoch, size, read_to, wanted, lost = state["place"]
-        return cls(end_offset, epoch, size, read_to, wanted, lost, waiting)
+        end_offset, epoch, size, read_to, needed, lost = state["place"]
+        return cls(end_offset, epoch, size, read_to, needed, lost, waiting)
 
 
 _NOTHING = laid_out(b"")

@@ -1,9 +1,4 @@
-"""Kafka's layouts, error codes and releases, as data.
-
-Knows the files beside it and how to read the two plain tables; the notation of the layouts is
-decode/layouts/layout.py's.
-Rule: the files are written by tools/import_schemas.py and read by eye; nothing is patched here.
-"""
+"""Kafka's layouts, error codes and releases, as data that tools/import_schemas.py writes."""
 
 from __future__ import annotations
 

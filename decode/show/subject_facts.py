@@ -14,10 +14,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.changes import plural
 from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import WAITS, Call, Calls, gathered, quantile_ms
+from wirecheck.decode.show.traffic import Call, Calls, gathered, quantile_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -300,6 +301,10 @@ def connected(subject: Subject, connections: list[Connection], *, wrong: bool = 
             ", ".join(f"{count:,} {end}" for end, count in ends.most_common()),
             *(f"SASL {sasl}" for sasl in logins),
         ]
+        rounds = sorted(one.network_ns for one in found if one.network_ns)
+        parts += [f"round trip {short(rounds[len(rounds) // 2] / 1e6)}"] if rounds else []
+        again = sum(one.retransmitted for one in found)
+        parts += [f"{plural(again, 'retransmitted segment')}"] if again else []
         parts += [f"{sum(len(one.gaps) for one in found):,} gaps"] if any(one.gaps for one in found) else []
         times = min(one.started_ns for one in found), max(one.last_ns for one in found)
         facts.append(
@@ -332,12 +337,24 @@ def requests(calls: list[tuple[Call, Calls]]) -> list[Fact]:
     """By API: how many, and how long until the answer."""
     facts = []
     for api, total in gathered(calls, lambda call: call.api).items():
-        half, most = (quantile_ms(total.latencies, share) for share in (0.5, 0.99))
-        took = "" if half is None or most is None else f"p50 {half:,.1f} ms, p99 {most:,.1f} ms"
-        waits = " (waits for data or members)" if api in WAITS and took else ""
+        waits = " (waits for data or members)" if api in WAITS and total.latencies else ""
         versions = f"v{', v'.join(map(str, sorted(total.versions)))}" if total.versions else ""
-        facts.append(Fact(api, versions, total.count, total.first_ns, total.last_ns, took + waits))
+        facts.append(Fact(api, versions, total.count, total.first_ns, total.last_ns, took(total) + waits))
     return by_count(facts)
+
+
+def took(calls: Calls) -> str:
+    """p50 and p99 at the capture point, in the broker, and on the network, as far as they are known."""
+    parts = (("", calls.latencies), ("broker ", calls.in_broker), ("network ", calls.in_network))
+    return "; ".join(
+        f"{name}p50 {short(half)}, p99 {short(quantile_ms(part, 0.99) or half)}"
+        for name, part in parts
+        if (half := quantile_ms(part, 0.5)) is not None
+    )
+
+
+def short(duration_ms: float) -> str:
+    return f"{duration_ms:,.1f} ms" if duration_ms >= 1 else f"{1000 * duration_ms:,.0f} us"
 
 
 def of_broker(subject: Subject) -> Sections:

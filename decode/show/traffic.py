@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.connection.exchanges import Connection, Exchanges
@@ -48,8 +49,6 @@ REPLICA = ("replica_id", "replica_state.replica_id")
 SOFTWARE = ("client_software_name", "client_software_version")
 USES = frozenset({"Produce", "Fetch", "ShareFetch"})
 """The APIs that write or read records of a topic."""
-WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
-"""A broker holds these until there is something to answer: their latency is no measure of it."""
 THROTTLE = "throttle_time_ms"
 THROTTLED = "throttled"
 UNANSWERED = "connection closed without a response"
@@ -120,12 +119,17 @@ class Calls(Count):
     request_bytes: int = 0
     response_bytes: int = 0
     latencies: Counter[int] = field(default_factory=Counter)
-    """Answers by bucket: `2 ** (bucket / STEPS)` microseconds."""
+    """Answers by bucket: `2 ** (bucket / STEPS)` microseconds, from the request's last byte to the answer's first."""
+    in_broker: Counter[int] = field(default_factory=Counter)
+    """The same without the way between the capture point and the broker, where the handshake shows how long it is."""
+    in_network: Counter[int] = field(default_factory=Counter)
+    """How long the way from the client to the broker and back is, likewise."""
     versions: set[int] = field(default_factory=set)
     clean_ns: int = 0
     """When the last request was sent that was answered without an error."""
 
 
+PARTS = ("latencies", "in_broker", "in_network")
 Key = TypeVar("Key")
 Kept = TypeVar("Kept", bound=Count)
 
@@ -157,7 +161,8 @@ def gathered(calls: Iterable[tuple[Call, Calls]], key: Callable[[Call], Key]) ->
     for call, one in calls:
         total = found.setdefault(key(call), Calls())
         total.seen(one.count, one.first_ns, one.last_ns)
-        total.latencies.update(one.latencies)
+        for part in PARTS:
+            getattr(total, part).update(getattr(one, part))
         total.versions |= one.versions
         total.clean_ns = max(total.clean_ns, one.clean_ns)
     return found
@@ -225,8 +230,7 @@ class Traffic:
         pairs = chunk.exchanges
         size = [np.where(half >= 0, pairs.messages.size[half], 0) for half in (pairs.request, pairs.response)]
         both = (pairs.request >= 0) & (pairs.response >= 0)
-        waited_us = np.maximum((pairs.ts_ns[pairs.response] - pairs.ts_last_ns[pairs.request]) // 1000, 1)
-        bucket = np.where(both, np.log2(waited_us, where=both, out=np.zeros(len(pairs))) * STEPS, -1).astype(np.int64)
+        parts = [bucket_of(duration) for duration in durations(pairs, both)]
         clean_ns = np.where(both & ~chunk.failed, chunk.asked_ns, 0)
         version = np.where(pairs.request >= 0, pairs.messages.version[pairs.request], -1).astype(np.int64)
         for group in grouped((chunk.party, chunk.server, chunk.api + 1), chunk.asked_ns):
@@ -235,7 +239,9 @@ class Traffic:
                 row.request_bytes += int(size[0][group.rows].sum())
                 row.response_bytes += int(size[1][group.rows].sum())
                 row.clean_ns = max(row.clean_ns, int(clean_ns[group.rows].max()))
-                row.latencies.update(bucket[group.rows][both[group.rows]].tolist())
+                for part, buckets in zip(PARTS, parts, strict=True):
+                    found = buckets[group.rows]
+                    getattr(row, part).update(found[found >= 0].tolist())
                 row.versions.update(np.unique(version[group.rows][version[group.rows] >= 0]).tolist())
         for index in np.flatnonzero((pairs.outcome == CLOSED_BY_SERVER) & (pairs.request >= 0)).tolist():
             self.fail(chunk, index, UNANSWERED, "", int(chunk.asked_ns[index]))
@@ -313,6 +319,22 @@ class Traffic:
         if row is not None and (call.server in row.servers or len(row.servers) < MOST_SERVERS):
             row.servers[call.server] = row.servers.get(call.server, 0) + 1
         return row
+
+
+def durations(pairs: Exchanges, both: NDArray[np.bool_]) -> Iterator[Ints]:
+    """Per exchange the nanoseconds of each of PARTS; -1 where it is not known."""
+    ends = [(one.server_round_ns, one.network_ns) for one in pairs.connections]
+    to_server, network = np.array(ends, np.int64).reshape(-1, 2)[pairs.connection[pairs.request]].T
+    waited = np.maximum(pairs.ts_ns[pairs.response] - pairs.ts_last_ns[pairs.request], 0)
+    yield np.where(both, waited, -1)
+    yield np.where(both & (to_server > 0), np.maximum(waited - to_server, 0), -1)
+    yield np.where(both & (network > 0), network, -1)
+
+
+def bucket_of(duration_ns: Ints) -> Ints:
+    """-1 for what is not known."""
+    buckets: Ints = (np.log2(np.maximum(duration_ns, 1000) / 1000) * STEPS).astype(np.int64)
+    return np.where(duration_ns >= 0, buckets, -1)
 
 
 MOST_SERVERS = 20

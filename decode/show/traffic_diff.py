@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import WAITS, gathered, quantile_ms
+from wirecheck.decode.show.traffic import gathered, quantile_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

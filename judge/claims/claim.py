@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from wirecheck.decode import schemas
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
@@ -191,6 +192,8 @@ class Claim:
     def sentence(self) -> str:
         fields = zip(kinds.KINDS[self.kind].fields, self.key, strict=True)
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
+        if "error" in said:
+            said["error"] = error_name(self["error"])
         return " ".join(kinds.KINDS[self.kind].sentence.format(**said).split())
 
     def subjects(self) -> list[Subject]:
@@ -340,3 +343,9 @@ def unpack(blob: bytes) -> list[Claim]:
         Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak, runs=runs)
         for kind, key, first, last, count, tally, peak, runs in rows
     ]
+
+
+def error_name(number: int | None) -> str:
+    """One of Kafka's errors for people: NOT_LEADER_OR_FOLLOWER (6)."""
+    known = schemas.errors().get(number) if number is not None else None
+    return f"{known.name} ({number})" if known else str(number)

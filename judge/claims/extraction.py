@@ -36,7 +36,7 @@ from wirecheck.judge.claims.extract import (
 )
 from wirecheck.judge.claims.reduce import Column, Rows, reduced
 
-__all__ = ["claims", "pack", "unpack"]
+__all__ = ["batch_of", "claims", "pack", "unpack"]
 
 FAMILIES = (
     bindings,
@@ -58,8 +58,13 @@ PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
 """Columns of the exchanges; all others are facts that an inner message has from its Envelope."""
 
 
-def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
-    batch = Batch(exchanges, answering(exchanges, decoded))
+def batch_of(exchanges: Exchanges, decoded: Decoded) -> Batch:
+    return Batch(exchanges, answering(exchanges, decoded))
+
+
+def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -> list[Claim]:
+    """`batch`: that of `batch_of`, where it is read for something else too."""
+    batch = batch or batch_of(exchanges, decoded)
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
     sets = [*client_sets.members(batch), *client_sets.topics_by_name(batch), *peers.odd(batch)] if len(decoded) else []

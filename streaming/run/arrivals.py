@@ -1,10 +1,7 @@
-"""Files of frames as they arrive: which wait, and which of them make the next batch.
+"""Frames files as they arrive: which wait, and which make the next batch.
 
-Knows: that an agent numbers its files without holes, so that the next one is looked for by its name; whatever else may
-come (a new agent, a file that was held up, one behind a hole) is found by listing the folder now and then.
-Refuses to know: what is in them, and when a hole is given up (`follow_step.py`). Spark.
-Rule: how far it has come is a number for each agent, and at most MOST_AWAITED below it that never came; a file that
-comes later than that, or twice, is not seen. Files are taken in the order in which they came, an agent's by number.
+An agent numbers its files without holes, so the next one is looked for by name; everything else is found by listing the
+folder now and then. Positions are bounded: a file that comes later than MOST_AWAITED others, or twice, is not seen.
 """
 
 import math
@@ -133,7 +130,7 @@ class Arrivals:
         """Of a file that was read nothing is asked but its name."""
         began_s = time.monotonic()
         there: dict[str, set[int]] = {}
-        strangers: dict[str, set[int]] = {}
+        foreign: dict[str, set[int]] = {}
         listed = self._folder.listed()
         for file in listed:
             if file.startswith((".", "_")) or not file.endswith(".parquet"):
@@ -141,13 +138,13 @@ class Arrivals:
             if (known := whose(file)) is not None:
                 there.setdefault(known[0], set()).add(known[1])
             else:
-                strangers[file] = {FOREIGN_NUMBER}  # an agent of its own
+                foreign[file] = {FOREIGN_NUMBER}  # an agent of its own
         for name, numbers in list(there.items()):
             strange = [*self._far_ahead(name, numbers)]
-            strangers |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}
+            foreign |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}
             there[name] = numbers.difference(strange)
         there = {name: numbers for name, numbers in there.items() if numbers}
-        for name, numbers in {**there, **strangers}.items():
+        for name, numbers in {**there, **foreign}.items():
             agent = self._agents.setdefault(name, ArrivedFiles())
             for number in filter(agent.wants, numbers):
                 file = file_name(name, number)
@@ -155,7 +152,7 @@ class Arrivals:
                     agent.waiting[number] = found
         self.restarted = {name: numbers for name, numbers in map(self._restarted, there.items()) if numbers}
         now_s = time.monotonic()
-        self._vanished(there.keys() | strangers.keys(), there, now_s)
+        self._vanished(there.keys() | foreign.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
 
@@ -164,9 +161,9 @@ class Arrivals:
         may write a file here could make all later ones of the agent look old.
         """
         agent = self._agents.get(name, ArrivedFiles())
-        wanted = sorted(filter(agent.wants, numbers))
-        newest = agent.newest() or (wanted or [0])[0]
-        for number in wanted:
+        unread = sorted(filter(agent.wants, numbers))
+        newest = agent.newest() or (unread or [0])[0]
+        for number in unread:
             if number <= newest + MOST_AWAITED or self._folder.holds(file_name(name, number), name, number):
                 newest = max(newest, number)
             else:
@@ -240,8 +237,8 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 def file_name(agent: str, number: int) -> str:
     """An agent's, or a stranger's own."""
-    stranger = number == FOREIGN_NUMBER and agent.endswith(".parquet")
-    return agent if stranger else quarantine.file_name(agent, number)
+    foreign = number == FOREIGN_NUMBER and agent.endswith(".parquet")
+    return agent if foreign else quarantine.file_name(agent, number)
 
 
 class Folder:

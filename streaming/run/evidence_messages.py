@@ -1,9 +1,6 @@
-"""The messages that findings rest on, decoded: of each exchange the request beside the response, as text.
+"""The messages behind findings, decoded: of each exchange the request and the response, as text.
 
-Knows: that a finding's side names its exchange by connection and correlation id, and that files of frames hold it.
-Refuses to know why a finding was made, and how two texts come to stand side by side.
-Rule: bounded whatever is found: so many findings, exchanges and lines. Of a long list only the elements are shown that
-carry what the finding is about, and how many others there are is said.
+Findings, exchanges and lines are bounded. Of a long list only the elements that the finding is about are shown.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ Exchange = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Wanted(Filter):
+class ExchangeFilter(Filter):
     """The messages of some exchanges; a client may use a correlation id twice, then both are."""
 
     exchanges: frozenset[Exchange] = frozenset()
@@ -93,18 +90,18 @@ def moment(text: str) -> datetime:
 
 
 def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:
-    """By finding the exchanges behind it, those told first first: connection, api, request and response as lines."""
+    """By finding the exchanges behind it, the earliest first: connection, client ID, request and response as lines."""
     chosen = {finding["id"]: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
-    wanted: dict[Exchange, list[Pair]] = {}
+    by_exchange: dict[Exchange, list[Pair]] = {}
     for _, pairs in chosen.values():
         for pair in pairs:
-            wanted.setdefault(exchange_of(pair.side), []).append(pair)
-    if not wanted:
+            by_exchange.setdefault(exchange_of(pair.side), []).append(pair)
+    if not by_exchange:
         return {}
-    asked = Wanted(exchanges=frozenset(wanted))
-    for line in message_lines.of(tables(files, wanted), asked):
+    asked = ExchangeFilter(exchanges=frozenset(by_exchange))
+    for line in message_lines.of(tables(files, by_exchange), asked):
         for exchange, layer in exchanges_of(line):
-            for pair in wanted.get(exchange, ()):
+            for pair in by_exchange.get(exchange, ()):
                 pair.take(line, layer)
     return {name: [shown(pair, about(finding)) for pair in pairs] for name, (finding, pairs) in chosen.items() if pairs}
 
@@ -126,9 +123,9 @@ def about(finding: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({finding["topic"], *finding["topic_ids"]} - {None})
 
 
-def tables(files: Iterable[Path], wanted: Iterable[Exchange]) -> Iterator[pa.Table]:
+def tables(files: Iterable[Path], by_exchange: Iterable[Exchange]) -> Iterator[pa.Table]:
     """The frames of these connections, and some others between the same ports; a file that is none is left out."""
-    ports = {end.port for connection, _, _ in wanted for end in Conversation.of(connection)}
+    ports = {end.port for connection, _, _ in by_exchange for end in Conversation.of(connection)}
     numbers = pa.array(sorted(ports), pa.int32())
     for file in files:
         try:
@@ -142,14 +139,15 @@ def tables(files: Iterable[Path], wanted: Iterable[Exchange]) -> Iterator[pa.Tab
 def shown(pair: Pair, words: frozenset[str]) -> Row:
     return {
         **{name: pair.side[name] for name in ("time", "connection", "api", "version", "correlation_id")},
+        "client_id": next((one["client_id"] for one in pair.found.values() if one["client_id"]), None),
         **{side: text(pair.found[side], words) if side in pair.found else None for side in ("request", "response")},
     }
 
 
 def text(line: Row, words: frozenset[str]) -> list[str]:
     """Lines of a message as `decode -V` has it, but for what it says of others."""
-    said = {**line, "body": excerpt(line["body"], words)} if "body" in line else line
-    rows = [f"{line['time']}  {line['size']:,} bytes", *message_page.content(said, "")]
+    shortened = {**line, "body": excerpt(line["body"], words)} if "body" in line else line
+    rows = [f"{line['time']}  {line['size']:,} bytes", *message_page.content(shortened, "")]
     return rows[:LINES] + ([f"... and {len(rows) - LINES} lines more"] if len(rows) > LINES else [])
 
 

@@ -1,9 +1,4 @@
-"""Why a monitor's query failed, in one line with the way out.
-
-Knows: which of Spark's words mean that its state cannot be read, that a disk is full, that a worker died, or that the
-machine was too busy; and which line of a long failure says what happened.
-Rule: the next start repeats the batch that failed; so every line says what to fix before it, or that nothing will.
-"""
+"""Why a monitor's query failed, in one line that says what to fix. The next start repeats the batch that failed."""
 
 import re
 from collections.abc import Callable
@@ -61,9 +56,9 @@ def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 def reason(text: str) -> str:
     """The line of a long Spark failure that a person can use: what our Python raised, else Java's own last word."""
-    told = [match.groupdict("") for match in RAISED.finditer(text)]
-    ours = [f"{line['name']}: {line['said']}" for line in told if not line["java"] and "Spark" not in line["name"]]
-    theirs = [line["said"] for line in told if line["java"]]
+    errors = [match.groupdict("") for match in RAISED.finditer(text)]
+    ours = [f"{line['name']}: {line['said']}" for line in errors if not line["java"] and "Spark" not in line["name"]]
+    theirs = [line["said"] for line in errors if line["java"]]
     return STREAM.sub("", (ours or theirs or [text.strip().splitlines()[0]])[-1])
 
 
@@ -82,7 +77,7 @@ def in_one_line(text: str, plan: Plan) -> str:
         files = f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names)
         fix = f"give it more memory, or move the files of that batch ({files}) away, and start again"
         return f"the query failed: a worker died twice over one batch; {fix}"
-    said = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
-    if not said or any(words in text for words in STATE):  # Java has no words for a file that ends too soon
-        return f"{plan.checkpoint}: Spark cannot use it ({said or 'no reason given'}); {NEW}"
-    return f"the query failed: {said}; fix that and restart: it continues where it stopped"
+    what = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
+    if not what or any(words in text for words in STATE):  # Java has no words for a file that ends too soon
+        return f"{plan.checkpoint}: Spark cannot use it ({what or 'no reason given'}); {NEW}"
+    return f"the query failed: {what}; fix that and restart: it continues where it stopped"

@@ -1,9 +1,6 @@
-"""Says of each batch, before it runs, which files of frames it is made of; waits until there are some.
+"""Decides before each batch which frames files it has; waits until there are some.
 
-Knows: that Spark numbers its batches, asks for one at a time, and asks again for one that was not committed. What waits
-is `arrivals.py`'s affair, how they are recorded `checkpoint.py`'s.
-Rule: a batch's files are written down before the batch runs, and never again. While it waits all batches
-before are committed; an end leaves the one that waits without files, and the next start asks for it again.
+Spark asks again for a batch that was not committed. Its files are written down before it runs, and never again.
 """
 
 import math

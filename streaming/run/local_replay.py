@@ -1,9 +1,7 @@
-"""Frames judged in this process, by the steps of the query, without Spark: `--engine local`.
+"""Frames checked in this process by the steps of the query, without Spark: `--engine local`.
 
-Knows: which files are judged together, and that only what holds is kept of what was told. Refuses to know who reads
-captures into frames (in a process beside this one: the command has it started) and how results look.
-Rule: the rows are those of the query (`spark/pipeline.py`), whatever files are judged together. What is held grows with
-open connections and with what is told of a cluster, not with the length of a capture.
+The rows are those of the query (`spark/pipeline.py`), whatever files are checked together. Memory grows with open
+connections and with what is known of a cluster, not with the length of a capture.
 """
 
 import os
@@ -40,8 +38,8 @@ class LocalReplay:
     def judge(self, files: Iterable[Path]) -> None:
         """Files that are judged together."""
         self.loop.batch(files)
-        self._keep(self.loop.told)
-        self.loop.told.clear()
+        self._keep(self.loop.emitted)
+        self.loop.emitted.clear()
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
         """Batch after batch. From the second on, a process beside this one decodes a batch while this one judges the

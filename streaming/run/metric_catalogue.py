@@ -1,8 +1,6 @@
-"""What the monitor measures: every metric's name, type, labels and sentence, and how time is put into bounds.
+"""Every metric's name, type, labels and meaning, and the bounds of histograms. docs/metrics.md is made from METRICS.
 
-Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics_page.py`) or of values.
-Rule: a name, its labels and its meaning are final; labels come from closed sets, but for `finding_info`, which has few
-series (`story/worst_findings.py`). docs/metrics.md is made from METRICS.
+Labels come from closed sets, except those of `finding_info`, which has few series (`story/worst_findings.py`).
 """
 
 from bisect import bisect_left

@@ -1,9 +1,6 @@
-"""The monitor's page of metrics: the values behind the names.
+"""The monitor's metrics: rows of result tables as Prometheus samples.
 
-Knows: Prometheus' client, and how rows of the result tables become samples. What is counted stands in
-the tables (`totals.py`); here it is only shown. Knows nothing of Spark.
-Rule: labels come from closed sets, never from traffic; counters are totals committed with a batch, so that being told
-of a batch twice, or a restart, changes nothing.
+Counters are totals committed with a batch, so that a repeated batch or a restart changes nothing.
 """
 
 import math
@@ -11,8 +8,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from shutil import disk_usage
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,11 +29,21 @@ from wirecheck import extension_modules
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results import open_rows
 from wirecheck.story import worst_findings
-from wirecheck.story.causes import OpenFinding, links_of
-from wirecheck.story.worst_findings import ALONE, role_of
+from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
 from wirecheck.streaming.run.plan import Line
+from wirecheck.streaming.steps.request_counts import (
+    BOUNDS_US,
+    BROKER_AT,
+    ERRORS,
+    MOST_BROKERS,
+    OTHER,
+    REQUESTS,
+    ROUNDS,
+    SERVER_ERRORS,
+    SERVERS,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +57,7 @@ PER_TOTAL = {
     "quarantined_files_total": "quarantined_files",
     "late_frames_total": "late_frames",
     "connections_total": "connections",
+    "retransmitted_segments_total": "retransmitted_segments",
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",
     "evicted_total": "evicted",
@@ -56,6 +65,11 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
+DURATIONS = {
+    "request_duration_seconds": REQUESTS,
+    "broker_request_duration_seconds": SERVERS,
+    "network_round_trip_seconds": ROUNDS,
+}
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -91,14 +105,8 @@ class Page(Collector):
         """By id."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
-        self.told: dict[str, OpenFinding] = {}
-        """Of findings that stand what tells how they are related, by label and id."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
-        self.roles: dict[str, str] | None = None
-        """By label and id; None until they are worked out anew."""
-        self.follow: dict[str, tuple[str, ...]] = {}
-        """By label and id of a cause what follows from it."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
@@ -125,14 +133,14 @@ class Page(Collector):
         running_s = time.monotonic() - self.alive_s
         return running_s if running_s > HANGS_S else 0.0
 
-    def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
+    def take(self, tables: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
-            self.cards.take(told)
+            self.cards.take(tables)
             for table, known in self.open.items():
-                for row in open_rows.rows(table, told[table]) if table in told else ():
+                for row in open_rows.rows(table, tables[table]) if table in tables else ():
                     self.stand(table, known, row)
-            for row in told["totals"].to_pylist() if "totals" in told else ():
+            for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
                     histogram = self.judged.setdefault(key[0], Histogram())
@@ -149,10 +157,7 @@ class Page(Collector):
             self.totals.clear()
             self.counted.clear()
             self.others.clear()
-            self.told.clear()
             self.shown.clear()
-            self.roles = None
-            self.follow.clear()
             for known in self.open.values():
                 known.clear()
 
@@ -163,7 +168,6 @@ class Page(Collector):
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", open_rows.counts_as(table, row)
         if table == "findings":
-            self.relate(name, None if gone else OpenFinding.of(row))
             self.shown.pop(name, None)
             if not gone:
                 self.shown[name] = worst_findings.kept(row)
@@ -176,21 +180,9 @@ class Page(Collector):
         else:
             known[name] = counted
 
-    def relate(self, name: str, told: OpenFinding | None) -> None:
-        self.roles = None
-        self.told.pop(name, None)
-        if told is not None:
-            self.told[name] = replace(told, id=name)
-
-    def findings(self) -> Samples:
-        """By check and role: what follows from what is worked out over all that stand."""
-        known = self.open["findings"]
-        if self.roles is None:
-            links = links_of(self.told.values())
-            kinds = {name: kind for name, (_, _, kind) in known.items()}
-            self.roles = {name: role_of(link, kinds[name], kinds.get(link.cause or "")) for name, link in links.items()}
-            self.follow = {name: link.consequences for name, link in links.items() if link.consequences}
-        counted = Counter((*labels, self.roles.get(name, ALONE)) for name, labels in known.items())
+    def findings(self, roles: Mapping[str, str]) -> Samples:
+        """By check and role."""
+        counted = Counter((*labels, roles.get(name, ALONE)) for name, labels in self.open["findings"].items())
         self.once["findings"] |= set(counted)
         return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
 
@@ -203,10 +195,9 @@ class Page(Collector):
 
     def news(self, *, last: bool = False) -> list[Line]:
         """Lines about findings: what opened, got worse, ended or was withdrawn. The last ones wait for no pace."""
-        with self.lock:
-            if last:
-                self.cards.made_s = -math.inf
-            return list(self.cards.news())
+        if last:
+            self.cards.due_s = -math.inf
+        return list(self.cards.news())
 
     def starting(self) -> str:
         """What goes on before the first batch is written."""
@@ -226,10 +217,13 @@ class Page(Collector):
         return [JudgedAgent(label, name, int(ns)) for (label, name), ns in sorted(judged.items()) if ns]
 
     def collect(self) -> Iterable[Metric]:
+        self.cards.refresh()
         with self.lock:
             samples = self.samples()
             for named in METRICS:
-                if named.kind == "histogram":
+                if named.name in DURATIONS:
+                    yield self.durations(named, DURATIONS[named.name])
+                elif named.kind == "histogram":
                     yield from self.histograms(named)
                 elif named.kind == "info":
                     yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed(), "url": self.url})
@@ -244,14 +238,17 @@ class Page(Collector):
         found["exchanges_total"] = {
             (label, *detail.rsplit(":", 1)): count for (label, detail), count in self.total("exchanges").items()
         }
+        found["request_errors_total"] = {
+            (label, *detail.split(":")): count for (label, detail), count in self.total(ERRORS).items()
+        }
+        found["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
         found["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
-        found["findings"] = self.findings()
-        worst = worst_findings.worst(self.shown, self.roles or {}, self.follow)
-        self.cards.refresh()
-        headlines = self.cards.headlines
-        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in self.cards.failures.items()}
+        roles, headlines = self.cards.roles, self.cards.headlines
+        found["findings"] = self.findings(roles)
+        worst = worst_findings.worst(self.shown, roles, self.cards.follow)
+        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in list(self.cards.failures.items())}
         found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
@@ -279,6 +276,33 @@ class Page(Collector):
             for (label, name, detail), count in self.totals.items()
             if name == measure
         }
+
+    def by_broker(self, measure: str) -> Samples:
+        """(label, broker and what follows the address) of addresses at which a broker is."""
+        at = self.total(BROKER_AT)
+        own = set(sorted({(label, number) for (label, _), number in at.items()})[:MOST_BROKERS])
+        found: Samples = {}
+        for (label, detail), count in self.total(measure).items():
+            server, bar, rest = detail.partition("|")
+            if (number := at.get((label, server))) is not None:
+                broker = f"{number - 1:.0f}" if (label, number) in own else OTHER
+                key = label, f"{broker}{bar}{rest}"
+                found[key] = found.get(key, 0.0) + count
+        return found
+
+    def durations(self, named: Named, measure: str) -> Metric:
+        """A histogram whose counts are totals."""
+        shown = HistogramMetricFamily(PREFIX + named.name, named.meaning, labels=named.labels)
+        of = self.by_broker if measure == SERVERS else self.total
+        sums, bounds, cells = of(f"{measure}_us"), BOUNDS_US[measure], dict[Labels, list[float]]()
+        for (label, detail), count in sorted(of(measure).items()):
+            name, _, bucket = detail.partition("|")
+            cells.setdefault((label, name), [0.0] * (len(bounds) + 1))[int(bucket)] += count
+        texts = [*(str(bound / 1e6) for bound in bounds), "+Inf"]
+        for labels, counts in cells.items():
+            buckets = list(zip(texts, accumulate(counts), strict=True))
+            shown.add_metric(labels[: len(named.labels)], buckets, sums.get(labels, 0.0) / 1e6)
+        return shown
 
     def times(self) -> dict[str, Samples]:
         agents = {labels: ns / 1e9 for labels, ns in self.total("judged_ns").items() if ns}

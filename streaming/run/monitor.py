@@ -1,9 +1,6 @@
-"""The query as a service: started, watched, stopped in good order, and gone on with where it stopped.
+"""The query as a service: started, supervised, stopped.
 
-Knows: the order of a monitor's life (checkpoint, metrics, Spark, query, end) and how each of its failures is said in
-one line. Knows nothing of what is judged.
-Rule: whatever ends it, and whenever, the next start goes on from the checkpoint; what is told elsewhere (metrics) is
-read back from the tables that were written.
+However it ends, the next start continues from the checkpoint; metrics are restored from the tables.
 """
 
 import datetime as dt
@@ -146,10 +143,10 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     return job, replace(settings, agents=agents), feed
 
 
-def writable(out: str, wanted: str | None) -> str:
+def writable(out: str, asked: str | None) -> str:
     """The kind of tables to write there. Raises MonitorError where that cannot be."""
     try:
-        kind = result_folder.kind_for(out, wanted)
+        kind = result_folder.kind_for(out, asked)
         system, folder = at(out)
         system.create_dir(folder, recursive=True)
         if is_local(out):
@@ -306,14 +303,14 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
     newest_s = max(page.times()["agent_judged_timestamp_seconds"].values(), default=None)
     judged = f", judged up to {dt.datetime.fromtimestamp(newest_s, dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if newest_s else ""
     file, wait = ("file", "waits") if page.query.backlog_files == 1 else ("files", "wait")
-    said = [
+    parts = [
         f"judging {plan.frames} into {plan.out}",
         f"agents {', '.join(sorted(settings.agents)) or 'none yet'}",
         f"{page.query.backlog_files:,} {file} ({page.query.backlog_bytes / 1e6:,.1f} MB) {wait}",
         "from the beginning" if done < 0 else f"after batch {done}{judged}",
         *([f"metrics at http://{plan.metrics_address}:{plan.metrics_port}/metrics"] if plan.metrics_port else ()),
     ]
-    return "; ".join(said)
+    return "; ".join(parts)
 
 
 def measured(progress: Any, waiting: tuple[int, int]) -> Query:

@@ -1,26 +1,25 @@
-"""The cards of the findings that stand in a monitor: the headline of each, and what is news about them.
+"""The cards of a monitor's open findings: headline and role of each, and what is new about them.
 
-Knows: which rows cards are made of, and when a card opens, gets worse, ends or is withdrawn. Does not know how a card
-is made (`story`), who reads it (metrics, log), or what other tables say.
-Rule: at most MOST findings have cards, whatever is on the wire; those that came first. Cards of a label are made again
-only if a row of it changed, and at most once in PACE_S. If that raises, its cards stay as they were; that is counted,
-and each kind of failure is one line.
+At most MOST findings have cards. Cards of a label are made again only if one of its rows changed, in at most one part
+in PACE of the time, while other threads read the former ones. If that raises, they stay; the failure is counted.
 """
 
 import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from wirecheck.judge.failures import described
+from wirecheck.story.worst_findings import role_of
 from wirecheck.streaming.run.plan import Line
 from wirecheck.streaming.store.run_result import Result
 
 MOST = 2_000
-PACE_S = 5.0
+PACE = 10
 MOST_FAILURES = 16
 """So many kinds of failures have a line."""
 TABLES = ("findings", "harms")
@@ -45,6 +44,9 @@ class LabelCards(NamedTuple):
     """Of the card that each finding belongs to."""
     cards: dict[str, OpenCard]
     """But for blind spots, by the first finding of each."""
+    roles: dict[str, str]
+    follow: dict[str, list[str]]
+    """By cause what follows from it."""
 
 
 class OpenCards:
@@ -55,7 +57,11 @@ class OpenCards:
         self.rows: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
         self.changed: set[str] = set()
         """Labels with rows that changed."""
-        self.made_s = -math.inf
+        self.due_s = -math.inf
+        """When cards may be made again."""
+        self.lock = Lock()
+        """Of rows and changes."""
+        self.making = Lock()
         self.made: dict[str, LabelCards] = {}
         self.failures: Counter[str] = Counter()
         """By label how often its cards could not be made."""
@@ -73,44 +79,72 @@ class OpenCards:
     def cards(self) -> dict[str, OpenCard]:
         return {name: card for one in self.made.values() for name, card in one.cards.items()}
 
-    def forget(self) -> None:
-        for rows in self.rows.values():
-            self.changed |= {row["label"] for row in rows.values()}
-            rows.clear()
+    @property
+    def roles(self) -> dict[str, str]:
+        return {name: role for one in self.made.values() for name, role in one.roles.items()}
 
-    def take(self, told: Mapping[str, pa.Table]) -> None:
-        for table in TABLES:
-            known = self.rows[table]
-            for row in told[table].to_pylist() if table in told else ():
-                name = f"{row['label']}|{row['id']}"
-                if row.get("others") is not None:
-                    continue
-                if row.get("withdrawn") or row.get("state") == "withdrawn":
-                    changed = known.pop(name, None) is not None
-                elif changed := name in known or len(known) < MOST:
-                    known[name] = row
-                if changed:
-                    self.changed.add(row["label"])
+    @property
+    def follow(self) -> dict[str, list[str]]:
+        return {name: names for one in self.made.values() for name, names in one.follow.items()}
+
+    def forget(self) -> None:
+        with self.lock:
+            for rows in self.rows.values():
+                self.changed |= {row["label"] for row in rows.values()}
+                rows.clear()
+
+    def take(self, tables: Mapping[str, pa.Table]) -> None:
+        with self.lock:
+            for table in TABLES:
+                known = self.rows[table]
+                for row in tables[table].to_pylist() if table in tables else ():
+                    name = f"{row['label']}|{row['id']}"
+                    if row.get("others") is not None:
+                        continue
+                    if row.get("withdrawn") or row.get("state") == "withdrawn":
+                        changed = known.pop(name, None) is not None
+                    elif changed := name in known or len(known) < MOST:
+                        known[name] = row
+                    if changed:
+                        self.changed.add(row["label"])
 
     def refresh(self) -> None:
-        if not self.changed or time.monotonic() - self.made_s < PACE_S:
+        """Make the cards that changed, unless another thread does."""
+        began_s = time.monotonic()
+        if not self.changed or began_s < self.due_s or not self.making.acquire(blocking=False):
             return
-        for label in sorted(self.changed):
+        try:
+            self.make_changed()
+            self.due_s = began_s + PACE * (time.monotonic() - began_s)
+        finally:
+            self.making.release()
+
+    def make_changed(self) -> None:
+        with self.lock:
+            changed, self.changed = sorted(self.changed), set()
+            rows = {table: list(known.values()) for table, known in self.rows.items()}
+        for label in changed:
             try:
-                self.make(label)
+                self.make(
+                    label, {table: [row for row in some if row["label"] == label] for table, some in rows.items()}
+                )
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
                 self.fail(label, described(error))
-        self.changed, self.made_s = set(), time.monotonic()
 
-    def make(self, label: str) -> None:
-        rows = {table: [row for row in known.values() if row["label"] == label] for table, known in self.rows.items()}
-        made = LabelCards({}, {})
-        for entry in Result.of(rows).json(principals=self.principals)["entries"]:
+    def make(self, label: str, rows: dict[str, list[Row]]) -> None:
+        made, result = LabelCards({}, {}, {}, {}), Result.of(rows).json(principals=self.principals)
+        kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
+        for finding in result["findings"]:
+            name = f"{label}|{finding['id']}"
+            made.roles[name] = role_of(finding, kinds.get(finding["cause"]))
+            if finding["consequences"]:
+                made.follow[name] = [f"{label}|{other}" for other in finding["consequences"]]
+        for entry in result["entries"]:
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
             made.headlines.update(dict.fromkeys(every, entry["card"]["headline"]))
             if {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
-        self.made[label] = made
+        self.made = {**self.made, label: made}  # others read it meanwhile
 
     def fail(self, label: str, error: str) -> None:
         self.failures[label] += 1

@@ -1,8 +1,4 @@
-"""What a monitor is asked to do, and why it cannot.
-
-Knows: where frames come from, where tables and memory go, how often and how much. Refuses to know how it is done.
-Rule: one value, made once by whoever asks; a monitor that cannot go on says so in one line for a person.
-"""
+"""What a monitor is asked to do, and the error if it cannot."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,12 +1,8 @@
-"""A replay's query in a process of its own, with Spark in it: started while captures are read, ended at any moment.
+"""A replay's query in a process of its own, with Spark, started while captures are read.
 
-Knows: what that process is told (work, settings, then which files, and where results go) and what it says (so many
-files are judged, this is the run, this was wrong). Refuses to know: Spark (`replay.py`), and who waits.
-Rule: whoever starts it can end it at once, with Java and all that Java has started, and nothing is left running or
-lying about: it has a process group of its own, and ends itself where whoever started it has gone. What it and Java say
-is in `WORK/spark.log` unless Spark is to speak on the terminal. It is not ended in good order either: what the query
-has promised is on the disk by then, and Spark takes a second to stop. Only a Java that writes the archive of its
-classes (`class_archive.py`, once) ends by itself.
+It can be killed at any moment with Java and all that Java started: it has its own process group, and ends itself when
+its parent has gone. Its output is in `WORK/spark.log`. Only a Java that writes its class archive (`class_archive.py`)
+ends by itself.
 """
 
 import json
@@ -102,9 +98,9 @@ class QueryProcess:
 
 def own_stdout() -> IO[str]:
     """What this process says; whatever else writes to stdout, Java included, writes to stderr from now on."""
-    said = os.fdopen(os.dup(1), "w")
+    own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    return said
+    return own
 
 
 def listen(asked: Queue[Any]) -> None:
@@ -118,8 +114,8 @@ def listen(asked: Queue[Any]) -> None:
 def main() -> None:
     out_stream = own_stdout()
 
-    def say(**said: Any) -> None:
-        out_stream.write(json.dumps(said) + "\n")
+    def say(**message: Any) -> None:
+        out_stream.write(json.dumps(message) + "\n")
         out_stream.flush()
 
     work, settings = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `QueryProcess`

@@ -1,8 +1,4 @@
-"""What replay and monitor need on this machine, looked at one by one: `wirecheck doctor` prints it.
-
-Knows: which versions the query was tried with, and what is too little memory or disk. Starts no Spark.
-Rule: a check never raises; what is wrong comes with the one command that fixes it.
-"""
+"""What replay and monitor need on this machine, one check each, for `wirecheck doctor`. A check never raises."""
 
 import os
 import re
@@ -40,7 +36,7 @@ class Seen(NamedTuple):
     name: str
     state: str
     """ok, warn or fail."""
-    said: str
+    text: str
     fix: str
 
 
@@ -51,7 +47,7 @@ def checks() -> list[tuple[str, str, str, str]]:
 
 
 def packages() -> Iterator[Seen]:
-    bounds = wanted()
+    bounds = bounds_of()
     for name in PACKAGES:
         try:
             found = version(name)
@@ -65,7 +61,7 @@ def packages() -> Iterator[Seen]:
             yield Seen(name, "fail", f"{found} is installed, {asked} is needed", f"pip install '{name}{asked}'")
 
 
-def wanted() -> dict[str, str]:
+def bounds_of() -> dict[str, str]:
     """Package to version bounds, as this program was installed with."""
     try:
         lines = requires("wirecheck") or []
@@ -94,7 +90,7 @@ def java() -> Iterator[Seen]:
         except (JavaMissing, OSError) as missing:
             yield Seen("java", "fail", str(missing).removesuffix(f": {FIX}"), FIX)
             return
-        where = "a wheel" if found.home.is_relative_to(work) else str(found.home)
+        where = "a wheel" if found.folder.is_relative_to(work) else str(found.folder)
     yield Seen("java", "ok", f"{found.version} in {where}", "")
 
 

@@ -1,8 +1,6 @@
-"""Frames that are all there, judged by the monitor's query: what `replay --engine spark` runs.
+"""Frames that are all there, checked by the monitor's query: `replay --engine spark`.
 
-Knows: how files of several folders become one folder of frames, and which agents they are of. How the query is started,
-watched and stopped is the monitor's affair (`monitor.py`, as with `--once`).
-Rule: frames are read where they are, by path; what a replay leaves behind is under `out` and `work`, nowhere else.
+Frames are read where they are; everything a replay leaves is under `out` and `work`.
 """
 
 from collections.abc import Callable

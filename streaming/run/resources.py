@@ -1,7 +1,5 @@
-"""What a monitor holds while it runs, and gives back however it ends: checkpoint, port, signals, folder for Spark.
-
-Knows: how each of them is taken, and how it is said in one line that it cannot be had. Knows nothing of the query.
-Rule: everything here can be refused before Spark starts, and nothing of it outlives the process that took it.
+"""What a monitor holds while it runs: checkpoint, port, signals, Spark's folder. All of it is refused before Spark
+starts.
 """
 
 import logging

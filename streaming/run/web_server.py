@@ -1,8 +1,6 @@
-"""What the monitor answers over HTTP: metrics for Prometheus, health for whatever restarts it, a page for people.
+"""What the monitor serves over HTTP: metrics, health, and a page for people.
 
-Knows: the paths, and which of them shows names from the traffic. Does not know what metrics and page contain, or how
-requests are served: that is `wirecheck/http_server.py`.
-Rule: it only answers. By default the page is shown to this machine alone; `--page` shows it at other addresses.
+By default only this machine can see the page; `--page` shows it at other addresses.
 """
 
 import ipaddress

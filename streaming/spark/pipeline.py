@@ -1,9 +1,7 @@
-"""The whole job on one screen: files of frames in, rows of the result tables out, in one streaming query.
+"""The whole job on one screen: frames files in, rows of the result tables out, in one streaming query.
 
-Knows: the order of the steps and which of them are stateful. Each step's work is a plain function or object of the
-module named; `plain_loop.py` calls the same ones without Spark. Knows nothing of frames, Kafka or findings.
-Rule: every step's output is one stream of tagged rows (label, bucket, route, cell), and no streaming DataFrame is used
-twice: a second use would plan the stateful steps again, with a state of their own.
+Every step's output is one stream of tagged rows (label, bucket, route, cell), and no streaming DataFrame is used twice:
+that would plan the stateful steps again, with their own state. `plain_loop.py` calls the same steps without Spark.
 """
 
 from dataclasses import dataclass

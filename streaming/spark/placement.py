@@ -1,11 +1,9 @@
-"""Which task follows which bucket: keys that Spark's own hash deals out evenly.
+"""Which task follows which bucket: keys that Spark's own hash distributes evenly.
 
-Knows: Spark sends a row to task `pmod(hash, partitions)`, the hash being Murmur3 (x86, 32 bits, seed 42) over the
-grouping columns in order (HashPartitioning, Murmur3Hash; org.apache.spark.unsafe.hash.Murmur3_x86_32), and that each of
-its steps can be undone. Knows nothing of what a bucket holds.
-Rule: the buckets of a label get keys whose hashes are consecutive numbers. So for every number of buckets, and of
-partitions, no task has two buckets more than another. A key is the label's and the bucket's for ever: state is kept
-under it.
+Spark sends a row to task `pmod(hash, partitions)`, the hash being Murmur3 (x86, 32 bits, seed 42) over the grouping
+columns (HashPartitioning, Murmur3Hash; org.apache.spark.unsafe.hash.Murmur3_x86_32), which can be inverted. The buckets
+of a label get keys with consecutive hashes, so no task has two buckets more than another. State is kept under these
+keys: they must never change.
 """
 
 from functools import lru_cache
@@ -53,9 +51,9 @@ def hash_of_int(value: int, seed: int) -> int:
     return finished(mixed(seed, value), 4)
 
 
-def hashed_to(wanted: int, seed: int) -> int:
+def hashed_to(result: int, seed: int) -> int:
     """The int whose hash that is."""
-    state = unfinished(wanted, 4)
+    state = unfinished(result, 4)
     state = rotated((state - _ADDED) * pow(5, -1, 1 << 32), -13)
     return rotated((state ^ seed) * pow(_K2, -1, 1 << 32), -15) * pow(_K1, -1, 1 << 32) & _ALL
 

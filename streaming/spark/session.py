@@ -1,9 +1,6 @@
-"""The Spark session of this process: made by SparkSession.builder, quiet, and stopped in good order.
+"""The Spark session of this process.
 
-Knows: which Java Spark is to start, where its words go, and what it says where it does not come up. Which settings it
-has is `tuning.py`'s affair.
-Rule: Spark's own words go to `WORK/spark.log` unless `verbose`: the terminal belongs to the command. Java stays until
-this process ends, as PySpark has it, and ends with it.
+Spark's output goes to `WORK/spark.log` unless `verbose`. Java stays until this process ends, and ends with it.
 """
 
 import logging
@@ -74,7 +71,7 @@ def open_session(session: Session) -> SparkSession:
     java = find_java(session.work)
     archive = archive_option(java, session)
     os.environ |= {
-        "JAVA_HOME": str(java.home),
+        "JAVA_HOME": str(java.folder),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -84,9 +81,9 @@ def open_session(session: Session) -> SparkSession:
         try:
             RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError) as failure:
-            said = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
+            problem = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
             fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
-            raise SparkDidNotStart(f"{said}; {fix}") from failure
+            raise SparkDidNotStart(f"{problem}; {fix}") from failure
     return RUNNING.spark
 
 

@@ -1,10 +1,7 @@
-"""A batch's rows out of the query, onto the disk, and only then into the metrics.
+"""A batch's rows from the query to the tables, and only then to the metrics.
 
-Knows: that its tables are written before anybody is told. Knows nothing of how a
-folder appears (`batches.py`) or of what the rows say.
-Rule: Spark repeats a batch after a crash, and goes on from what the repetition made of it. Mostly these are the same
-rows; where a file has gone or an agent come meanwhile they are not, and then they take the place of the first ones in
-every table. Whoever is told of a batch may be told again, and is told whether it took the place of another.
+Spark repeats a batch after a crash. Its rows are mostly the same; where they are not, they replace the first ones in
+every table, and the listener learns whether they did.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -48,18 +45,18 @@ def table_sink(
         loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         rest = task_load.set_aside(rows, loads)
-        said = confirmed() if confirmed else {}
-        told = by_table(rest)
-        instead = writer.write(told, batch_id, said)
-        listener(told, instead, task_load.loads(loads))
+        fence = confirmed() if confirmed else {}
+        tables = by_table(rest)
+        instead = writer.write(tables, batch_id, fence)
+        listener(tables, instead, task_load.loads(loads))
 
     return write
 
 
 def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:
     """The tables, and whether the batch had been written with other rows."""
-    told = by_table(rows)
-    return told, batches.write_tables(told, out, run, batch_id)
+    tables = by_table(rows)
+    return tables, batches.write_tables(tables, out, run, batch_id)
 
 
 def by_table(rows: Iterable[Tagged]) -> BatchTables:

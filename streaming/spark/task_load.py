@@ -1,8 +1,4 @@
-"""How much each task of a stateful step had to do: rows of their own beside the others, which no table ever holds.
-
-Knows: that a step says it of each key it was given, and which task that was. Knows nothing of what took the time.
-Rule: it depends on the machine, so it never comes near what is judged or written.
-"""
+"""How much CPU time each task of a stateful step took, as rows that no table stores."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,8 +38,8 @@ def loads(rows: Iterable[Tagged]) -> Loads:
 
 def most_loaded(found: Loads) -> dict[tuple[str, ...], float]:
     """By step: of its most loaded task, and of all."""
-    told: dict[tuple[str, ...], float] = {}
+    by_task: dict[tuple[str, ...], float] = {}
     for step in sorted({step for step, _ in found}):
         seconds = [cpu_s for (of, _), cpu_s in found.items() if of == step]
-        told |= {(step, "most_loaded"): max(seconds), (step, "all"): sum(seconds)}
-    return told
+        by_task |= {(step, "most_loaded"): max(seconds), (step, "all"): sum(seconds)}
+    return by_task

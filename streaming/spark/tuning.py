@@ -1,8 +1,4 @@
-"""Every Spark setting the query needs, and why.
-
-Knows: what the query's result depends on (QUERY), what one machine wants (LOCAL), how Java starts fast (JVM).
-Rule: a setting stands here with its reason and nowhere else; the QUERY ones are needed on a cluster too.
-"""
+"""Every Spark setting the query needs, with its reason. The QUERY ones are needed on a cluster too."""
 
 from dataclasses import dataclass
 from pathlib import Path

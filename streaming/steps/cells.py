@@ -1,10 +1,7 @@
 """Values in binary cells: how arrays cross between the steps.
 
-Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
-a bucket is one row and unpacking copies each buffer once. Whole numbers travel as their distance from the least, which
-halves what passes through Java's heap. Knows nothing of what the values mean.
-Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such classes; what comes out
-is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
+A cell is a JSON head and the little-endian buffers of its arrays. Integers are stored as differences from the lowest,
+which halves what passes through Java's heap. Dataclasses, arrays, bytes, tuples, texts and numbers come out equal.
 """
 
 import json
@@ -17,11 +14,12 @@ from numpy.typing import NDArray
 ALIGNMENT = 8  # numpy reads int64 buffers in place only where they are aligned
 NARROW = np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4")
 MANY = 64  # numbers that are worth a second look
+Buffer = bytes | memoryview
 
 
 def to_cell(value: Any, name: bytes = b"") -> bytes:
     """One value as bytes; `name` is a text before it, which can be read alone (`named`)."""
-    buffers: list[bytes] = []
+    buffers: list[Buffer] = []
     head = json.dumps(described(value, buffers), separators=(",", ":")).encode()
     sizes = [len(head), *(len(b) for b in buffers)]
     preamble = np.array([len(sizes), *sizes], "<i8").tobytes()
@@ -37,17 +35,19 @@ def named(cell: bytes) -> tuple[bytes, memoryview]:
     return cell[ALIGNMENT:end], memoryview(cell)[end + -length % ALIGNMENT :]
 
 
-def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
-    """The value again. `classes`: every dataclass and NamedTuple that may occur in it."""
+def from_cell(cell: bytes | memoryview, *classes: type, views: bool = False) -> Any:
+    """The value again. `classes`: every dataclass and NamedTuple that may occur in it. `views`: arrays of bytes lie in
+    the cell; otherwise each is a copy that compiled code reads without another one.
+    """
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
     view = memoryview(cell)
     pieces = [view[start : start + size] for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True)]
-    return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes})
+    return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes}, views)
 
 
-def described(value: Any, buffers: list[bytes]) -> Any:
+def described(value: Any, buffers: list[Buffer]) -> Any:
     """JSON for a value; arrays and bytes go to `buffers` and are named by their place there."""
     match value:
         case None | bool() | int() | float() | str():
@@ -56,9 +56,9 @@ def described(value: Any, buffers: list[bytes]) -> Any:
             return value.item()
         case np.ndarray():
             least, narrow = narrowed(value)
-            buffers.append(np.ascontiguousarray(narrow).tobytes())
-            told = {"array": value.dtype.newbyteorder("<").str, "shape": value.shape, "at": len(buffers) - 1}
-            return told if narrow is value else told | {"over": least, "as": narrow.dtype.str}
+            buffers.append(np.ascontiguousarray(narrow).reshape(-1).view(np.uint8).data)
+            plan = {"array": value.dtype.newbyteorder("<").str, "shape": value.shape, "at": len(buffers) - 1}
+            return plan if narrow is value else plan | {"over": least, "as": narrow.dtype.str}
         case bytes() | bytearray() | memoryview():
             buffers.append(bytes(value))
             return {"bytes": len(buffers) - 1}
@@ -85,23 +85,23 @@ def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
     return 0, values
 
 
-def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type]) -> Any:
+def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type], views: bool) -> Any:
     match head:
         case {"array": dtype, "shape": shape, "at": at, "over": least, "as": narrow}:
             wide = np.frombuffer(pieces[at], narrow).astype(dtype)
             wide += least
             return wide.reshape(shape)
         case {"array": "|u1", "shape": [_], "at": at}:
-            return np.frombuffer(bytes(pieces[at]), np.uint8)  # compiled code reads bytes: there it is not copied again
+            return np.frombuffer(pieces[at] if views else bytes(pieces[at]), np.uint8)
         case {"array": dtype, "shape": shape, "at": at}:
             return np.frombuffer(bytearray(pieces[at]), dtype).reshape(shape)  # others can be written to
         case {"bytes": at}:
             return bytes(pieces[at])
         case {"pairs": pairs}:
-            return {rebuilt(k, pieces, classes): rebuilt(v, pieces, classes) for k, v in pairs}
+            return {rebuilt(k, pieces, classes, views): rebuilt(v, pieces, classes, views) for k, v in pairs}
         case dict():
             ((name, values),) = head.items()
-            return classes[name](*(rebuilt(item, pieces, classes) for item in values))
+            return classes[name](*(rebuilt(item, pieces, classes, views) for item in values))
         case list():
-            return tuple(rebuilt(item, pieces, classes) for item in head)
+            return tuple(rebuilt(item, pieces, classes, views) for item in head)
     return head

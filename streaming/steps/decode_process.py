@@ -1,9 +1,4 @@
-"""The decode step in a process beside this one, so that a long replay uses a second core.
-
-Knows: that the step is stateless, row in, row out, so where a row is decoded changes nothing; how the process is
-started and that it ends with its parent. Does not know what a row holds.
-Rule: rows come back in the order they were given. If the process ends early, this one decodes the rest.
-"""
+"""The decode step in a second process, so that a long replay uses a second core. Rows come back in order."""
 
 import gc
 import os

@@ -1,14 +1,11 @@
 """Stateless, by cell: exchanges in, what they claim out.
 
-Knows: that one cell of exchanges is decoded in one run of the interpreter and reduced to claims at once, so that only
-claims travel on. What a message says is `decode.message`'s affair, what it claims `judge.claims.extraction`'s.
-Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Where
-one of ours is raised all the same, the cell is halved until the exchange is alone that brought it about: that one is
-set aside and named among the input errors, all others are claimed as if it were not there.
+One row in, one row out. If our code raises, the cell is halved until the exchange is alone that caused it: that one is
+reported as an input error, and all others are claimed.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,14 +24,15 @@ from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
-from wirecheck.judge.claims.extraction import claims, pack
+from wirecheck.judge.claims.extraction import batch_of, claims, pack
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.request_counts import Counts, request_counts
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
 from wirecheck.streaming.store.result_tables import as_ipc, schema
 
-Stated = tuple[list[Claim], pa.Table | None]
+Stated = tuple[list[Claim], pa.Table | None, Counts]
 DECODING = "decoding"
 """Who says that an exchange was set aside, in place of an agent."""
 
@@ -47,6 +45,8 @@ class Claimed:
     """Packed by `judge.claims.extraction`."""
     exchanges: bytes | None
     """Rows of the exchanges table, where they are wanted."""
+    requests: Counts = field(default_factory=Counts)
+    """What requests add to the totals."""
 
 
 @collector_paused()
@@ -57,21 +57,23 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
     parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
-    found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
-    tables = [table for _, table in parts if table is not None]
+    found = parts[0][0] if len(parts) == 1 else merged(claim for part, *_ in parts for claim in part)
+    tables = [table for _, table, _ in parts if table is not None]
     rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
-    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows)))
+    requests = sum((part for *_, part in parts), Counts())
+    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows, requests)))
 
 
 def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
         decoded = read(exchanges.messages, settings.dialect)
-        found = claims(exchanges, decoded)
-        yield found, exchange_rows(exchanges, decoded) if settings.exchanges else None
+        batch = batch_of(exchanges, decoded)
+        found = claims(exchanges, decoded, batch)
+        yield found, exchange_rows(exchanges, decoded) if settings.exchanges else None, request_counts(batch)
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         if len(exchanges) < 2:
-            yield [set_aside(exchanges, error)], None
+            yield [set_aside(exchanges, error)], None, Counts()
             return
         for half in np.array_split(np.arange(len(exchanges)), 2):
             yield from stated(exchanges.only(half), settings)
@@ -82,9 +84,9 @@ def counted(exchanges: Exchanges, settings: Settings) -> Stated:
     try:
         decoded = read(exchanges.messages, settings.dialect)
         rows = exchange_rows(exchanges, decoded) if settings.exchanges else None
-        return [*unlisted.claims(exchanges, decoded)], rows
+        return [*unlisted.claims(exchanges, decoded)], rows, Counts()
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-        return [set_aside(exchanges, error)], None
+        return [set_aside(exchanges, error)], None, Counts()
 
 
 def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
@@ -98,9 +100,9 @@ def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
     api, version = name_of(int(messages.key[0])), int(messages.version[0])
     frames_of = int(exchanges.frame_first[0]), int(exchanges.frame_last[0])
     source = exchanges.names[int(exchanges.source[0])]
-    said = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
+    exchange = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
     why = f"{api} v{version} of {connection.client.host} to {connection.server} could not be judged: {named}"
-    return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *said))
+    return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *exchange))
 
 
 def mark(source: str, why: str, seen: Sighting) -> Claim:

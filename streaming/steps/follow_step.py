@@ -1,17 +1,13 @@
-"""Stateful, by bucket: files of frames in their order, exchanges out.
+"""Stateful, by bucket: frames files in their order, exchanges out.
 
-Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.connection.follower`'s affair.
-Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
-snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows. What raises is left out, file
-by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
+An agent's frontier moves over contiguous file numbers only. Everything learned is in the snapshot, so that a repeated
+batch or a restart gives the same rows. If following a connection raises, it is set aside and reported.
 """
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,15 +90,12 @@ def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
 SECOND_NS = 1_000_000_000
-KEPT_FRAMES = 200_000
-"""Frames of a batch that are held in order to repeat their calls without one that raises."""
 CONNECTIONS_A_CALL = 20_000
 """That are closed at once: as objects they take some 3 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"
 Ints = NDArray[np.int64]
-Call = Callable[[Follower], Exchanges]
 
 
 class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
@@ -153,26 +146,20 @@ class Bucket:
 
     def __init__(self, label: str, number: int, settings: Settings) -> None:
         self.label, self.number, self.settings = label, number, settings
-        self.follower = Follower(ports=settings.ports)
+        self.follower = Follower(ports=settings.ports, contained=True)
         self.agents: dict[str, Agent] = {}
-        self.before: bytes | None = None
-        """The follower's snapshot, as it was restored."""
-        self.done: list[Callable[[Follower], object]] = []
-        """What it was called for since."""
-        self.kept_frames = 0
-        """Frames of these calls."""
         self.settled = SettledConnections()
         self.unanswered = UnansweredConnections()
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
-        self.left_out: list[tuple[str, str]] = []
-        """What could not be followed, as (agent, file's name), and why."""
+        self.failed: list[tuple[str, str, str]] = []
+        """Connections that could not be followed: agent, connection, and why."""
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
         turns, missing, unread = self.in_order(cells)
         refused, self.passed_ns = self.follower.refused, self.passed()
-        self.expect([*self.agents])
+        self.follower.expect([*self.agents])
         ready: list[FrameFile] = []
         yield from self.exchanges(some_together(map(self.bounded_rows, self.learned(turns, ready))))
         yield from self.progress(ready)
@@ -189,31 +176,27 @@ class Bucket:
             ready += [replace(file, segments=None) for file in files]
             del files
         if self.all_ended():
-            yield from self.drained(*turns)
+            yield from self.drained()
 
-    def drained(self, *files: str) -> Iterator[Exchanges]:
+    def drained(self) -> Iterator[Exchanges]:
         """What is still open is over, so many connections at a time."""
         left = self.follower.open + 1
         while left > self.follower.open:
             left = self.follower.open
-            yield from self.tried(methodcaller("drain", CONNECTIONS_A_CALL), *files)
+            yield self.noting(self.follower.drain(CONNECTIONS_A_CALL))
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
         held = [file for file in files if file.segments is not None]
-        for part, whose in (self.in_time(held, *call) for call in calls(held)):
-            learned, _ = self.call(methodcaller("receive", part))
-            if learned is not None:
-                yield learned
-                self.bounded(len(part))
-                continue
-            for number in np.unique(whose).tolist():  # one of the files cannot be followed: which?
-                yield from self.tried(
-                    methodcaller("receive", part.take(whose == number)),
-                    quarantine.file_name(held[number].agent, held[number].file_seq),
-                )
+        for part, whose in calls(held):
+            yield self.noting(self.follower.receive(self.in_time(held, part, whose)))
         for file in files:
             yield from self.advance(file)
+
+    def noting(self, learned: Exchanges) -> Exchanges:
+        """The same; connections that the call could not follow are reported."""
+        self.failed += [(agent, name, described(error)) for agent, name, error in self.follower.failed]
+        return learned
 
     def passed(self) -> int:
         """What every agent that is waited for has shown, before these files."""
@@ -222,43 +205,12 @@ class Bucket:
         found.awaited = self.settings.awaited(self.label)
         return found.passed_ns
 
-    def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> tuple[Segments, Ints]:
+    def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> Segments:
         """Without the frames of connections that have settled, which are counted."""
         if (late := self.settled.late(part, self.passed_ns)) is None:
-            return part, whose
+            return part
         self.late.update(files[number].agent for number in whose[late].tolist())
-        return part.take(~late), whose[~late]
-
-    def expect(self, agents: list[str]) -> None:
-        self.follower.expect(agents)
-        self.done.append(methodcaller("expect", agents))
-
-    def call(self, call: Call) -> tuple[Exchanges | None, Exception | None]:
-        """What a call of the follower gives; where it raises, the follower is again as it was before."""
-        try:
-            learned = call(self.follower)
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            empty = Follower(ports=self.settings.ports)
-            self.follower = Follower.restore(self.before, ports=self.settings.ports) if self.before else empty
-            for done in self.done:
-                done(self.follower)
-            return None, error
-        self.done.append(call)
-        return learned, None
-
-    def bounded(self, count: int) -> None:
-        """What was called is kept for so many frames at most; then the follower's snapshot says the same."""
-        self.kept_frames += count
-        if self.kept_frames > KEPT_FRAMES:
-            self.before, self.done, self.kept_frames = self.follower.snapshot(), [], 0
-
-    def tried(self, call: Call, *files: str) -> Iterator[Exchanges]:
-        """The same; these files are said not to have been followed where it raises."""
-        learned, error = self.call(call)
-        if learned is not None:
-            yield learned
-        elif error is not None:
-            self.left_out += [(file, f"not followed in bucket {self.number}: {described(error)}") for file in files]
+        return part.take(~late)
 
     def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and the
@@ -295,10 +247,7 @@ class Bucket:
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
-        return self.tried(
-            methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended),
-            quarantine.file_name(file.agent, file.file_seq),
-        )
+        return [self.noting(self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended))]
 
     def believed(self, ts_ns: int) -> int:
         """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
@@ -330,15 +279,15 @@ class Bucket:
     def marks(self, ready: list[FrameFile], missing: dict[str, int]) -> Iterator[Tagged]:
         """Every bucket hears an agent's marks; the first passes them on."""
         for name in sorted({file.agent for file in ready}) if self.number == 0 else ():
-            said = tuple(mark for file in ready if file.agent == name for mark in file.marks)
+            marks = tuple(mark for file in ready if file.agent == name for mark in file.marks)
             seq = self.agents[name].next_seq - 1
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, marks, missing.get(name, 0), seq)))
 
     def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
         """Files that are not followed are named instead."""
         for agent, seq, why in unread if self.number == 0 else ():
-            said = quarantine.marks(quarantine.file_name(agent, seq), why)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, said, 0)))
+            marks = quarantine.marks(quarantine.file_name(agent, seq), why)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, marks, 0)))
 
     def came_late(self) -> Iterator[Tagged]:
         """Each bucket says its own, by agent; what has settled by now is remembered for a while."""
@@ -349,12 +298,11 @@ class Bucket:
         self.settled.forget(self.passed_ns)
 
     def set_aside(self) -> Iterator[Tagged]:
-        """What could not be followed in this bucket, by file: each bucket says its own."""
-        for file, why in self.left_out:
-            agent = (quarantine.whose(file) or (file, 0))[0]
-            mark = frames.Mark(frames.INPUT_ERROR, 0, file, 1, why)
+        """Connections that could not be followed: each bucket reports its own."""
+        for agent, connection, why in self.failed:
+            mark = frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, f"the connection was not followed: {why}")
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
-        self.left_out.clear()
+        self.failed.clear()
 
     def not_followed(self, ready: list[FrameFile], count: int) -> Iterator[Tagged]:
         """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
@@ -374,8 +322,7 @@ class Bucket:
         self.agents, settled, unanswered = from_cell(known, Agent)
         self.settled = SettledConnections(*settled)
         self.unanswered = UnansweredConnections(*unanswered)
-        self.follower = Follower.restore(follower, ports=self.settings.ports)
-        self.before, self.done, self.kept_frames = follower, [], 0
+        self.follower = Follower.restore(follower, ports=self.settings.ports, contained=True)
 
 
 def reason_of(cell: bytes) -> str | None:

@@ -1,8 +1,6 @@
-"""Folders of frames: which files they hold, of which agents, and which are missing between.
+"""Folders of frames: which files they hold, of which agents, and which are missing.
 
-Knows: how a name says an agent and a number, and that one agent's files may lie in one folder only.
-Refuses to know what is in the files, but for the label of an agent's first; and Spark: frames are read without it, too.
-Rule: a name that is none of an agent's is refused where nothing else is there, and a stranger among them otherwise.
+An agent's files may be in one folder only. A file of another name is an error if it is alone, and skipped otherwise.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,7 @@
 """Stateful, by cluster label: claims in, rows of the result tables out.
 
-Knows: which state the judge has touched, and how far all buckets have come together. What is a finding is
-`judge`'s affair.
-Rule: the judge hears an agent's progress only once every bucket has passed it, and only what changed is written back.
-What a check raised is counted with the batch in which it did, and logged with its traceback once per process.
+An agent's progress counts once every bucket has passed it; only changed state is written. Exceptions of checks are
+counted, and logged once per process.
 """
 
 import logging
@@ -20,6 +18,7 @@ from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed
 from wirecheck.streaming.steps.follow_step import Marks, Progress
+from wirecheck.streaming.steps.request_counts import Counts
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.steps.totals import Totals
@@ -62,6 +61,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
+    requests: Counts = Counts()
     for row in rows:
         match row.route:
             case tagged.CLAIMS:
@@ -69,12 +69,13 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
                 totals.claims((claim for claim in claims if claim.last.ts_ns >= oldest_ns), judge.ledger)
                 judge.absorb(claims)
+                requests.update(claimed.requests)
                 passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
             case tagged.PROGRESS:
                 frontiers.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
-                judge.hear(marks)
+                judge.on_marks(marks)
                 totals.on_marks(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
@@ -83,14 +84,15 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    tables, changed = told(judge, totals), judge.shards()
+    tables, changed = emitted_rows(judge, totals, requests), judge.shards()
     judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
-def told(judge: Judge, totals: Totals) -> list[Tagged]:
+def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
     """The rows of one batch."""
     label, emitted = judge.label, judge.rows()
+    totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
     totals.left(judge.overflow.left)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]

@@ -1,8 +1,6 @@
-"""Files of frames in, one row per file and bucket out.
+"""Frames files in, one row per file and bucket out.
 
-Knows: how a frames file is found by its path on any Arrow file system, and how its frames are dealt to buckets of
-connections. Knows nothing of TCP or Kafka: `decode.connection.segments` owns the arrays and the bucket of a connection.
-Rule: every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
+Every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ def file_of(cell: bytes) -> tuple[str, int]:
 
 
 def read_file(cell: bytes) -> FrameFile:
-    file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments)
+    file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments, views=True)
     return file
 
 
@@ -134,11 +132,11 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     marks = table.filter(pc.invert(is_frame))
     table = table.filter(is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
-    said = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
+    file_marks = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
     whole = segments(table)
     del table  # the same again, in other words
     for bucket, part in enumerate(deal(whole, settings.buckets)):
-        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, said, part)))
+        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, file_marks, part)))
 
 
 def mark(row: dict[str, Any]) -> frames.Mark:
@@ -181,7 +179,10 @@ def together(parts: list[Segments]) -> Segments:
         lengths = {"payload_at": np.diff(part.payload_at), "left_at": np.diff(part.left_at)}
         for column in ARRAYS:
             columns.setdefault(column, []).append({**indices, **lengths}.get(column, getattr(part, column)))
-    joined = {column: np.concatenate(pieces) for column, pieces in columns.items()}
+    payload = np.frombuffer(
+        b"".join(piece.data for piece in columns.pop("payload")), np.uint8
+    )  # as the follower reads it without a copy
+    joined = {column: np.concatenate(pieces) for column, pieces in columns.items()} | {"payload": payload}
     for column in ("payload_at", "left_at"):
         joined[column] = np.concatenate([[0], np.cumsum(joined[column])])
     return Segments(label=parts[0].label, names=tuple(names), endpoints=tuple(endpoints), **joined)

@@ -1,8 +1,6 @@
-"""The whole job as a plain loop: the same steps as the query, called one after the other, without Spark.
+"""The whole job as a plain loop, without Spark: for replays, tests, notebooks and a debugger.
 
-Knows: the order of the steps, and that state is what is kept between batches. It is the road that tests, notebooks and
-a debugger take; the query must give the same rows.
-Rule: it calls the functions that `operators.py` calls, with the rows in the same shape, and adds nothing.
+It calls the functions that `operators.py` calls, with rows of the same shape, and adds nothing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +25,7 @@ class Loop:
         self.settings = settings
         self.buckets: dict[tuple[str, int], bytes] = {}
         self.shards: dict[str, dict[str, bytes]] = {}
-        self.told: list[Tagged] = []
+        self.emitted: list[Tagged] = []
 
     def batch(self, files: Iterable[Path]) -> None:
         self.rows_of(self.packed(files))
@@ -37,7 +35,7 @@ class Loop:
 
     def rows_of(self, packed: Iterable[Tagged]) -> None:
         """One batch, packed."""
-        self.told += self.judge(decode_row(row, self.settings) for row in self.follow(packed))
+        self.emitted += self.judge(decode_row(row, self.settings) for row in self.follow(packed))
 
     def follow(self, packed: Iterable[Tagged]) -> Iterator[Tagged]:
         for key, rows in groupby(sorted(packed, key=bucket_of), key=bucket_of):
@@ -50,16 +48,16 @@ class Loop:
     def judge(self, claims: Iterable[Tagged]) -> Iterator[Tagged]:
         for label, rows in groupby(sorted(claims, key=label_of), key=label_of):
             shards = self.shards.setdefault(label, {})
-            told, changed = judge_rows(label, rows, shards.get, self.settings)
+            emitted, changed = judge_rows(label, rows, shards.get, self.settings)
             shards.update(changed)
-            yield from told
+            yield from emitted
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Every revision told, in order."""
-        return [line for row in self.told if row.route == table for line in from_ipc(row.cell).to_pylist()]
+        return [line for row in self.emitted if row.route == table for line in from_ipc(row.cell).to_pylist()]
 
     def result(self) -> Result:
-        return Result.of({table: self.rows(table) for table in {row.route for row in self.told}})
+        return Result.of({table: self.rows(table) for table in {row.route for row in self.emitted}})
 
 
 def bucket_of(row: Tagged) -> tuple[str, int]:

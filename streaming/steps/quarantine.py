@@ -1,10 +1,7 @@
-"""Files among the frames that cannot be read: set aside, named, and never in the way of the next.
+"""Frames files that cannot be read: set aside and named in the tables.
 
-Knows: how a frames file is named, and what stands in place of its frames: that it was an input error, under its own
-label or that of its neighbours. Knows nothing of Parquet.
-Rule: a file that cannot be read keeps its number: the agent's later files are followed at once, and what it held is
-unseen. It stays where it is; the tables name it (coverage, measures input_errors and quarantined_files). The name
-decides which agent and number a file has; rows that belong to another agent or number are not read.
+Such a file keeps its number, so that the agent's later files are followed at once. The name decides which agent and
+number a file has; rows that belong to another one are not read.
 """
 
 import re
@@ -48,11 +45,11 @@ def check_name(path: str, table: pa.Table) -> None:
 def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
     """What the file says instead."""
     source = path.rpartition("/")[2]
-    said = (
+    reasons = (
         frames.Mark(frames.INPUT_ERROR, 0, source, 1, reason),
         frames.Mark(frames.QUARANTINED, 0, source, 1, reason),
     )
-    return said if whose(path) else (*said, frames.Mark(frames.ENDED, 0))
+    return reasons if whose(path) else (*reasons, frames.Mark(frames.ENDED, 0))
 
 
 def label_of(path: str) -> str:

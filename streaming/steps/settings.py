@@ -1,8 +1,6 @@
-"""What a run of the query is told, in one value that travels to every worker.
+"""Settings of a run of the query, in one value that goes to every worker.
 
-Knows: the query's own switches. The judge's grace periods and limits are the judge's (`judge`), the bounds
-of following are `decode`'s; both ride along unread.
-Rule: buckets and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
+Buckets and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
 """
 
 from dataclasses import dataclass, field

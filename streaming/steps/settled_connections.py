@@ -1,11 +1,8 @@
-"""Connections that have settled, as one bucket remembers them: frames of them that come afterwards are late.
+"""Connections that have settled, as one bucket remembers them: later frames of them are late.
 
-Knows: which connections have left the follower, when each was seen last, and what every agent that is waited for has
-passed by AFTER_NS. Refuses to know what was said on them, and how late frames are told.
-Rule: a late frame would make its connection again, under another beginning, and count and judge twice what others have
-shown; so it is counted, by its agent, and followed by nobody. Only an agent that was given up as silent, or was never
-heard of, brings some: a replay waits for all. What settled is remembered for KEPT_NS, MOST of it, in six bytes each, by
-a 32-bit sum of its two ends; a connection that nobody else has shown is none of these, and is judged however late.
+A late frame would create its connection again and count it twice, so it is counted per agent and not followed. Only an
+agent that was given up as silent, or is unknown, brings some. A connection is remembered for KEPT_NS, at most MOST of
+them, by a 32-bit checksum of its ends.
 """
 
 from collections.abc import Iterable

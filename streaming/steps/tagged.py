@@ -1,7 +1,6 @@
 """The one row shape between all steps: (label, bucket, route, cell).
 
-Knows: the routes and which rows travel under them. Rule: every step's output is one stream of these rows, so that no
-streaming DataFrame is ever used twice; what a cell holds is owned by `packed` and by the step that reads the route.
+Every step's output is one stream of these rows, so that no streaming DataFrame is used twice.
 """
 
 from typing import NamedTuple

@@ -1,13 +1,11 @@
 """Totals of one label since its run began: what metrics count, kept with the judge's state and written with each batch.
 
-Knows: which claims, marks and findings add to which total, and that a connection's facts only grow. Knows nothing of
-Prometheus (`metrics_page.py`).
-Rule: a total is part of the batch that moved it: a batch that Spark repeats, or a restart, gives the same row again and
-counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
+A total is part of the batch that changed it, so a repeated batch or a restart counts nothing twice. Details come from
+closed sets: what the layouts do not know is `other`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,9 +18,17 @@ from wirecheck.judge.claims.unlisted import OTHERS
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.request_counts import (
+    BROKER_AT,
+    ERRORS,
+    MOST_ERRORS,
+    MOST_SERVERS,
+    OTHER,
+    SERVER_ERRORS,
+    SERVERS,
+)
 
-OTHER = "other"
-GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes"}
+GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes", "retransmitted": "retransmitted_segments"}
 """Facts of a connection and the totals they grow."""
 TRANSPORTS = {"kafka": "plaintext", "tls": "encrypted", "other": OTHER}
 MALFORMED = frozenset(status.name.lower() for status in Status if status >= Status.TRUNCATED)
@@ -62,7 +68,7 @@ class Totals:
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    sums["exchanges", spoken(word)] += count
+                    sums["exchanges", api_and_version(word)] += count
         for (measure, detail), count in sums.items():
             self.add(measure, detail, count)
 
@@ -88,10 +94,31 @@ class Totals:
             for measured in measures(f"{measure}:{detail}"):
                 self.add(*measured, count)
 
-    def on_marks(self, said: Marks) -> None:
-        for mark in said.marks:
+    def on_marks(self, received: Marks) -> None:
+        for mark in received.marks:
             if mark.kind in MARKS:
-                self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))
+                self.add(MARKS[mark.kind], received.agent if mark.kind == LATE else "", max(1, mark.count))
+
+    def requests(self, counts: Mapping[tuple[str, str], int], broker_at: Callable[[str], int | None]) -> None:
+        """Addresses, and errors by API, beyond those that are counted each, are not told apart. Who is at an address
+        is a measure too, since it may come to be known later: the broker's ID and 1.
+        """
+        errors = sum(measure == ERRORS for measure, _ in self.known)
+        servers = {detail for measure, detail in self.known if measure == f"{SERVERS}_us"}
+        of_servers = {SERVERS, f"{SERVERS}_us", SERVER_ERRORS}
+        for (measure, detail), count in counts.items():
+            place, named = (measure, detail), detail
+            if measure in of_servers:
+                server = detail.partition("|")[0]
+                servers |= {server} if len(servers) < MOST_SERVERS else set()
+                named = detail if server in servers else OTHER + detail[len(server) :]
+            elif measure == ERRORS and place not in self.known:
+                errors += 1
+                named = detail if errors <= MOST_ERRORS else f"{OTHER}:{OTHER}"
+            self.add(measure, named, count)
+        for server in servers:
+            if (broker := broker_at(server)) is not None:
+                self.put(BROKER_AT, server, broker + 1)
 
     def left(self, by_space: Mapping[str, int]) -> None:
         """What bounds made leave the ledger."""
@@ -126,7 +153,7 @@ def measures(word: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def spoken(word: str) -> str:
+def api_and_version(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")
     key = api_names.keys().get(api)

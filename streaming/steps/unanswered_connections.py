@@ -1,11 +1,7 @@
-"""Connections that got no answer: MOST of each class have rows of their own, those beyond count together.
+"""Connections without an answer: MOST of each class have rows of their own, those beyond count together.
 
-Knows: which connections nothing was answered on, and which of them have been reported. Refuses to know what their
-requests state, and how they are counted (`claims/unlisted.py`).
-Rule: what one packet of anybody can begin is bounded by number, for as long as a run goes on. Such a connection waits,
-unreported, until it is answered, which gives it rows as any other, or is over. Classes are the same however many
-buckets there are, so the number of buckets changes no row. Health checks, port scans and half-open connections are like
-that; so is what a capture of one direction shows, but such a connection soon has a message to report.
+This bounds what one packet of anyone can create: health checks, port scans, half-open connections. Such a connection
+waits, unreported, until it is answered or over. The number of buckets changes no row: classes do not depend on it.
 """
 
 from collections import Counter

@@ -1,9 +1,6 @@
-"""A run's batches of one table, as they lie under TABLE/run=ID: each whole or not at all, read back in order.
+"""A run's batches of one table under TABLE/run=ID on a local disk: each whole or not at all, read back in order.
 
-Knows: how a batch's rows appear, and give way to others, in one step on this machine's disk: a folder renamed, later
-its file. Object stores have Delta tables (`delta_tables.py`). Knows nothing of what rows say.
-Rule: a batch is written again only if Spark repeats it, and then what it says now holds: the state goes on from there.
-The same rows change nothing. Nobody else may add a batch.
+A batch is written again only if Spark repeats it, and then its new rows hold. Only one process may add batches.
 """
 
 import os
@@ -53,7 +50,7 @@ class Tables:
     def __init__(self, out: Path | str, run: str) -> None:
         self.places = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
         """One batch; whether it had been written with other rows."""
         instead = [self._write_one(table, rows.get(table), batch_id) for table in TABLES]
         return any(instead)
@@ -149,9 +146,9 @@ class Folders:
             return (self.folder / SPANS).read_bytes()
         return None
 
-    def keep_summary(self, said: bytes) -> None:
+    def keep_summary(self, content: bytes) -> None:
         hidden = self.folder / f".{SPANS}.tmp"
-        hidden.write_bytes(said)
+        hidden.write_bytes(content)
         hidden.replace(self.folder / SPANS)
 
 

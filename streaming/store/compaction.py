@@ -1,11 +1,8 @@
-"""Result tables kept small: batches become one file an hour, hours larger ones, and revisions that were replaced leave.
+"""Keeps Parquet result tables small: batches become one file an hour, hours larger ones, old revisions leave.
 
-Knows: that of every id only the last revision is needed, and a withdrawn one only while an earlier one can be seen.
-Knows nothing of what rows say, nor of how a batch's rows give way to others (`batches.py`).
-Rule: a pass reads what came since the last one, and of what it had read before only what it writes anew; it holds rows
-for one file. Rows come together in the file of the last batch among them, in one step, and the files they came from
-leave PATIENCE_S later. So a reader at any moment, and after any crash, sees every row that stands, for that long maybe
-twice. What Spark may still repeat stays as it is: it may say otherwise then.
+Of every ID only the last revision is needed, and a withdrawn one only while an earlier one can be seen. Rows move to
+the file of the last batch among them in one step, and their old files leave PATIENCE_S later: a reader sees every row
+at any moment, for that long maybe twice. Batches that Spark may still repeat stay.
 """
 
 import json
@@ -46,16 +43,16 @@ def read_spans(run: Folders, numbers: Sequence[int]) -> list[Span]:
     """Those whose file is there, in order. What is not known is read once more, like a batch that came since."""
     there = set(numbers)
     try:
-        said = json.loads(run.summary() or b"{}")
-        known = [Span(**one) for one in said["spans"]] if said.get("version") == VERSION else []
+        content = json.loads(run.summary() or b"{}")
+        known = [Span(**one) for one in content["spans"]] if content.get("version") == VERSION else []
     except (ValueError, KeyError, TypeError, AttributeError):  # cut off, or of another release
         return []
     return [span for span in known if span.last in there]
 
 
 def keep_spans(run: Folders, known: Sequence[Span]) -> None:
-    said = {"version": VERSION, "spans": [asdict(span) for span in known]}
-    run.keep_summary(json.dumps(said).encode())
+    content = {"version": VERSION, "spans": [asdict(span) for span in known]}
+    run.keep_summary(json.dumps(content).encode())
 
 
 BY_FILE = ("coverage", "exchanges")

@@ -1,11 +1,8 @@
-"""Result tables as Delta tables, each partitioned by the day on which its rows were written; and one more, of the
-findings that stand.
+"""Result tables as Delta tables, partitioned by the day on which rows were written, and one of the open findings.
 
-Knows: how rows are committed and read (delta-rs, no Java), and that the `txn` action of a run says up to which batch a
-table has been written. Knows nothing of what rows say, nor how tables are kept small (`delta_upkeep.py`).
-Rule: a batch is one commit in each table in which it has rows. One that Spark repeats changes nothing where it says the
-same; otherwise its rows take the place of the first ones, in one commit. Nobody else may write. Before the columns of a
-result table stand four that say where a row comes from (`ORIGIN`).
+A batch is one commit in each table in which it has rows (delta-rs, no Java); the `txn` action of a run states the last
+one. A repeated batch changes nothing if it is equal, else it replaces the first rows in one commit. Four columns before
+those of the result table state a row's origin (`ORIGIN`).
 """
 
 import time
@@ -81,9 +78,9 @@ def made(out: Path | str, table: str) -> DeltaTable:
     return found
 
 
-def commit(run: str, batch_id: int, said: Mapping[str, Any]) -> CommitProperties:
+def commit(run: str, batch_id: int, fence: Mapping[str, Any]) -> CommitProperties:
     """`said` stands in the commit's own words, beside how far the run has written this table."""
-    words = {f"wirecheck.{name}": str(value) for name, value in said.items()}
+    words = {f"wirecheck.{name}": str(value) for name, value in fence.items()}
     return CommitProperties(custom_metadata=words, app_transactions=[Transaction(run, batch_id)])
 
 
@@ -96,11 +93,11 @@ class DeltaTables:
         self.open: pa.Table | None = None
         """The findings that stood behind the last batch; None until that was asked."""
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:
         """One batch; whether it had been written with other rows. The first one under a lease that was taken over is
         committed in every table, with or without rows: an earlier owner that wakes up within it commits nothing more.
         """
-        if not self.tables and (said or {}).get("fence", 1) > 1:
+        if not self.tables and (fence or {}).get("fence", 1) > 1:
             rows = {**{name: schema(name).empty_table() for name in TABLES}, **rows}
         with ThreadPoolExecutor(ATONCE) as threads:
             if not self.tables:
@@ -109,23 +106,23 @@ class DeltaTables:
             instead = dict(
                 zip(
                     TABLES,
-                    threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, said or {}), TABLES),
+                    threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, fence or {}), TABLES),
                     strict=True,
                 )
             )
-        self.tell_open(rows.get("findings"), batch_id, said or {}, instead=instead["findings"])
+        self.tell_open(rows.get("findings"), batch_id, fence or {}, instead=instead["findings"])
         return any(instead.values())
 
-    def write_one(self, name: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]) -> bool:
+    def write_one(self, name: str, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any]) -> bool:
         for left in reversed(range(TRIES)):
             table = self.tables[name]
             try:
                 known = table.transaction_version(self.run)
                 if known is None or known < batch_id:
                     if rows is not None:
-                        self.append(table, rows, batch_id, said)
+                        self.append(table, rows, batch_id, fence)
                     return False
-                return self.replace(table, name, rows, batch_id, said)
+                return self.replace(table, name, rows, batch_id, fence)
             except CommitFailedError:
                 if not left:
                     raise
@@ -134,12 +131,12 @@ class DeltaTables:
                 table.update_incremental()
         return False
 
-    def append(self, table: DeltaTable, rows: pa.Table, batch_id: int, said: Mapping[str, Any]) -> None:
+    def append(self, table: DeltaTable, rows: pa.Table, batch_id: int, fence: Mapping[str, Any]) -> None:
         full = self.with_origin(rows, batch_id, time.time_ns() // 1000)
-        write(table, full, commit(self.run, batch_id, said), mode="append")
+        write(table, full, commit(self.run, batch_id, fence), mode="append")
 
     def replace(
-        self, table: DeltaTable, name: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]
+        self, table: DeltaTable, name: str, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any]
     ) -> bool:
         """A batch that was written: whether with other rows, which these replace."""
         rows = schema(name).empty_table() if rows is None else rows
@@ -149,17 +146,19 @@ class DeltaTables:
         written = pc.min(before[WRITTEN]).value if before.num_rows else time.time_ns() // 1000
         put(
             table, self.with_origin(rows, batch_id, written), of_batches(self.run, batch_id, batch_id),
-            commit(self.run, batch_id, said),
+            commit(self.run, batch_id, fence),
         )  # fmt: skip
         return True
 
     def with_origin(self, rows: pa.Table, batch_id: int, written_us: int) -> pa.Table:
         written = pa.scalar(written_us, pa.timestamp("us")).cast(TIME)
         day = pa.scalar(written_us // 86_400_000_000, pa.int32()).cast(pa.date32())
-        said = [pa.repeat(value, rows.num_rows) for value in (day, self.run, pa.scalar(batch_id, pa.int64()), written)]
-        return pa.table([*said, *rows.columns], schema=pa.schema([*ORIGIN, *rows.schema]))
+        origin = [
+            pa.repeat(value, rows.num_rows) for value in (day, self.run, pa.scalar(batch_id, pa.int64()), written)
+        ]
+        return pa.table([*origin, *rows.columns], schema=pa.schema([*ORIGIN, *rows.schema]))
 
-    def tell_open(self, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any], *, instead: bool) -> None:
+    def tell_open(self, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any], *, instead: bool) -> None:
         """What stands of the findings, anew, where this batch says something of them."""
         table = self.tables[NOW]
         done = table.transaction_version(self.run)
@@ -170,7 +169,7 @@ class DeltaTables:
             self.open = latest_revisions(pa.concat_tables([self.open, rows]))
         self.open = self.open.filter(pc.not_equal(self.open["state"], "withdrawn"))
         if done is None or instead or (rows is not None and done < batch_id):
-            write(table, self.open, commit(self.run, batch_id, said), mode="overwrite")
+            write(table, self.open, commit(self.run, batch_id, fence), mode="overwrite")
 
 
 def of_batches(run: str, first: int, last: int) -> str:
@@ -189,11 +188,11 @@ def write(table: DeltaTable, rows: pa.Table, properties: CommitProperties | None
     write_deltalake(table, rows, commit_properties=properties, post_commithook_properties=LATER, **how)
 
 
-def rows_of(table: DeltaTable, name: str, wanted: pc.Expression, columns: list[str] | None = None) -> pa.Table:
+def rows_of(table: DeltaTable, name: str, condition: pc.Expression, columns: list[str] | None = None) -> pa.Table:
     """In the order in which they were written, with where they come from."""
     there = table.to_pyarrow_dataset()
     kept = pa.schema([field for field in COLUMNS[name] if columns is None or field.name in {BATCH, *columns}])
-    rows = there.to_table(columns=[field for field in kept.names if field in there.schema.names], filter=wanted)
+    rows = there.to_table(columns=[field for field in kept.names if field in there.schema.names], filter=condition)
     absent = [field for field in kept if field.name not in rows.column_names]
     for field in absent:  # a table of an earlier release, that is only read
         rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))

@@ -1,10 +1,7 @@
-"""Delta tables kept small: files of a day come together, revisions that were replaced leave, and so do old results.
+"""Keeps Delta tables small: files of a day are merged, old revisions and old results leave.
 
-Knows: that of every id only the last revision is needed, and which files hold which batches (Delta's own statistics).
-Knows nothing of what rows say. Earlier versions of a table stay readable (time travel) for as long as replaced
-revisions are to be kept; then Delta's vacuum and its log's own cleaning take them.
-Rule: whatever is written anew is so in one commit, instead of exactly the batches it was read from: a reader at any
-moment, and after any crash, sees each row once. A pass holds rows for one file. What Spark may still repeat stays.
+What is rewritten replaces exactly the batches it was read from, in one commit: a reader sees each row once. Earlier
+versions stay readable (time travel) as long as replaced revisions are retained. Batches that Spark may repeat stay.
 """
 
 import datetime as dt
@@ -80,10 +77,10 @@ def keep_one(one: "UpkeepPass", terms: UpkeepTerms) -> None:
 def clean(table: DeltaTable, hours: int) -> None:
     """Files and commits that nobody can ask for any more."""
     names = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
-    wanted = dict.fromkeys(names, f"interval {hours} hours")
+    retention = dict.fromkeys(names, f"interval {hours} hours")
     kept = table.metadata().configuration
-    if any(kept.get(name) != value for name, value in wanted.items()):
-        table.alter.set_table_properties(wanted)
+    if any(kept.get(name) != value for name, value in retention.items()):
+        table.alter.set_table_properties(retention)
     table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
     table.cleanup_metadata()
 
@@ -101,12 +98,12 @@ class UpkeepPass:
         """The run's files whose batches Spark will not repeat, in the order of the batches."""
         self.table.update_incremental()
         actions = pa.table(self.table.get_add_actions(flatten=True))
-        wanted = {f"min.{RUN}", f"max.{RUN}", f"min.{BATCH}", f"max.{BATCH}", f"partition.{DAY}", "num_records"}
-        if not wanted.issubset(actions.column_names):
+        columns = {f"min.{RUN}", f"max.{RUN}", f"min.{BATCH}", f"max.{BATCH}", f"partition.{DAY}", "num_records"}
+        if not columns.issubset(actions.column_names):
             return []  # no file at all
         found = [
             Part(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
-            for row in actions.select(sorted(wanted)).to_pylist()
+            for row in actions.select(sorted(columns)).to_pylist()
             if row[f"min.{RUN}"] == row[f"max.{RUN}"] == self.run and row[f"max.{BATCH}"] <= self.committed
         ]
         return list(apart(sorted(found, key=lambda part: (part.first, part.last))))
@@ -158,9 +155,9 @@ class UpkeepPass:
                 self.put([part], stays)
 
     def rows(self, parts: Sequence[Part], columns: list[str] | None = None) -> pa.Table:
-        wanted = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
-        wanted &= (pc.field(BATCH) >= parts[0].first) & (pc.field(BATCH) <= parts[-1].last)
-        rows = rows_of(self.table, self.name, wanted, columns)
+        condition = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
+        condition &= (pc.field(BATCH) >= parts[0].first) & (pc.field(BATCH) <= parts[-1].last)
+        rows = rows_of(self.table, self.name, condition, columns)
         return rows.drop_columns([BATCH]) if columns is not None else rows
 
     def put(self, parts: Sequence[Part], rows: pa.Table) -> None:

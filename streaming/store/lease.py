@@ -1,10 +1,8 @@
-"""One writer to a checkpoint on an object store: a lease, one small object that is only ever replaced conditionally.
+"""One writer to a checkpoint on an object store: a lease, one small object that is replaced conditionally.
 
-Knows: conditional PUTs by `obstore` (pyarrow.fs has none): create, where no object is (If-None-Match: *), and replace,
-where it is still the one that was read (If-Match). Refuses to know what is written under the lease.
-Rule: nobody's clock is held against another's. Who holds it renews it; who finds it unchanged for `stale_s` takes it
-over under the next fencing number. Before each commit it is renewed, and who finds another's there commits nothing
-more: between the two lies less than `stale_s`. Where a PUT had no answer, what is there says whose it was.
+No clocks are compared. The holder renews the lease; a monitor that finds it unchanged for `stale_s` takes it over under
+the next fencing number. It is renewed before each commit, and a monitor that finds another's lease commits nothing
+more. After a PUT without an answer, the object says whose it is. Conditional PUTs are `obstore`'s (pyarrow has none).
 """
 
 import json
@@ -44,7 +42,7 @@ class LeaseLost(Exception):  # noqa: N818 - reads as what happened
 class Found(NamedTuple):
     """The object as it was found."""
 
-    said: dict[str, Any]
+    content: dict[str, Any]
     version: "UpdateVersion"
 
 
@@ -90,17 +88,17 @@ class Lease:
     def _replaceable(self, say: Say) -> Found | None:
         """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
         found = self._get()
-        if found is None or found.said["released"]:
+        if found is None or found.content["released"]:
             return found
-        say(f"{self.checkpoint}: {found.said['holder']} holds the lease; it is taken over if it is not renewed")
+        say(f"{self.checkpoint}: {found.content['holder']} holds the lease; it is taken over if it is not renewed")
         until_s = time.monotonic() + self.terms.stale_s
         while time.monotonic() < until_s:
             time.sleep(self.terms.look_s)
             now = self._get()
-            if now is None or now.said["released"]:
+            if now is None or now.content["released"]:
                 return now
             if now.version != found.version:
-                taken = f"another monitor ({now.said['holder']}) is at work on it; end that one first"
+                taken = f"another monitor ({now.content['holder']}) is at work on it; end that one first"
                 raise LeaseRefused(f"{self.checkpoint}: {taken}")
         return found
 
@@ -166,21 +164,21 @@ class Lease:
     # --- the object
 
     def _words(self, *, released: bool = False) -> bytes:
-        said = {"holder": self.holder, "token": self.token, "fence": self.fence, "renewals": self.renewals}
-        return json.dumps({**said, "released": released}).encode()
+        content = {"holder": self.holder, "token": self.token, "fence": self.fence, "renewals": self.renewals}
+        return json.dumps({**content, "released": released}).encode()
 
     def _put(self, before: Found | None, *, released: bool = False) -> bool:
         """Whether it stands there instead of that. Raises what `unanswered` names where it is not known."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        self.fence, self.renewals = (before.said["fence"] if before else 0) + 1, self.renewals + 1
+        self.fence, self.renewals = (before.content["fence"] if before else 0) + 1, self.renewals + 1
         try:
             done = self.store.put(NAME, self._words(released=released), mode=before.version if before else "create")
         except (AlreadyExistsError, PreconditionError, FileNotFoundError):
             now = self._get()  # an earlier try may have got there without an answer
-            if now is None or now.said["token"] != self.token:
+            if now is None or now.content["token"] != self.token:
                 return False
-            if now.said["renewals"] != self.renewals:  # an earlier renewal: this one is still to be made
+            if now.content["renewals"] != self.renewals:  # an earlier renewal: this one is still to be made
                 return self._put(Found({"fence": self.fence - 1}, now.version), released=released)
             self._version = now.version
         else:
@@ -241,8 +239,8 @@ def refusals(checkpoint: str) -> Iterator[None]:
     try:
         yield
     except unanswered() as wrong:
-        said = str(wrong).strip().splitlines()[0]
-        raise LeaseRefused(f"{checkpoint}: no lease: {said}; let this user read and write there") from wrong
+        reason = str(wrong).strip().splitlines()[0]
+        raise LeaseRefused(f"{checkpoint}: no lease: {reason}; let this user read and write there") from wrong
     except (ValueError, KeyError, TypeError) as wrong:
         raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
 

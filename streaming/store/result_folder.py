@@ -1,9 +1,6 @@
-"""A folder of result tables, whatever kind they are of: who writes a run's batches there, and what readers get.
+"""A folder of result tables of either kind: Parquet (`batches.py`) or Delta (`delta_tables.py`).
 
-Knows: the two kinds, Parquet files (`batches.py`) and Delta tables (`delta_tables.py`), and how to tell which of them a
-folder holds. Knows nothing of what rows say.
-Rule: a folder on this machine's disk holds one kind, an object store Delta tables only. Readers ask here and need not
-know which; Delta's library is loaded only where there is a Delta table to write or to read.
+A local folder holds one kind, an object store Delta tables only. Delta's library is loaded only where it is needed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +26,7 @@ Confirmed = Callable[[], Mapping[str, int]]
 class Writer(Protocol):
     """All tables of a run, for the one who writes its batches."""
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:
         """One batch; whether it had been written with other rows. `said` is kept with what it commits."""
 
 
@@ -42,11 +39,11 @@ def writer(out: Path | str, run: str, kind: str, confirmed: Confirmed | None = N
     return Tables(out, run)
 
 
-def kind_for(out: Path | str, wanted: str | None) -> str:
+def kind_for(out: Path | str, asked: str | None) -> str:
     """The kind that was asked for, or that this place has. Raises ValueError where it cannot have that."""
     if is_local(out):
-        return wanted or PARQUET
-    if wanted == PARQUET:
+        return asked or PARQUET
+    if asked == PARQUET:
         raise ValueError("Parquet tables need a folder on this machine's disk; an object store has --tables delta")
     return DELTA
 

@@ -1,8 +1,5 @@
-"""Every result table by its name, and how rows become Arrow.
-
-Knows: the judge's tables (`judged_tables.py`) and the two that the steps of the job write themselves. Knows nothing of
-how a row came to be.
-Rule: where a table has revisions, the last row of an `id` holds. Ids print as Kafka's base64.
+"""Every result table by its name, and how rows become Arrow. Where a table has revisions, the last row of an `id`
+holds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,7 +48,6 @@ TOTALS = ResultTable(
             "Value since the run began; for judged_ns a time in nanoseconds, for followed_files a file number.",
         ),
     ),
-    in_result=False,
 )
 """Its rows are made by `totals.py`."""
 TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, TOTALS)}
@@ -65,9 +61,9 @@ def schema(table: str) -> pa.Schema:
 def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Rows as one cell. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
     columns, every = schema(table), list(rows)
-    strangers = {name for row in every for name in row}.difference(columns.names)
-    if strangers:
-        msg = f"no such column: {', '.join(sorted(strangers))}"
+    unknown = {name for row in every for name in row}.difference(columns.names)
+    if unknown:
+        msg = f"no such column: {', '.join(sorted(unknown))}"
         raise KeyError(msg)
     made = [pa.array(values(every, column.name, column.type), column.type) for column in columns]
     return as_ipc(pa.Table.from_batches([pa.record_batch(made, columns)]))

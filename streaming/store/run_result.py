@@ -1,12 +1,7 @@
-"""The result tables of one run, read back as the one JSON object that people and scripts get.
-
-Knows: that the last revision of an id holds, and the JSON's names and order. Knows nothing of Spark; a query that is
-still running may be read too.
-Rule: nothing is computed here that is not in the tables; the JSON is a view of them.
-"""
+"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,13 +55,16 @@ class Result:
     """These, each with its table."""
 
     @classmethod
-    def read(cls, out: Path | str, run: str) -> "Result":
-        return cls.of_revisions({table: revisions(out, table, run) for table in IN_RESULT})
+    def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
+        """`tables`: the others are taken as empty."""
+        return cls.of_revisions(
+            {table: revisions(out, table, run) if table in tables else iter(()) for table in IN_RESULT}
+        )
 
     @classmethod
-    def latest(cls, out: Path) -> "Result":
+    def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""
-        return cls.read(out, result_folder.latest_run(out))
+        return cls.read(out, result_folder.latest_run(out), tables)
 
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
@@ -115,10 +113,10 @@ class Result:
             **tables,
             "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
             **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
-            **self.uncounted(*BOUNDED),
+            **self.overflow_rows(*BOUNDED),
         }
 
-    def uncounted(self, *tables: str) -> Row:
+    def overflow_rows(self, *tables: str) -> Row:
         """`others`: of each table and label how many more there were than are kept; nothing where all are."""
         found = [more(row) for row in self.others if row["table"] in tables]
         return {"others": found} if found else {}
@@ -127,6 +125,10 @@ class Result:
         """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
+
+    def totals(self) -> list[Row]:
+        """The counters of the run, as the table has them."""
+        return self.rows["totals"]
 
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""
@@ -234,7 +236,8 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
 def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
     for part in result_folder.read(out, table, run):
-        yield from part.to_pylist()
+        for some in part.to_batches(max_chunksize=ROWS_AT_ONCE):
+            yield from some.to_pylist()
 
 
 def last(rows: Iterator[Row]) -> Iterator[Row]:
@@ -247,6 +250,8 @@ def last(rows: Iterator[Row]) -> Iterator[Row]:
     return (row for row in newest.values() if not row.get("withdrawn") and row.get("state") != "withdrawn")
 
 
+ROWS_AT_ONCE = 4096
+"""As Python objects; a compacted file holds many more."""
 SPARE_ROWS = 10_000
 """So many revisions may be held beyond twice the rows that hold, or looking through them would cost more than they."""
 

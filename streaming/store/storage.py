@@ -1,8 +1,4 @@
-"""Where a text points to: this machine's disk, or any file system Arrow knows.
-
-Knows: paths and URIs, Hadoop's spelling of them included. Knows nothing of what lies there.
-Rule: whatever is read or written outside Spark goes through here, so that the job needs no local disk to be shared.
-"""
+"""Paths and URIs: this machine's disk, or any file system that Arrow knows. All I/O outside Spark goes through here."""
 
 import re
 from pathlib import Path
@@ -71,6 +67,6 @@ def names(system: fs.FileSystem, folder: str) -> set[str]:
 
 def why(wrong: Exception) -> str:
     """What the system said, in a few words without the path."""
-    said = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
-    detail = DETAIL.search(said)
-    return detail[1] if detail else said.strip().splitlines()[0]
+    message = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
+    detail = DETAIL.search(message)
+    return detail[1] if detail else message.strip().splitlines()[0]

@@ -1,9 +1,7 @@
-"""Topics as `kafka-topics --describe` shows them, from result tables: what was known, since when and on whose word.
+"""Topics as `kafka-topics --describe` shows them, from result tables: now, or as of an earlier time.
 
-Knows: how rows of topics, partitions and descriptions come together, now or as of an earlier time. Knows nothing of the
-judge that wrote them or of how a description is shown.
-Rule: a description holds only what a row says, each with the time and the source of its first word; what nobody said is
-null. As of a time T nothing is used that was first said after T.
+A description holds only what a row states, each with the time and the source of its first statement. As of a time T
+nothing is used that was first stated after T.
 """
 
 import base64
@@ -66,8 +64,8 @@ def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
     """The last time at or before `at` of which a row knows that somebody spoke of the topic; never `at` itself unless
     somebody did. Of a topic that was seen later too, the rows keep changes only: it may have been seen in between.
     """
-    told = [row.get(column) for row in rows for column in ("first_seen", "until")]
-    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *told) if time]
+    times = [row.get(column) for row in rows for column in ("first_seen", "until")]
+    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
     return max(time for time in found if time <= at)
 
 

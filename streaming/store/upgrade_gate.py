@@ -1,11 +1,8 @@
-"""Who could not talk to a given release: the gate before an upgrade.
+"""Clients that a given release rejects: the gate before an upgrade.
 
-Knows: which versions a release line serves, and which of a client's it refuses. Knows nothing of when they were sent or
-of how a gate is shown.
-Rule: both directions count: versions that a newer release dropped, and APIs that an older release does not have, except
-those that clients do without. Of versions, only those below what the release serves count: a client uses the highest
-version that both sides know, so one that is too low is all it has, and a higher one is lowered when the release offers
-less. What brokers and controllers send each other goes with their own upgrade.
+Counted are versions that the release dropped, and APIs that it does not have, except those that clients do without. A
+client uses the highest version that both sides know, so only versions below the release's range count. Requests between
+brokers and controllers go with their own upgrade.
 """
 
 from wirecheck.decode import schemas

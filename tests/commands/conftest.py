@@ -32,7 +32,7 @@ def verdict(frames_folder, tmp_path_factory):
     loop = Loop(Settings())
     loop.batch(sorted(frames_folder.glob("*.parquet")))
     out = tmp_path_factory.mktemp("verdict")
-    write_batch(loop.told, out, "run-1", 0)
+    write_batch(loop.emitted, out, "run-1", 0)
     return out
 
 
@@ -42,7 +42,7 @@ def delta_verdict(frames_folder, tmp_path_factory):
     loop = Loop(Settings())
     loop.batch(sorted(frames_folder.glob("*.parquet")))
     out = tmp_path_factory.mktemp("delta-verdict")
-    result_folder.writer(out, "run-1", result_folder.DELTA).write(by_table(loop.told), 0)
+    result_folder.writer(out, "run-1", result_folder.DELTA).write(by_table(loop.emitted), 0)
     return out
 
 

@@ -99,7 +99,7 @@ def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, mo
     monkeypatch.setattr(
         "wirecheck.streaming.run.query_requirements.version", lambda name: "3.0.1" if name == "pandas" else "2.9"
     )
-    monkeypatch.setattr("wirecheck.streaming.run.query_requirements.wanted", lambda: {"pandas": "<3,>=2.2"})
+    monkeypatch.setattr("wirecheck.streaming.run.query_requirements.bounds_of", lambda: {"pandas": "<3,>=2.2"})
     result = ran("--frames", "f", "--out", "o")
     fix = "pip install 'pandas<3,>=2.2'"
     assert (result.exit_code, told) == (2, [])

@@ -143,7 +143,7 @@ def test_traffic_fills_its_height_and_its_part_of_the_axis():
 def whole(**attached):
     finding = {**SLEPT, "next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]}
     result = told([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
-    exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3}
+    exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3, "client_id": "app"}
     given = {
         "statements": STATEMENTS,
         "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
@@ -177,7 +177,7 @@ def test_links_of_the_picture_say_where_they_lead():
 
 def test_what_is_attached_stays_text():
     rows = [{**STATEMENTS[0], "name": name, "who": name, "broker": None} for name in HOSTILE]
-    side = {"connection": HOSTILE[0], "api": HOSTILE[1], "version": 1, "correlation_id": 1}
+    side = {"connection": HOSTILE[0], "api": HOSTILE[1], "version": 1, "correlation_id": 1, "client_id": HOSTILE[2]}
     exchanges = {SLEPT["id"]: [{**side, "request": list(HOSTILE), "response": list(HOSTILE)}]}
     plain = Document(whole(statements=legible(rows), exchanges=legible(exchanges)))
     assert not {"img", "b"} & set(plain.tags)

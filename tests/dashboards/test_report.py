@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, read, result
+from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, TOPIC, hostile, read, result
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import verdict
 from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
@@ -110,6 +110,24 @@ def test_the_verdict_is_the_first_card_and_how_many_findings_there_are_stands_be
         == 1
     )
     assert verdict.sentence(read(RESULT)) == headline
+
+
+def test_the_first_card_is_open_above_the_picture_and_the_others_are_one_line_each():
+    other = {**FINDING, "id": "c" * 16, "topic": "letters", "words": {**FINDING["words"], "where": "9"}}
+    text = page(RESULT | {"findings": [FINDING, other]})
+    head = text[text.index('<h1 id="verdict">') : text.index('class="tiles"')]
+    assert re.findall(r"<dt>(\w+)</dt>", head) == 2 * ["since", "cause", "impact", "fix", "look", "evidence"]
+    assert head.count('<details class="card-more">') == 1
+    fix, look = "partition.metadata for shipments", "<span>decode</span> <span>FILE</span>"
+    assert head.index(fix) < head.index(look) < head.index("card-more")
+
+
+def test_errors_and_topic_ids_of_the_finding_are_marked_in_a_decoded_message():
+    lines = ["topicId: da2uCyqPT-6vP4yDIMcDSw  errorCode: 0", "errorCode: 100 UNKNOWN_TOPIC_ID  errorMessage: <b>"]
+    assert report.marked(lines, FINDING) == (
+        "topicId: <mark>da2uCyqPT-6vP4yDIMcDSw</mark>  errorCode: 0\n"
+        "<mark>errorCode: 100 UNKNOWN_TOPIC_ID</mark>  errorMessage: &lt;b&gt;"
+    )
 
 
 def test_what_was_not_read_is_never_called_healthy():

@@ -7,11 +7,12 @@ from wirecheck.dashboards.report.sequence import LIFELINES, MESSAGES, deciding, 
 
 OLD = "A" * 21 + "w"
 NAMES = names_of(
+    {"10.0.0.4:9092": 4},
     [
         {"speaker": "broker", "who": "10.0.0.1:9092", "broker": 1},
         {"speaker": "broker", "who": "10.0.0.9:9092", "broker": None},
         {"speaker": "client", "who": "billing", "broker": None},
-    ]
+    ],
 )
 
 
@@ -44,6 +45,13 @@ def test_a_client_is_named_only_where_the_evidence_names_it():
     deleted = side(1, "10.0.0.8:40000>10.0.0.1:9092", 7, "the topic is deleted", "DeleteTopics")
     made = drawn(deleted, side(2, claim="billing fetches id"))
     assert [line["name"] for line in made["lifelines"]] == ["10.0.0.8", "broker 1", "billing"]
+
+
+def test_the_client_id_of_the_decoded_request_and_the_broker_that_metadata_named():
+    deleted = side(1, "10.0.0.8:40000>10.0.0.4:9092", 7, "the topic is deleted", "DeleteTopics")
+    decoded = [{"connection": deleted["connection"], "api": "DeleteTopics", "correlation_id": 7, "client_id": "admin"}]
+    made = sequence({**FINDING, "sides": [deleted, side(2)], "client_ids": []}, NAMES, decoded)
+    assert [line["name"] for line in made["lifelines"]] == ["admin", "broker 4", "10.0.0.7", "broker 1"]
 
 
 def test_arrows_and_lifelines_are_bounded_and_the_rest_is_counted():

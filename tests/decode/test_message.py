@@ -214,7 +214,7 @@ def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
     out = decode(batch([*rows, broken]), wanted)
     assert (Status(out.status[-1]), set(out.status[:-1].tolist())) == (Status.LEFTOVER_BYTES, {Status.OK})
     here = form("Fetch", "request")
-    kept = {slot.path for slot in here.root.walk() if wanted.wanted[slot.number]}
+    kept = {slot.path for slot in here.root.walk() if wanted.kept_slots[slot.number]}
     assert kept == {"", "client_id", "topics", "topics.partitions", "topics.partitions.partition"}
     full = decode(batch(rows))
     assert len(out.field) < len(full.field)
@@ -234,7 +234,7 @@ def test_a_batch_larger_than_its_first_buffer_is_walked_on(monkeypatch):
 def tight_at_first(capacity):
     def made(*arguments):
         walk = interpreter.Interpreter(*arguments)
-        walk.tokens.make_room(capacity)
+        walk.tokens.reserve(capacity)
         return walk
 
     return made

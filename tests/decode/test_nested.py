@@ -9,7 +9,7 @@ from tests.build import build, case
 from tests.decode.test_message import vectors
 from wirecheck.decode.errors import BadText, Truncated, UnknownApi, UnknownVersion
 from wirecheck.decode.message import Dialect, decode
-from wirecheck.decode.nested import decode_one, decode_value, nested
+from wirecheck.decode.nested import decode_one, nested
 from wirecheck.decode.wire import REQUEST, pack
 
 TOPIC = bytes.fromhex("027424cc4332f7de45a3b24e33d61aa0d16c00")
@@ -29,20 +29,20 @@ def test_one_message_in_a_draft():
 
 def test_what_is_wrong_is_raised_with_its_place():
     with pytest.raises(Truncated) as caught:
-        decode_value("TopicRecord", 0, TOPIC[:9])
+        decode_one(TOPIC[:9], "record", "TopicRecord", 0)
     assert (caught.value.at, caught.value.path) == (2, "topicId")
     with pytest.raises(BadText) as caught:
-        decode_value("TopicRecord", 0, b"\x02\xff" + TOPIC[2:])
+        decode_one(b"\x02\xff" + TOPIC[2:], "record", "TopicRecord", 0)
     assert (caught.value.at, caught.value.path) == (1, "name")
     with pytest.raises(UnknownVersion):
-        decode_value("TopicRecord", 9, TOPIC)
+        decode_one(TOPIC, "record", "TopicRecord", 9)
     with pytest.raises(UnknownApi):
         decode_one(b"", "request", 400, 0)
 
 
 def test_values_of_records_and_blobs():
-    assert decode_value("TopicRecord", 0, TOPIC) == {"name": "t", "topicId": "JMxDMvfeRaOyTjPWGqDRbA"}
-    assert decode_value("EndTxnMarker", 0, b"\0\0\0\7") == {"coordinatorEpoch": 7}
+    assert decode_one(TOPIC, "record", "TopicRecord", 0)["body"] == {"name": "t", "topicId": "JMxDMvfeRaOyTjPWGqDRbA"}
+    assert decode_one(b"\0\0\0\7", "data", "EndTxnMarker", 0)["body"] == {"coordinatorEpoch": 7}
 
 
 def test_a_message_that_was_not_decoded_has_no_value():

@@ -162,7 +162,7 @@ class Lab:
         ends = self.agents or {"agent": (self.until if until is None else until, True)}
         for agent, (at, ended) in ends.items():
             judge.progress(agent, ns(at), ended=ended)
-            judge.hear(Said(agent))
+            judge.on_marks(Said(agent))
         with raising(*self.planted):
             return open_rows(judge.rows())
 

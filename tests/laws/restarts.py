@@ -98,9 +98,9 @@ def live(life: Life, state: Path, out: Path, settings: Settings) -> None:
     for number, files in life.batches:
         loop.batch(files)
         told: dict[str, list[Any]] = {}
-        for row in loop.told:
+        for row in loop.emitted:
             told.setdefault(row.route, []).append(from_ipc(row.cell))
-        loop.told.clear()
+        loop.emitted.clear()
         write_tables({table: concat(rows) for table, rows in told.items()}, out, RUN, number)
         if not life.cut_off or number != life.batches[-1][0]:
             state.write_bytes(pickle.dumps((loop.buckets, loop.shards)))

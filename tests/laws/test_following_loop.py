@@ -30,7 +30,7 @@ def judged(batches, *, buckets=8, restarts=()):
         loop.batch(batch)
         if number in restarts:
             after = Loop(given_settings)
-            after.buckets, after.shards, after.told = dict(loop.buckets), dict(loop.shards), loop.told
+            after.buckets, after.shards, after.emitted = dict(loop.buckets), dict(loop.shards), loop.emitted
             loop = after
     return exchanges(loop), loop.result().json()
 

@@ -79,7 +79,7 @@ class Log:
     def bindings(self):
         found = joined(self.parts)
         topics = log_tables(found)["TopicRecord"]
-        assert (self.order.standing(topics.offset, topics.epoch) == COMMITTED).all()
+        assert (self.order.fates(topics.offset, topics.epoch) == COMMITTED).all()
         return set(zip(topics["name"].strings(), (bytes(i) for i in topics["topic_id"]), strict=True))
 
 

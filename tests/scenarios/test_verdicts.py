@@ -38,9 +38,9 @@ def test_a_kill_between_any_two_batches_and_any_order_of_files_change_nothing(st
         loop = Loop(scenario.settings)  # nothing is known but what was stored
         loop.buckets, loop.shards = dict(buckets), {label: dict(state) for label, state in shards.items()}
         loop.batch([file])
-        buckets, shards, rows = loop.buckets, loop.shards, rows + loop.told
+        buckets, shards, rows = loop.buckets, loop.shards, rows + loop.emitted
     last = Loop(scenario.settings)
-    last.told = rows
+    last.emitted = rows
     assert len(files) > 1 or scenario.name.startswith("kip516")
     assert without_frames(last.result().json()) == without_frames(told)
 

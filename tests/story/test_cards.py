@@ -1,6 +1,8 @@
 """Cards: who is hurt is named and nobody else, a cause is never younger than its harm, and names give no orders."""
 
+import html
 import json
+import re
 import shlex
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from wirecheck.dashboards.terminal import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, CardContext, impact, sentences, state, with_cards
+from wirecheck.story.cards import NOT_AFFECTED, CardContext, below, clients_seen, impact, sentences, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
 from wirecheck.streaming.run.metrics_page import Page
@@ -271,7 +273,7 @@ def test_no_principals_leaves_the_client_id():
 
 
 @pytest.mark.parametrize("width", ["80", "200"])
-def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path):
+def test_terminal_page_json_metrics_ticket_and_library_have_one_card(width, tmp_path):
     """An alert has the words of `/metrics`: tests/live/test_boards.py shows it with a Prometheus."""
 
     def printed(*form):
@@ -286,7 +288,12 @@ def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path)
     words = (card["headline"], card["cause"]["sentence"], card["action"]["sentence"], *card["action"]["commands"])
     for text in (*words, card["evidence"]["command"]):
         assert " ".join(text.split()) in " ".join(screen.split())
-    assert card["headline"] in " ".join(printed("--format", "markdown").replace("\\", "").split())
+    ticket = printed("--format", "markdown").replace("\\", "")
+    below_it = [text for _, text in below(card, clients_seen(result["clients"]))]
+    assert all(text in ticket for text in (card["headline"], *below_it))
+    printed("--report", str(tmp_path / "page.html"))
+    shown = html.unescape(re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text()))
+    assert all(text in shown for text in (card["headline"], *below_it))
     page, run = Page(), latest_run(tmp_path / "out")
     page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
     samples = [sample for family in page.collect() for sample in family.samples]

@@ -1,8 +1,6 @@
-"""Candidates: where a message may begin in a stream without boundaries, and whether what follows confirms it.
+"""Where a message may begin in a stream without boundaries, and whether what follows confirms it.
 
-Knows: how many are remembered, which make room for others, and what has to stand where a candidate ends.
-Refuses to know: how candidates are found (resync.py).
-Rule: an earlier candidate that encloses later ones goes first; it has to be refuted before one of them is trusted.
+An earlier candidate that encloses later ones goes first: it must be refuted before one of them is trusted.
 """
 
 from __future__ import annotations

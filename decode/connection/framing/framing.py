@@ -1,11 +1,7 @@
 """Messages out of a stream whose boundaries are known.
 
-Knows: the 4-byte size before every message, request and response headers, raw SASL tokens after SaslHandshake v0
-(KIP-43), and when the boundary is lost.
-Refuses to know: whether a connection is Kafka at all (opening.py), how to find a boundary again (resync.py), which
-response belongs to which request (matching.py).
-Rule: a message is cut only when its last byte is accounted for, as seen, left out or never seen; a message whose header
-was not seen is never one.
+A message is cut only when its last byte is accounted for, as seen, redacted or never seen; one whose header was not
+seen is dropped. After SaslHandshake v0 come raw SASL tokens (KIP-43).
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""What a connection is, by its first bytes: Kafka, TLS, a GSS-API token of old Kerberos, or something else; and the
-header that a proxy sends before them.
+"""The protocol of a connection by its first bytes: PROXY headers, Kafka, TLS, a GSS-API token, or something else.
 
-Knows: when the first request is believed at once, and who has to confirm one that no client we know sends: the server's
-answer, or the same client's next request. PROXY protocol 1 and 2 (haproxy.org/download/2.9/doc/proxy-protocol.txt): who
-a load balancer says its client is.
-Refuses to know: connections whose first bytes were not seen (resync.py), and headers (recognise.py).
-Rule: what answers no request of ours is not Kafka's; while nothing is decided, nothing is cut.
+While nothing is decided, nothing is cut. A first request that no known client sends must be confirmed by the server's
+answer or the same client's next request. PROXY protocol: haproxy.org/download/2.9/doc/proxy-protocol.txt.
 """
 
 from __future__ import annotations

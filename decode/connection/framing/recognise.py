@@ -1,10 +1,7 @@
-"""Is this Kafka? What the first bytes of a message say, and how sure that makes us.
+"""Whether bytes begin a Kafka request, and how certain that is.
 
-Knows: request headers of every released API (key, version, client id; KIP-482 tags), where Produce keeps its acks, what
-ZooKeeper and TLS look like instead, names of SASL mechanisms.
-Refuses to know: where the bytes come from, and everything behind the first fields of a body.
-Rule: NO is said only for what no Kafka server takes; doubt is WEAK or, of what no client we know sends, DOUBT, and then
-somebody else has to confirm it: the server's answer, the next request, or that the connection is known as Kafka.
+NO means that no Kafka server accepts it. WEAK and DOUBT (no known client sends it) must be confirmed by the server's
+answer, the next request, or because the connection is known as Kafka.
 """
 
 from __future__ import annotations

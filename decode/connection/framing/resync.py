@@ -1,11 +1,8 @@
-"""Finding message boundaries again: after a gap that swallowed one, and when a capture began in the middle.
+"""Finds message boundaries again: after a gap, and when a capture began in the middle.
 
-Knows: what a chain of headers looks like (a believable header at p, and at p + 4 + its size another one of the same
-client, later), and that responses carry the correlation ids of requests we have seen.
-Refuses to know: what messages mean. It never guesses one: a position is trusted only when its chain is confirmed.
-Rule: an earlier candidate that encloses later ones goes first, however many they are, so that traffic inside of
-records is not mistaken for the connection's own, and a connection's client is the one it was; bytes given up are
-counted.
+A position is trusted only when a chain of headers confirms it: a believable header at p and another one of the same
+client at p + 4 + its size; responses carry the correlation IDs of requests that were seen. An earlier candidate that
+encloses later ones goes first, so that traffic inside records is not mistaken for the connection's own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Large messages without their records: what is handed out where nobody wants the records.
+"""Hands out large messages without their records, where nobody needs them.
 
-Knows: where a message's structure lies is found by walking it over a few windows of its bytes, one more wherever the
-walk stands before bytes it has not got, so that records are never copied.
-Refuses to know layouts (follower.py has their programs), and what is done with the message.
-Rule: only content of records fields is left away, only in messages that decode, and never what may be the metadata
-log; in every other case the message is handed out whole, as it always was.
+The structure is walked over a few windows of bytes, so that records are never copied. Only messages that decode and
+that cannot carry the metadata log are shortened.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""Connections as rows of numbers, and rows as connections: every attribute that outlives a call.
+"""Connections as rows of numbers and back: every attribute that outlives a call.
 
-Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, in which order.
-Refuses to know: what they mean, and how rows become bytes (parked.py).
-Rule: an attribute is named in one place, which writes it and reads it. What is not named here does not outlive a call
-or follows from what is (counts, sums); STATE_VERSION in follower.py goes up with every change.
+An attribute is named in one place, which writes and reads it; STATE_VERSION in follower.py goes up with every change.
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ COLUMNS: Final = {
     "pending": 26,
 }  # fmt: skip
 """Of a connection: what is asked about those that are no objects."""
-NOBODY: Final = -1
-FIRST_ROOM: Final = 256
+NO_OWNER: Final = -1
+FIRST_LENGTH: Final = 256
 
 
 @final
@@ -68,7 +65,7 @@ class Numbers:
     def owner(self, further: i64 = 0) -> i64:
         """Whose row comes next; or another number of that row."""
         at = self.at + further
-        return self.values[at] if at < i64(len(self.values)) else NOBODY
+        return self.values[at] if at < i64(len(self.values)) else NO_OWNER
 
 
 def _connection(row: Numbers, c: Connection) -> None:
@@ -86,6 +83,8 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
     c.proxied, c.proxied_port = row.of(c.proxied), row.of(c.proxied_port)
     c.proxied_high, c.proxied_low, c.run = row.of(c.proxied_high), row.of(c.proxied_low), row.of(c.run)
+    c.syn_ns, c.syn_ack_ns = row.of(c.syn_ns), row.of(c.syn_ack_ns)
+    c.server_round_ns, c.client_round_ns = row.of(c.server_round_ns), row.of(c.client_round_ns)
     _handshake(row, c.again)
     _direction(row, c.lower)
     _direction(row, c.higher)
@@ -104,6 +103,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
+    d.retransmitted = row.of(d.retransmitted)
     d.gaps_have_length, d.unsure = row.flag(d.gaps_have_length), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
     d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)
@@ -144,7 +144,7 @@ def _candidate(row: Numbers, c: Candidate) -> None:
 
 def widths() -> list[int]:
     """Columns of each table."""
-    rows = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(4)]
+    rows = [Numbers(vec[i64]([0] * FIRST_LENGTH), reading=False) for _ in range(4)]
     _connection(rows[CONNECTIONS], Connection("", 0))
     _message(rows[MESSAGES], Message(0, 0, 0, 0))
     _chunk(rows[CHUNKS], Chunk(0, 0, DATA, b"", 0))
@@ -158,7 +158,7 @@ class Writer:
     """Connections on their way into tables."""
 
     def __init__(self, connections: list[Connection]) -> None:
-        self.tables: list[Numbers] = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(5)]
+        self.tables: list[Numbers] = [Numbers(vec[i64]([0] * FIRST_LENGTH), reading=False) for _ in range(5)]
         self.data: list[bytes] = []
         self._size: i64 = 0
         for owner, connection in enumerate(connections):

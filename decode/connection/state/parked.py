@@ -1,10 +1,7 @@
-"""Connections that nothing happens to: rows of stored tables, made into objects when they are touched.
+"""Idle connections: rows of stored tables, made into objects when they are touched.
 
-Knows: blocks of connections as they were parked together, who of them is still parked, and how blocks become bytes: by
-columns, the lowest value of each, and by how much each row exceeds it, in as many bytes as the largest excess needs.
-Refuses to know: what the columns mean, but for the few that say who falls due or gives way.
-Rule: parking costs as much as is parked, storing as much as its bytes, touching as much as is touched; a block of which
-most have left is written anew with its neighbours. STATE_VERSION (follower.py) goes up when this layout changes.
+A block stores each column as its lowest value and differences in as few bytes as fit. A block of which most rows have
+left is rewritten with its neighbours. STATE_VERSION (follower.py) goes up when this layout changes.
 """
 
 from __future__ import annotations
@@ -81,9 +78,9 @@ def stored(numbers: Ints) -> bytes:
     span = (numbers.max(0) - low if len(numbers) else low).view(np.uint64)
     size = np.select([span == 0, span < 1 << 8, span < 1 << 16, span < 1 << 32], [0, 1, 2, 4], 8).astype(np.uint8)
     parts = [low.tobytes(), size.tobytes()]
-    for wanted in INTEGER_BYTES:
-        columns = np.flatnonzero(size == wanted)
-        parts.append((numbers[:, columns] - low[columns]).astype(f"<u{wanted}").tobytes())
+    for width in INTEGER_BYTES:
+        columns = np.flatnonzero(size == width)
+        parts.append((numbers[:, columns] - low[columns]).astype(f"<u{width}").tobytes())
     return b"".join(parts)
 
 

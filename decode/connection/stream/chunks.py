@@ -1,9 +1,7 @@
-"""Runs of a stream's bytes, and lists of them: how bytes are kept without being copied.
+"""Runs of a stream's bytes, and lists of them.
 
-Knows: a chunk is a run of one direction (bytes we have, bytes left out by whoever captured, bytes never seen)
-and refers to its bytes within a call's payload; chunks form lists; lists are read and cut here.
-Refuses to know: why a chunk is in which list.
-Rule: bytes are copied twice at most: once when a call ends before their message does (`own`), once into the message.
+A chunk is bytes we have, redacted bytes, or bytes never seen; it points into a call's payload. Bytes are copied twice
+at most: when a call ends before their message does (`own`), and into the message.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""One direction of a connection: packets in any order become bytes in order.
+"""One direction of a connection: packets in any order become bytes in order (RFC 9293 3.4).
 
-Knows: sequence numbers, which have 32 bits and wrap (RFC 9293 3.4), what was sent, acknowledged and shown; where the
-stream begins, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
-Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
-Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
+An offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
 
 from __future__ import annotations
@@ -87,6 +84,8 @@ class Candidate:
 
 BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
 NEAR: Final = BELIEVABLE >> 6
+REORDERED_NS: Final = 3_000_000  # a hole that is filled so soon: its segment was overtaken (as Wireshark has it)
+PROBE_BYTES: Final = 1  # of a keep-alive or a window probe, which send a byte again (RFC 9293 3.8.4, 3.8.6.1)
 MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
 
@@ -119,6 +118,7 @@ class Direction:
         self.skipped_bytes: i64 = 0
         self.cut_bytes: i64 = 0
         self.cut_segments: i64 = 0
+        self.retransmitted: i64 = 0  # segments
         # --- its framing
         self.mode: Mode = OPENING
         self.need: i64 = 0  # offset below which there is nothing to frame
@@ -245,6 +245,16 @@ class Direction:
         return self.stream != UNSEEN
 
     # --- bytes
+
+    def comes_again(self, frame: Frame, seq: i64) -> bool:
+        """Whether a segment of the first agent was sent before: it shows its bytes again, or fills a hole long after
+        what follows there.
+        """
+        end = self.offset_of(seq) + frame.length
+        if self.stream != RUNNING or frame.length <= PROBE_BYTES or end > self.shown:
+            return False
+        first = self.out_of_order.first
+        return end <= self.next_offset or (first is not None and frame.ts_ns - first.ts_ns >= REORDERED_NS)
 
     def receive(self, frame: Frame, seq: i64, agent_bit: i64, patient: bool) -> None:
         """The frame's payload begins at this sequence number. `patient`: what one of two agents left out may still be

@@ -1,9 +1,4 @@
-"""The segment that is looked at: one row of a call's columns at a time.
-
-Knows: where the columns lie (bytes of little-endian int64), and which of them a segment has.
-Refuses to know: which connection a segment belongs to, and what it changes there.
-Rule: there is one Frame a follower, and `look` moves it on; whoever needs it later copies what it needs (chunks.py).
-"""
+"""The current segment: one row of a call's columns at a time. A follower has one Frame, and `look` moves it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The modes of a stream, of its framing and of a connection, and the one table of what changes them.
 
-Knows: every mode there is, every event that changes one, and what it changes it to.
-Refuses to know: when an event happens; whoever sees it says so by `after`.
-Rule: no mode changes but by this table; an event that a mode does not list cannot happen in it, and raises.
+No mode changes but by this table; an event that a mode does not list cannot happen in it, and raises.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What came of a stream before its time: chunks behind a hole, each byte once.
+"""Chunks that came before their time, each byte once.
 
-Knows: overlap, duplicates, bytes for what another agent left out, and how many bytes came again with another value.
-Refuses to know: how long a hole is waited for (gaps.py), and what the bytes mean.
-Rule: the first bytes seen for an offset stay, whatever comes later; kept bytes win over bytes left out.
+The first bytes seen for an offset stay, whatever comes later; kept bytes replace redacted ones.
 """
 
 from __future__ import annotations

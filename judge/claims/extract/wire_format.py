@@ -1,6 +1,5 @@
 """Claims about the wire itself: connections, what is missing of them, what could not be read.
 
-Knows: what following found out about each connection and what became of each message. Does not know what messages say.
 Rule: facts of a connection are cumulative, so the greatest holds; what was not seen is counted and never called broken.
 """
 
@@ -40,6 +39,7 @@ FACTS = (
     "limits_hit",
     "cut_bytes",
     "cut_segments",
+    "retransmitted",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")

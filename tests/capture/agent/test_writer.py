@@ -151,7 +151,7 @@ def test_a_clock_that_goes_back_does_not_leave_out_what_comes_after(tmp_path, wr
     after = canaries.kafka(["produce"], 40001, 100)
     disk.writer.take([batch(rows(written(t.pcap(t.packets(before.segments)))))])
     disk.writer.show(Shown(max(s.ts_ns for s in before.segments), roll=True))
-    disk.writer.begin_anew()
+    disk.writer.restart()
     disk.writer.take([batch(rows(written(t.pcap(t.packets(early(after.segments, 3600 * SECOND))))))])
     disk.writer.close()
     found = disk.rows()

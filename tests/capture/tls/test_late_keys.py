@@ -18,7 +18,7 @@ class Undoing:
     """An agent's rows, with a key log that grows."""
 
     def __init__(self):
-        self.secrets = Secrets(wanted=True, growing=True)
+        self.secrets = Secrets(in_use=True, growing=True)
         self.undo = Decryption(self.secrets)
         self.found = []
 

@@ -312,3 +312,43 @@ def test_a_syn_that_the_capture_shows_long_after_its_stream_was_read_is_its_own(
     late = follow([*rest[:90], replace(syn, ts_ns=rest[89].ts_ns), *rest[90:]])
     assert answered(late) == answered(follow(rest))
     assert only(late).frames == len(rest) + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "rounds"),
+    [
+        (lambda syn, answer, ack: [syn, answer, ack], (3, 5)),
+        (lambda syn, answer, ack: [syn, later([syn], 1000)[0], answer, ack], (0, 5)),
+        (lambda syn, answer, ack: [syn, answer, later([answer], 1000)[0], ack], (3, 0)),
+        (lambda syn, answer, _ack: [syn, answer], (3, 0)),
+        (lambda _syn, answer, ack: [answer, ack], (0, 5)),
+    ],
+    ids=["whole", "SYN twice", "SYN-ACK twice", "no ACK of its own", "no SYN"],
+)
+def test_a_handshake_shows_how_long_the_way_to_each_side_is(change, rounds):
+    """What was sent twice shows nothing, and an answer with data may have waited for its application."""
+    syn, answer, ack, *rest = talked().segments
+    answer, ack = replace(answer, ts_ns=syn.ts_ns + 3_000_000), replace(ack, ts_ns=syn.ts_ns + 8_000_000)
+    seen = only(follow([*change(syn, answer, ack), *later(rest, SECOND)]))
+    assert (seen.server_round_ns // 1_000_000, seen.client_round_ns // 1_000_000) == rounds
+    assert seen.network_ns == (8_000_000 if all(rounds) else 0)
+
+
+def test_what_is_sent_again_is_counted_and_what_is_overtaken_is_not():
+    frames = talked(numbers=(1, 2, 3), mss=30).segments
+    data = [place for place, frame in enumerate(frames) if frame.payload]
+    one, two = data[3], data[4]
+    assert frames[one].src == frames[two].src
+    probe = replace(frames[two], seq=frames[two].seq + len(frames[two].payload) - 1, payload=frames[two].payload[-1:])
+    assert only(follow(frames)).retransmitted == 0
+    assert only(follow([*frames[: two + 1], frames[one], *frames[two + 1 :]])).retransmitted == 1
+    assert only(follow([*frames[: two + 1], probe, *frames[two + 1 :]])).retransmitted == 0
+    swapped = [*frames[:one], frames[two], frames[one], *frames[two + 1 :]]
+    assert only(follow(swapped)).retransmitted == 0
+    filled = [
+        *frames[:one],
+        frames[two],
+        *later(frames[one : one + 1], 5_000_000),
+        *later(frames[two + 1 :], 5_000_000),
+    ]
+    assert only(follow(filled)).retransmitted == 1

@@ -28,7 +28,7 @@ def order(*parts, high_watermark=100):
 
 def fates(made, *offsets, epoch=1):
     names = {o.PENDING: "pending", o.COMMITTED: "committed", o.VOID: "void"}
-    result = made.standing(np.array(offsets, np.int64), np.full(len(offsets), epoch, np.int64))
+    result = made.fates(np.array(offsets, np.int64), np.full(len(offsets), epoch, np.int64))
     return [names[fate] for fate in result.tolist()]
 
 

@@ -153,7 +153,7 @@ def test_a_long_batch_in_many_chunks_is_tried_when_it_is_there():
     made, tried = s.Snapshot(9, 1), []
     for at in range(0, len(long), 100):
         tried.append(len(made.receive(s.Chunk(at, len(long), long[at : at + 100]))))
-        assert made.wanted in {1, len(long), len(long) + 1}
+        assert made.needed in {1, len(long), len(long) + 1}
     assert sorted(set(tried)) == [0, 200]
 
 

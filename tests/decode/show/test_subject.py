@@ -1,5 +1,7 @@
 """What a capture shows of one name: built messages through the follower, and a real cluster against its truth."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.decode.show.test_traffic import MS, SECOND, capture, exchange, fetch, produce, talking
@@ -129,9 +131,32 @@ def test_a_client_with_connections_that_failed():
     del refused.segments[1:]
     produce(talk, 1, 0)
     found = about("billing-7", talk.close(), refused, kind="client")
-    assert [(fact.what, fact.details) for fact in found["Connections"]] == [("10.0.1.3:9092", "1 closed by the client")]
+    (served,) = found["Connections"]
+    assert (served.what, served.details) == ("10.0.1.3:9092", "1 closed by the client, round trip 2.0 ms")
     (failed,) = found["Connections without a request, of the same hosts"]
     assert (failed.what, failed.details, failed.wrong) == ("10.0.1.9:9092", "1 never answered", True)
+
+
+def test_a_slow_broker_and_a_slow_network_are_told_apart():
+    """Both answer after 21 ms as their client sees it."""
+    near, far = talking(), talking(("10.0.4.13", 40000))
+    syn, answer, ack = far.segments
+    far.segments[1:] = [replace(answer, ts_ns=syn.ts_ns + 10 * MS), replace(ack, ts_ns=syn.ts_ns + 20 * MS)]
+    far.ts_ns += 20 * MS
+    exchange(near, "Heartbeat", 4, BEAT, ALIVE, 1, wait_ms=20)
+    exchange(far, "Heartbeat", 4, BEAT, ALIVE, 1, wait_ms=10, client_id="far")
+    details = {
+        name: about(name, near.close(), far.close(), kind="client")["Requests"][0].details
+        for name in ("billing-7", "far")
+    }
+    assert details == {
+        "billing-7": "p50 20.8 ms, p99 20.8 ms; broker p50 19.9 ms, p99 19.9 ms; network p50 2.0 ms, p99 2.0 ms",
+        "far": "p50 10.9 ms, p99 10.9 ms; broker p50 1.0 ms, p99 1.0 ms; network p50 19.9 ms, p99 19.9 ms",
+    }
+
+
+BEAT = {"groupId": "billing", "generationId": 1, "memberId": "m-1", "groupInstanceId": None}
+ALIVE = {"throttleTimeMs": 0, "errorCode": 0}
 
 
 def test_a_name_that_was_not_seen():

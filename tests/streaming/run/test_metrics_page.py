@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,8 +11,21 @@ from prometheus_client import CollectorRegistry, generate_latest
 from wirecheck.streaming.run import open_cards
 from wirecheck.streaming.run.metric_catalogue import SECONDS, Histogram
 from wirecheck.streaming.run.metrics_page import Page, Query
+from wirecheck.streaming.run.request_rows import request_rows
 from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.request_counts import (
+    APIS,
+    ERRORS,
+    MOST_BROKERS,
+    REQUESTS,
+    ROUNDS,
+    SERVER_ERRORS,
+    SERVERS,
+    Counts,
+    add,
+)
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 S = 1_000_000_000
@@ -22,9 +36,9 @@ def told(frames_files):
     """The batches of a small run, one file each."""
     loop, batches = Loop(Settings()), []
     for file in frames_files:
-        before = len(loop.told)
+        before = len(loop.emitted)
         loop.batch([file])
-        batches.append({row.route: from_ipc(row.cell) for row in loop.told[before:]})
+        batches.append({row.route: from_ipc(row.cell) for row in loop.emitted[before:]})
     return batches
 
 
@@ -57,6 +71,45 @@ def test_rows_become_samples(page):
     assert found['state_bytes{step="judge"}'] == 20
     assert found["backlog_files"] == 3
     assert found['batch_duration_seconds_bucket{le="1.0"}'] == 1
+
+
+def test_requests_become_histograms_of_apis_and_brokers_and_errors(page, told):
+    found = values(page)
+    fetches = found['request_duration_seconds_count{api="Fetch",cluster="L"}']
+    assert found['request_duration_seconds_bucket{api="Fetch",cluster="L",le="+Inf"}'] == fetches
+    brokers = {name: count for name, count in found.items() if name.startswith("broker_request_duration_seconds_count")}
+    assert set(brokers) == {
+        f'broker_request_duration_seconds_count{{broker="{broker}",cluster="L"}}' for broker in (1, 2, 3)
+    }
+    at_once = sum(n for name, n in found.items() if name.startswith("request_duration_seconds_count")) - fetches
+    assert 0.5 * at_once < sum(brokers.values()) <= at_once
+    assert sum(n for name, n in found.items() if name.startswith('request_errors_total{api="Metadata"')) > 0
+    totals = [row for batch in told if "totals" in batch for row in batch["totals"].to_pylist()]
+    apis = {row["name"]: row for row in request_rows({row["id"]: row for row in totals}.values())["apis"]}
+    assert apis["Fetch"]["requests"] == fetches
+    assert apis["Fetch"]["p99"].startswith(("at most", "over"))
+
+
+def test_two_hundred_brokers_have_two_thousand_series_at_most():
+    """Whatever they are sent, and however many more there are."""
+    counts, totals, us = Counts(), Totals(), range(0, 3_000_000, 100)
+    for number in range(MOST_BROKERS + 100):
+        server = f"10.0.{number // 250}.{number % 250}:9092"
+        add(counts, SERVERS, [server], np.zeros(len(us), np.int64), np.array(us))
+        counts[SERVER_ERRORS, server] += 1
+    for api in APIS:
+        add(counts, REQUESTS, [api], np.zeros(len(us), np.int64), np.array(us))
+    add(counts, ROUNDS, [""], np.zeros(len(us), np.int64), np.array(us))
+    counts.update({(ERRORS, f"{api}:{number}"): 1 for api in APIS for number in range(50)})
+    servers = {detail: place for place, (measure, detail) in enumerate(counts) if measure == SERVER_ERRORS}
+    totals.requests(counts, servers.get)
+    totals.add("retransmitted_segments", "", 1)
+    page = Page()
+    page.take({"totals": from_ipc(to_ipc("totals", ({"label": "L", **row} for row in totals.rows())))})
+    families = ("request_", "broker_", "network_", "retransmitted_")
+    found = [name for name in values(page) if name.startswith(families)]
+    assert 1_800 < len(found) <= 2_000
+    assert values(page)['broker_errors_total{broker="other",cluster="L"}'] == 100
 
 
 def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told):
@@ -105,7 +158,8 @@ def finding(name, code, kind, **columns):
     }
 
 
-def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_stands():
+def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_stands(monkeypatch):
+    monkeypatch.setattr(open_cards, "PACE", 0)
     old, new = "1kItcVyISSW2qinBWMWing", "3dQYQ6GHSY6paRw3TwiVqA"
     behind = [finding(f"b{n}", "TID007", "violation", brokers=[4], topic=f"t{n}") for n in range(3)]
     asleep = finding("a", "LOG003", "violation", brokers=[4])
@@ -191,7 +245,7 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
 
 
 def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_line(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     opened = page.news()
     headlines = {line.fields["headline"] for line in opened}
     assert {line.fields["event"] for line in opened} == {"finding opened"}
@@ -208,7 +262,7 @@ def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_li
 
 
 def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     page.news()
     before = dict(page.cards.headlines)
     (label,) = {name.partition("|")[0] for name in before}
@@ -228,20 +282,33 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told,
     assert "words of the wire" not in line
     assert page.news() == []
     monkeypatch.undo()
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     page.forget()
     page.cards.refresh()
     assert page.cards.headlines == {}
 
 
+def test_a_scrape_is_answered_while_cards_are_made(page, monkeypatch):
+    make, scraped = open_cards.OpenCards.make, []
+
+    def scraping(cards, label, rows):
+        scraped.append(values(page))
+        make(cards, label, rows)
+
+    monkeypatch.setattr(open_cards.OpenCards, "make", scraping)
+    found = values(page)
+    assert scraped[0]['frames_total{cluster="L"}'] == found['frames_total{cluster="L"}']
+    assert page.cards.headlines != {}
+
+
 def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
-    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    monkeypatch.setattr(open_cards, "PACE", 0)
     findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
     place = findings.column_names.index("label")
     page.take({"findings": findings.set_column(place, "label", pa.array(["other"] * len(findings)))}, now_ns=S)
     make = open_cards.OpenCards.make
     monkeypatch.setattr(
-        open_cards.OpenCards, "make", lambda cards, label: make(cards, label) if label == "other" else 1 / 0
+        open_cards.OpenCards, "make", lambda cards, label, rows: make(cards, label, rows) if label == "other" else 1 / 0
     )
     values(page)
     assert {name.partition("|")[0] for name in page.cards.headlines} == {"other"}

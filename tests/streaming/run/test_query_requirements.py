@@ -6,7 +6,7 @@ from wirecheck.streaming.run import query_requirements
 
 
 def test_here_nothing_fails_but_what_this_machine_lacks():
-    found = {name: (state, said, fix) for name, state, said, fix in query_requirements.checks()}
+    found = {name: (state, text, fix) for name, state, text, fix in query_requirements.checks()}
     assert {"pyspark", "pandas", "java", "memory", "disk", "worker"} <= found.keys()
     assert found["pandas"][0] == found["worker"][0] == "ok"
     assert all(fix for state, _, fix in found.values() if state != "ok")
@@ -31,7 +31,7 @@ def test_no_java_is_a_line(monkeypatch):
     monkeypatch.setattr("wirecheck.streaming.spark.java.candidates", list)
     monkeypatch.setattr("wirecheck.streaming.spark.java.find_spec", lambda _: None)
     (line,) = query_requirements.java()
-    assert (line.state, line.said) == ("fail", "Java 17 or newer is needed, found no Java")
+    assert (line.state, line.text) == ("fail", "Java 17 or newer is needed, found no Java")
     assert "apt install" in line.fix
 
 
@@ -39,5 +39,5 @@ def test_no_java_is_a_line(monkeypatch):
 def test_little_memory_is_told_with_what_judging_may_take(monkeypatch, free_mb, state):
     monkeypatch.setattr(query_requirements.Path, "read_text", lambda *_, **__: f"MemAvailable: {free_mb * 1000} kB\n")
     (line,) = query_requirements.memory()
-    assert (line.state, line.said) == (state, f"{free_mb:,} MB free")
+    assert (line.state, line.text) == (state, f"{free_mb:,} MB free")
     assert (f"judging may take {query_requirements.HELD_MB:,}" in line.fix) == (state != "ok")

@@ -60,7 +60,7 @@ def ended(archive, by):
 def test_it_is_named_after_the_versions_and_changes_with_java_and_jars(java):
     first = archive_of(java)
     assert first.name.startswith("java-17-pyspark-4.")
-    os.utime(java.home / class_archive.BASE, (1, 1))
+    os.utime(java.folder / class_archive.BASE, (1, 1))
     assert archive_of(java) != first
 
 
@@ -71,7 +71,7 @@ def test_there_is_none_where_it_is_turned_off_or_java_has_no_archive_of_its_own(
     monkeypatch.setenv("XDG_CACHE_HOME", "/with:colon")
     assert archive_of(java) is None
     monkeypatch.delenv("XDG_CACHE_HOME")
-    (java.home / class_archive.BASE).unlink()
+    (java.folder / class_archive.BASE).unlink()
     assert archive_of(java) is None
 
 
@@ -149,7 +149,7 @@ def test_doctor_shows_and_removes_it(java):
     path = written(path_of(archive_of(java)))
     (line,) = archive()
     assert line.state == "ok"
-    assert str(path) in line.said
+    assert str(path) in line.text
     told = CliRunner().invoke(doctor, ["--remove-class-archive"])
     assert (told.exit_code, told.output) == (0, "Removed 1 file, 0 MB.\n")
     assert list(archive()) == []

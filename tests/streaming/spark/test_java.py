@@ -12,12 +12,12 @@ def installed(tmp_path, monkeypatch):
     monkeypatch.setattr(java, "find_spec", lambda _name: None)
 
     def install(name, release):
-        home = tmp_path / name
-        (home / "bin").mkdir(parents=True)
-        (home / "bin" / "java").write_text("#!/bin/sh\n")
-        (home / "bin" / "java").chmod(0o755)
-        (home / "release").write_text(release)
-        return home
+        folder = tmp_path / name
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "java").write_text("#!/bin/sh\n")
+        (folder / "bin" / "java").chmod(0o755)
+        (folder / "release").write_text(release)
+        return folder
 
     return install
 
@@ -42,10 +42,10 @@ def test_without_java_one_line_says_what_to_do(tmp_path):
 
 
 def test_a_java_that_is_no_program_is_none(installed, monkeypatch, tmp_path):
-    home = installed("broken", "")
-    (home / "release").unlink()
-    (home / "bin" / "java").write_text("neither machine code nor a script")
-    monkeypatch.setenv("JAVA_HOME", str(home))
+    folder = installed("broken", "")
+    (folder / "release").unlink()
+    (folder / "bin" / "java").write_text("neither machine code nor a script")
+    monkeypatch.setenv("JAVA_HOME", str(folder))
     with pytest.raises(java.JavaMissing, match="found no Java"):
         java.find_java(tmp_path)
 

@@ -1,16 +1,19 @@
 """An agent's files are followed in their order, whatever order they come in."""
 
-from collections import deque
-from dataclasses import replace
+from collections import Counter, deque
 from itertools import chain, pairwise
 
 import pytest
 
 from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
+from wirecheck.decode.connection.connection import ends_of
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.shared import MOST_FAILED
+from wirecheck.decode.connection.stream.chunks import DATA, Chunk
+from wirecheck.decode.connection.stream.modes import OPEN
 from wirecheck.decode.message import Messages
-from wirecheck.decode.peer import Peer
+from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.follow_step import Bucket, Marks, Progress, StateVersionMismatch, rounds
@@ -179,21 +182,6 @@ def test_a_cell_is_parsed_once(frames_files, monkeypatch):
     assert sorted(parsed) == sorted(cells)
 
 
-def test_calls_are_kept_for_so_many_frames_only(frames_files, monkeypatch):
-    """A large batch holds a bounded number of frames, and gives the same."""
-    settings = Settings(buckets=1, agents={"a": AgentFiles()})
-    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
-    at_once = messages(Bucket("L", 0, settings).receive(cells))
-    monkeypatch.setattr(follow_step, "FRAMES_A_CALL", 1000)
-    monkeypatch.setattr(follow_step, "KEPT_FRAMES", 2000)
-    kept, bounded = [], Bucket.bounded
-    monkeypatch.setattr(Bucket, "bounded", lambda self, count: (bounded(self, count), kept.append(self.kept_frames)))
-    bucket = Bucket("L", 0, settings)
-    assert sorted(messages(bucket.receive(cells))) == sorted(at_once)
-    assert 0 < max(kept) <= 2000
-    assert kept.count(0) > 2
-
-
 def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_together(frames_files, monkeypatch):
     settings = Settings(buckets=1, agents={"a": AgentFiles()})
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
@@ -230,57 +218,57 @@ def messages(rows):
     return found
 
 
-def follower_that_raises_over(monkeypatch, source):
-    """From frames of one file on: what a mistake of ours would do, half-way through a call."""
-    receive = Follower.receive
-
-    def raising(self, segments):
-        learned = receive(self, segments)
-        if source in {segments.names[i] for i in set(segments.source.tolist())}:
-            raise IndexError(source)
-        return learned
-
-    monkeypatch.setattr(Follower, "receive", raising)
-
-
 def files_of(frames_files, buckets=1):
     settings = Settings(buckets=buckets, agents={"a": AgentFiles()})
     return settings, [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
 
 
-def renamed(cell, source):
-    """The same file, its frames from another source."""
-    file = read_file(cell)
-    return file_cell(replace(file, segments=replace(file.segments, names=(*file.segments.names[:1], source))))
+def break_(connection):
+    """As a mistake of ours would: the next frame of it, or its end, raises."""
+    for direction in (connection.lower, connection.higher):
+        at = direction.next_offset
+        direction.out_of_order.first, direction.out_of_order.count = Chunk(at, at + 1, DATA, b"x", 0), 1
 
 
-def test_what_cannot_be_followed_is_left_out_by_file_and_the_follower_is_as_before(frames_files, monkeypatch):
+def test_a_connection_that_cannot_be_followed_is_set_aside_and_all_others_go_on(frames_files):
     settings, cells = files_of(frames_files)
-    odd = [renamed(cell, "odd") if number == 1 else cell for number, cell in enumerate(cells)]
-    left_out = [file_cell(replace(read_file(c), segments=None)) if n == 1 else c for n, c in enumerate(cells)]
-    without = Bucket("L", 0, settings)
-    expected = list(without.receive(left_out))
-    follower_that_raises_over(monkeypatch, "odd")
-    bucket = Bucket("L", 0, settings)
-    rows = list(bucket.receive(odd))
-    assert exchanged(rows) == exchanged(expected)
-    marks = [(m.kind, m.source) for said_ in said(rows) for m in said_.marks if m.kind == INPUT_ERROR]
-    assert marks == [(INPUT_ERROR, "a-0000000002.parquet")]
+    bucket, whole = Bucket("L", 0, settings), Bucket("L", 0, settings)
+    expected = [*whole.receive(cells[:1]), *whole.receive(cells[1:])]
+    rows = list(bucket.receive(cells[:1]))
+    later = Counter(name for name, *_ in exchanged(expected)) - Counter(name for name, *_ in exchanged(rows))
+    connections = {str(Conversation(*ends_of(key))): c for key, c in bucket.follower._connections.items()}
+    connections |= {">".join(reversed(name.split(">"))): c for name, c in connections.items()}
+    name = next(name for name, _ in later.most_common() if name in connections)
+    break_(connections[name])
+    rows += bucket.receive(cells[1:])
+    marks = [(m.kind, set(m.source.split(">"))) for said_ in said(rows) for m in said_.marks if m.kind == INPUT_ERROR]
+    assert marks == [(INPUT_ERROR, set(name.split(">")))]
+    assert [e for e in exchanged(rows) if e[0] != name] == [e for e in exchanged(expected) if e[0] != name]
+    assert Counter(e[0] for e in exchanged(rows))[name] < Counter(e[0] for e in exchanged(expected))[name]
 
 
-def test_a_follower_that_was_restored_goes_back_to_its_snapshot(frames_files, monkeypatch):
+def test_what_raises_at_the_end_of_connections_ends_them_all_the_same(frames_files):
     settings, cells = files_of(frames_files)
     bucket = Bucket("L", 0, settings)
     list(bucket.receive(cells[:1]))
-    snapshot = bucket.follower.snapshot()
-    follower_that_raises_over(monkeypatch, "odd")
-    again = restored(bucket)
-    rows = list(again.receive([renamed(cells[1], "odd")]))
-    assert [m.reason for said_ in said(rows) for m in said_.marks if m.kind == INPUT_ERROR]
-    known = Follower.restore(snapshot)
-    known.expect(["a"])
-    known.advance("a", again.agents["a"].ts_ns, ended=again.agents["a"].ended)
-    assert again.follower.snapshot() == known.snapshot()
+    broken = [connection for connection in bucket.follower._connections.values() if connection.life == OPEN]
+    for connection in broken:
+        break_(connection)
+    open_before = bucket.follower.open
+    handed_out = [bucket.noting(bucket.follower.drain(most)) for most in (3, None)]
+    assert (bucket.follower.open, bucket.follower.pending) == (0, 0)
+    assert sum(one.over for part in handed_out for one in part.connections) == open_before
+    assert 3 < len(bucket.failed) == min(len(broken), 3 + MOST_FAILED)
+
+
+def test_a_follower_by_itself_raises(frames_files):
+    _, cells = files_of(frames_files)
+    follower = Follower()
+    follower.receive(read_file(cells[0]).segments)
+    for connection in follower._connections.values():
+        break_(connection)
+    with pytest.raises(IndexError):
+        follower.drain()
 
 
 def exchanged(rows):

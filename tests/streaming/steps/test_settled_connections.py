@@ -59,12 +59,12 @@ def test_frames_of_settled_connections_are_counted_by_agent_and_change_no_row(tm
     """Two agents saw the same; the second is away for 25 minutes and brings it then."""
     loop = Loop(Settings())
     loop.batch([written(tmp_path, shown, "a", 1)])
-    assert counted(rows_of(loop.told)) > 100
+    assert counted(rows_of(loop.emitted)) > 100
     loop.batch([written(tmp_path, shown, "a", 2, later_ns=AWAY_NS)])
     loop.batch([written(tmp_path, shown, "a", 3, later_ns=AWAY_NS + 2 * AFTER_NS)])
-    before, told = loop.result().json(), len(loop.told)
+    before, told = loop.result().json(), len(loop.emitted)
     loop.batch([written(tmp_path, shown, "b", 1)])
-    news = rows_of(loop.told[told:])
+    news = rows_of(loop.emitted[told:])
     frames_of_b = pa.compute.sum(pa.compute.equal(shown["kind"], frames.FRAME)).as_py()
     late = {key: line for key, line in news.items() if "late_frames" in key[1]}
     assert {(table, line["measure"]) for (table, _), line in late.items()} == {
@@ -86,7 +86,7 @@ def test_frames_of_settled_connections_are_counted_by_agent_and_change_no_row(tm
     }
     assert {**after, "coverage": None, "entries": None} == {**before, "coverage": None, "entries": None}
     page = Page()
-    page.take({"totals": from_ipc(next(row.cell for row in loop.told[told:] if row.route == "totals"))})
+    page.take({"totals": from_ipc(next(row.cell for row in loop.emitted[told:] if row.route == "totals"))})
     assert page.samples()["late_frames_total"] == {("L", "b"): float(frames_of_b)}
 
 
@@ -103,17 +103,17 @@ def test_what_nobody_else_has_shown_is_judged_however_late(tmp_path, shown):
     loop, alone = Loop(Settings()), Loop(Settings())
     loop.batch([written(tmp_path, shown, "a", 1, only=lambda table: pa.compute.invert(of_mine(table)))])
     loop.batch([written(tmp_path, shown, "a", 2, later_ns=AWAY_NS)])
-    told = len(loop.told)
+    told = len(loop.emitted)
     (tmp_path / "b").mkdir()
     loop.batch([written(tmp_path / "b", shown, "b", 1)])
     alone.batch([written(tmp_path / "b", shown, "b", 1, only=of_mine)])
-    news = rows_of(loop.told[told:])
+    news = rows_of(loop.emitted[told:])
     late = next(
         line["count"] for (table, _), line in news.items() if table == "coverage" and line["measure"] == "late_frames"
     )
     all_frames = pa.compute.sum(pa.compute.equal(shown["kind"], frames.FRAME)).as_py()
     names = {
-        line["connection"] for (table, _), line in rows_of(alone.told).items()
+        line["connection"] for (table, _), line in rows_of(alone.emitted).items()
         if table == "coverage" and line["connection"]
     }  # fmt: skip
     assert names
@@ -129,7 +129,7 @@ def test_a_replay_waits_for_all_and_knows_no_late_frames(tmp_path, shown):
     loop = Loop(Settings(agents={"a": AgentFiles(1, (), 2), "b": AgentFiles(1, (), 1)}))
     for file in files:
         loop.batch([file])
-    assert not any("late_frames" in name for _, name in rows_of(loop.told))
+    assert not any("late_frames" in name for _, name in rows_of(loop.emitted))
 
 
 def connection(number, last_s, over=True):

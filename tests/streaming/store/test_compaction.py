@@ -146,8 +146,8 @@ def test_a_file_is_as_old_as_its_newest_row_and_no_younger_than_now(run):
 
 def test_a_summary_that_is_lost_or_damaged_costs_one_reading(run):
     passes(run, 1)
-    for said in (b"{", b"[]", b'{"version": 1, "spans": [{"first": 0}]}', b'{"version": 0, "spans": []}'):
-        run.keep_summary(said)
+    for fence in (b"{", b"[]", b'{"version": 1, "spans": [{"first": 0}]}', b'{"version": 0, "spans": []}'):
+        run.keep_summary(fence)
         assert compaction.read_spans(run, run.numbers()) == []
         passes(run)
         assert (run.numbers(), seen(run)) == ([3], {"d": 1, "b": 2, "a": 3})

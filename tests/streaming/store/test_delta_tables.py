@@ -45,7 +45,7 @@ def topic(name, revision, *, gone=False):
     return {**told, "first_seen": S, "last_seen": revision * S, "state": "current", "earlier_ids": []}
 
 
-def said(seed, number):
+def fence(seed, number):
     """A batch's rows, the same whenever it is asked for."""
     chance = random.Random(f"{seed} {number}")
     names = chance.sample("abcdefgh", chance.randint(0, 5))
@@ -86,10 +86,10 @@ def test_the_same_rows_as_parquet_over_repeated_batches_and_kills_between_commit
     monkeypatch.setattr(delta_tables, "write_deltalake", cut_off)
     writer, kills = DeltaTables(delta, "r"), 0
     for number in range(8):
-        told = said(seed, number)
+        told = fence(seed, number)
         while chance.random() < 0.5:  # killed somewhere between its commits; maybe what comes again says otherwise
             left[0] = chance.randint(0, 5)
-            first = said(seed + chance.choice([0, 100]), number)
+            first = fence(seed + chance.choice([0, 100]), number)
             batches.write_tables(first, parquet, "r", number)
             try:
                 writer.write(first, number)
@@ -106,10 +106,10 @@ def test_the_same_rows_as_parquet_over_repeated_batches_and_kills_between_commit
 
 
 def test_a_repeated_batch_changes_nothing_and_says_whether_it_says_otherwise(tmp_path):
-    DeltaTables(tmp_path, "r").write(said(1, 5), 5)
+    DeltaTables(tmp_path, "r").write(fence(1, 5), 5)
     versions = {name: DeltaTable(str(tmp_path / name)).version() for name in (*TABLES, NOW)}
     again = DeltaTables(tmp_path, "r")
-    assert not again.write(said(1, 5), 5)
+    assert not again.write(fence(1, 5), 5)
     assert {name: DeltaTable(str(tmp_path / name)).version() for name in (*TABLES, NOW)} == versions
     assert again.write({"topics": rows("topics", topic("other", 1))}, 5)
     assert [row["id"] for row in every(tmp_path, "topics")] == ["other"]
@@ -164,8 +164,8 @@ def test_on_an_object_store_as_on_a_disk(tmp_path, monkeypatch):
         store.objects["bucket/there"] = b""
         writer = DeltaTables(out, "r")
         for number in range(4):
-            writer.write(said(3, number), number)
-            DeltaTables(tmp_path, "r").write(said(3, number), number)
+            writer.write(fence(3, number), number)
+            DeltaTables(tmp_path, "r").write(fence(3, number), number)
         assert (result_folder.kind_of(out), result_folder.kind_of("s3://bucket/none")) == (DELTA, None)
         assert {name: every(out, name) for name in TABLES} == {name: every(tmp_path, name) for name in TABLES}
         store.count()
@@ -185,7 +185,7 @@ def test_an_owner_that_slept_while_another_took_over_commits_nothing_more(tmp_pa
         raise Lost
 
     first = DeltaTables(tmp_path, "r", lost)
-    first.write(said(3, 0), 0, {"fence": 1})
+    first.write(fence(3, 0), 0, {"fence": 1})
     later = DeltaTables(tmp_path, "r", lambda: {"fence": 2})
     later.write({"topics": rows("topics", topic("a", 7))}, 1, {"fence": 2})
     before = {name: every(tmp_path, name) for name in TABLES}
@@ -220,6 +220,6 @@ def test_a_place_is_spelled_as_delta_rs_does(place, spelled):
 
 def test_a_folder_says_which_kind_it_holds(tmp_path):
     assert result_folder.kind_of(tmp_path) is None
-    result_folder.writer(tmp_path / "d", "r", DELTA).write(said(1, 1), 1)
-    result_folder.writer(tmp_path / "p", "r", PARQUET).write(said(1, 1), 1)
+    result_folder.writer(tmp_path / "d", "r", DELTA).write(fence(1, 1), 1)
+    result_folder.writer(tmp_path / "p", "r", PARQUET).write(fence(1, 1), 1)
     assert [result_folder.kind_of(tmp_path / name) for name in "dp"] == [DELTA, PARQUET]

@@ -182,8 +182,8 @@ def test_files_and_commits_that_nobody_can_ask_for_leave(tmp_path, clock, monkey
 def test_how_long_versions_stay_is_what_was_asked_for(tmp_path, clock):
     tell(tmp_path, clock, [[("a", 0)]])
     delta_upkeep.keep(tmp_path, "r", UpkeepTerms(clock.now_s, 5 * 3600), NEVER)
-    said = DeltaTable(str(tmp_path / "topics")).metadata().configuration
-    assert said["delta.deletedFileRetentionDuration"] == said["delta.logRetentionDuration"] == "interval 5 hours"
+    fence = DeltaTable(str(tmp_path / "topics")).metadata().configuration
+    assert fence["delta.deletedFileRetentionDuration"] == fence["delta.logRetentionDuration"] == "interval 5 hours"
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,10 @@ def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp
     assert [topic["name"] for topic in shown["topics"]] == ["orders"]
     assert [client["client_id"] for client in shown["clients"]] == ["app"]
     assert [found.get("others") for found in shown["findings"]] == [7, None]
-    said = {"label": "L", "cluster": "C"}
-    said |= {"first_seen": "1970-01-01T00:00:01.000000Z", "last_seen": "1970-01-01T00:00:02.000000Z"}
-    assert shown["others"] == [{"table": "topics", **said, "count": 12}, {"table": "clients", **said, "count": 3}]
-    assert result.uncounted("clients") == {"others": shown["others"][1:]}
+    fence = {"label": "L", "cluster": "C"}
+    fence |= {"first_seen": "1970-01-01T00:00:01.000000Z", "last_seen": "1970-01-01T00:00:02.000000Z"}
+    assert shown["others"] == [{"table": "topics", **fence, "count": 12}, {"table": "clients", **fence, "count": 3}]
+    assert result.overflow_rows("clients") == {"others": shown["others"][1:]}
     assert "others" not in written(tmp_path / "none").json()
 
 

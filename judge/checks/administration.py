@@ -6,9 +6,8 @@ Rule: who asked is named, not who answered; what became of a topic is read from 
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import clock, ends, gathered, resting_on
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
 from wirecheck.judge.results.finding import Evidence, first_of
 from wirecheck.judge.topic_history import Topic, topic_of

@@ -1,0 +1,111 @@
+"""What changes while a capture runs, by slots of its time: what reports draw.
+
+    over_time(tables, {"billing-7"}, first_ns, last_ns).courses()    {"errors": [Course("billing-7", ...)], ...}
+
+Knows: errors of clients, epochs that controllers send, and the offset of the metadata log that a broker reports. Does
+not know which of them is a fault, and how it is drawn.
+Rule: as many courses as there are clients, controllers and brokers, at most MOST of each; a slot of which nothing is
+known has None.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from wirecheck.decode.api_names import key_of
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.traffic import THROTTLED, Traffic
+from wirecheck.decode.wire import REQUEST, SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    import pyarrow as pa
+
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.show.traffic import Chunk, Count, Wanted
+    from wirecheck.decode.wire import Ints
+
+MOST = 200
+SLOTS = 160
+ERRORS, EPOCHS, OFFSETS = "errors", "epochs", "offsets"
+CONTROLLED = "controller_id", "controller_epoch"
+HEADERS = {
+    "LeaderAndIsr": (EPOCHS, *CONTROLLED),
+    "UpdateMetadata": (EPOCHS, *CONTROLLED),
+    "StopReplica": (EPOCHS, *CONTROLLED),
+    "BrokerHeartbeat": (OFFSETS, "broker_id", "current_metadata_offset"),
+}
+"""Requests that state a number: what it is, by whom it is, and the number, of the fields of the request."""
+ALSO: Wanted = tuple((api, SIDES[REQUEST], fields[1:]) for api, fields in HEADERS.items())
+
+
+class Course(NamedTuple):
+    """One client, controller or broker."""
+
+    who: str
+    what: str
+    """Kafka's name of the error; else empty."""
+    values: list[int | None]
+    """By slot: errors are counted, of numbers the last is kept."""
+
+
+class OverTime(Traffic):
+    """Counts traffic, and what it is by slots."""
+
+    def __init__(self, clients: Collection[str], first_ns: int, last_ns: int) -> None:
+        super().__init__(also=ALSO)
+        self._clients, self._begin_ns = clients, first_ns
+        self._width_ns = max(-(-(last_ns - first_ns + 1) // SLOTS), 1)
+        self._courses: dict[tuple[str, str, str], Ints] = {}
+
+    def add(self, exchanges: Exchanges) -> Chunk | None:
+        chunk = super().add(exchanges)
+        if chunk is None:
+            return None
+        for api, (kind, who, number) in HEADERS.items():
+            header = chunk.tables(key_of(api), REQUEST)[""]
+            slots = self.slots(exchanges.ts_ns[header.message])
+            for one in np.unique(header[who]).tolist() if len(header) else ():
+                course = self.course(kind, str(one), "")
+                own = header[who] == one
+                if course is not None:
+                    course[slots[own]] = header[number][own]
+        return chunk
+
+    def fail(self, chunk: Chunk, index: int, error: str, topic: str, time_ns: int) -> Count | None:
+        call = chunk.call(index)
+        name = call.client_id or call.host
+        if error != THROTTLED and name in self._clients:
+            course = self.course(ERRORS, name, error)
+            if course is not None:
+                slot = self.slots(np.array([time_ns]))
+                course[slot] = np.maximum(course[slot], 0) + 1
+        return super().fail(chunk, index, error, topic, time_ns)
+
+    def slots(self, times_ns: Ints) -> Ints:
+        return np.clip((times_ns - self._begin_ns) // self._width_ns, 0, SLOTS - 1)
+
+    def course(self, kind: str, who: str, what: str) -> Ints | None:
+        key = kind, who, what
+        if key not in self._courses and len(self._courses) < MOST:
+            self._courses[key] = np.full(SLOTS, -1, np.int64)
+        return self._courses.get(key)
+
+    def courses(self) -> dict[str, list[Course]]:
+        """By kind, in order of their names."""
+        found: dict[str, list[Course]] = {}
+        for (kind, who, what), values in sorted(self._courses.items()):
+            known = [value if value >= 0 else None for value in values.tolist()]
+            found.setdefault(kind, []).append(Course(who, what, known))
+        return found
+
+
+def over_time(tables: Iterable[pa.Table], clients: Collection[str], first_ns: int, last_ns: int) -> OverTime:
+    """Of frames tables between two times (nanoseconds); errors of these clients, by ID or address."""
+    counted = OverTime(clients, first_ns, last_ns)
+    for exchanges in followed(tables):
+        counted.add(exchanges)
+    return counted
