@@ -1,8 +1,7 @@
 """What a check is given besides its subject: the ledger, the clusters, the settings and the watermark.
 
-Knows: how far capture time has come, and which subjects must be judged again once it has come further. Knows no check.
-Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten.
-An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
+Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten. An
+order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from wirecheck.judge.topology.strangers import Strangers
 CONTROL = "control"
 OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
 """What an endpoint that leads to two clusters in turn cannot state of either."""
-OF_LOG = ("log_order", "log_epoch", "log_diverged")
+OF_LOG = ("log_order", "log_epoch", "log_diverged", "registration", "heartbeat")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
 

@@ -1,7 +1,5 @@
 """One name in one cluster: the ids it had, in their order, and what ended each.
 
-Knows: which sources bind an id to a name and how strong each is, when an id was born, whether a deletion lies between
-two ids. Does not know which of this is worth a finding.
 Rule: an id is a topic's identity for ever and is never reused; the order of ids is that of the lives of the metadata
 log, in one life the order of the log where it is known, else that in which one broker or the controllers told them,
 else that of their first sightings; by the last alone none is called the other's successor while both are told. An end
@@ -61,8 +59,8 @@ class History:
 
     @cached_property
     def life(self) -> int:
-        """The last life of the metadata log in which it has the name: by its records, else by who named it last. A
-        paused broker names it after its end, but not again after a later one.
+        """The last life of the metadata log in which it has the name: by its records, else by who created or
+        named it last. A paused broker names it after its end, but not again after a later one.
         """
         lives = self.context.lives(self.group)
         grace_ns = self.context.settings.broker_grace_ns if self.again_ns == NEVER else 0
@@ -70,7 +68,8 @@ class History:
             return 0
         if self.logged:
             return max(map(lives.last, self.logged))
-        return lives.at(self.last.last_word.ts_ns - grace_ns)
+        created = (claim.first.ts_ns for claim in self.bindings if claim["source"] == "create-topics")
+        return lives.at(max(self.last.last_word.ts_ns - grace_ns, *created, NEVER))
 
     @cached_property
     def partitions(self) -> list[Claim]:

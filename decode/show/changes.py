@@ -70,6 +70,8 @@ class Action(NamedTuple):
     """The array of the response with an error for each object; empty: one error for all."""
     answers_to: tuple[str, ...] = ("name",)
     """Fields of an answer that name the object; none: answers are in the order of the request."""
+    inner: str = ""
+    """The array in each of these elements that has the objects."""
 
 
 BY_POSITION: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ ACTIONS: dict[str, Action] = {
     "AlterShareGroupOffsets": Action("group", (), ("groupId",)),
     "DeleteShareGroupOffsets": Action("group", (), ("groupId",)),
     "ElectLeaders": Action("topic", ("topicPartitions",), ("topic",), "replicaElectionResults", ("topic",)),
+    "AlterReplicaLogDirs": Action("topic", ("dirs",), answered="results", answers_to=("topicName",), inner="topics"),
     "AlterPartitionReassignments": Action("topic", ("topics",), answered="responses"),
     "UpdateFeatures": Action("feature", ("featureUpdates",), ("feature",), "results", ("feature",)),
     "CreateDelegationToken": Action("delegation token", (), ("ownerPrincipalName",)),
@@ -330,7 +333,8 @@ def elements(action: Action, request: Body) -> list[Body]:
     arrays = [request[array] for array in action.requested if request.get(array) is not None]
     if not arrays:
         return [{}]
-    return [element if isinstance(element, dict) else {"": element} for array in arrays for element in array]
+    found = [element if isinstance(element, dict) else {"": element} for array in arrays for element in array]
+    return [{**outer, **one} for outer in found for one in outer[action.inner]] if action.inner else found
 
 
 def named(fields: tuple[str, ...], element: Body) -> str:
@@ -381,10 +385,14 @@ def first_error(answer: Body) -> int:
     return next((int(part["errorCode"]) for part in (answer, *parts) if part.get("errorCode")), 0)
 
 
+UNCLEAN = 1
+
+
 def details(api: str, element: Body, request: Body) -> str:
     """What may be shown of the request, in a few words."""
     describe = DETAILS.get(api)
     text = describe(element) if describe and element else ""
+    text = f"{text} (unclean)".strip() if request.get("electionType") == UNCLEAN else text
     return f"{text} (validate only)".strip() if request.get("validateOnly") else text
 
 
@@ -399,6 +407,10 @@ def plural(count: int, noun: str) -> str:
     if count < 0:
         return f"default {noun}s"
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def moved(topic: Body) -> str:
+    return f"{partitions(topic)} to {topic['path']}"
 
 
 def more_partitions(topic: Body) -> str:
@@ -458,6 +470,7 @@ DETAILS: dict[str, Callable[[Body], str]] = {
     "DeleteRecords": partitions,
     "ElectLeaders": partitions,
     "AlterPartitionReassignments": partitions,
+    "AlterReplicaLogDirs": moved,
     "AlterConfigs": configurations,
     "IncrementalAlterConfigs": configurations,
     "CreateAcls": acl,

@@ -1,19 +1,20 @@
 """The lives of one cluster's metadata log: where it started over or went back, and which life a record belongs to.
 
-Knows: high watermarks, the beginnings of leader epochs, and leaders' answers that a follower has read further than the
-log goes. Does not know topics.
+Knows: high watermarks, the beginnings of leader epochs, leaders' answers that a follower has read further than the log
+goes, and the offsets at which brokers were registered (their epochs). Does not know topics.
 Rule: in one life nothing is written below a high watermark that was announced before, an epoch begins once, no server
 announces a lower high watermark later, and no leader's log of an epoch ends below what was committed in that epoch or
 before, or below what a follower has read of the leader's own. What breaks this begins a new life. A record keeps the
 life in which its leader wrote it, whenever it is read, and lasts until a life begins below it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
 
 AT, MS, MARGIN_NS = "at:", 1_000_000, 1_000_000_000
 ALWAYS = -(1 << 63)
@@ -31,8 +32,8 @@ class Announced(NamedTuple):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What may begin a life: the first record of a leader epoch, an answer that a follower has read too far, or a lower
-    high watermark than the server announced before.
+    """What may begin a life: the first record of a leader epoch, an answer that a follower has read too far, a lower
+    high watermark than the server announced before, or the registration of a broker.
     """
 
     written_ns: int
@@ -112,27 +113,26 @@ class LogLives:
 
 def lives_of(claims: Iterable[Claim]) -> LogLives:
     """From what servers show of one log: a pure function, whatever the order of the claims."""
-    orders, epochs, diverged = [], [], []
+    by_kind: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
-        if claim.kind == "log_order":
-            orders.append(claim)
-        elif claim.kind == "log_epoch":
-            epochs.append(claim)
-        elif claim.kind == "log_diverged":
-            diverged.append(claim)
+        by_kind[claim.kind].append(claim)
+    orders, diverged = by_kind["log_order"], by_kind["log_diverged"]
     announced = [one for order in orders for one in announcements(order)]
-    return LogLives(tuple(lives(beginnings(epochs, diverged, orders), announced, diverged)), tuple(epochs))
+    announced = announced or [one for claim in by_kind["heartbeat"] for one in read(claim)]
+    return LogLives(tuple(lives(beginnings(by_kind), announced, diverged)), tuple(by_kind["log_epoch"]))
 
 
-def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) -> list[Beginning]:
+def beginnings(by_kind: dict[str, list[Claim]]) -> list[Beginning]:
     """In the order of their times. The clock of the writer that is furthest ahead counts for all."""
+    orders = by_kind["log_order"]
     ahead_ns = max((order.peak["clock"] for order in orders if "clock" in order.peak), default=0)
     found = []
-    for claim in epochs:
+    for claim in by_kind["log_epoch"]:
         written_ns = claim["written"] * MS
         seen_ns = min(claim.first.ts_ns, written_ns - ahead_ns) if written_ns > 0 else claim.first.ts_ns
         found.append(Beginning(written_ns, seen_ns, claim["offset"], claim))
-    other = [(claim["end_offset"], claim) for claim in diverged if claim["epoch"] >= 0]
+    other = [(claim["end_offset"], claim) for claim in by_kind["log_diverged"] if claim["epoch"] >= 0]
+    other += [(claim.peak["epoch"], claim) for claim in by_kind["registration"] if claim["error"] == 0]
     other += [(one.high_watermark, one.claim) for order in orders for one in lower(announcements(order))]
     found += [Beginning(c.first.ts_ns + ahead_ns, c.first.ts_ns, offset, c) for offset, c in other]
     return sorted(found, key=lambda one: (one.seen_ns, one.offset, repr(one.claim.key)))
@@ -147,6 +147,13 @@ def announcements(order: Claim) -> list[Announced]:
             claim = Claim(order.kind, order.key, Sighting(-before_ns, *where))
             found.append(Announced(-before_ns, high_watermark, epoch, claim))
     return sorted(found, key=lambda one: (one.ts_ns, one.high_watermark))
+
+
+def read(heartbeats: Claim) -> Iterable[Announced]:
+    """How far a broker has read, at the end of each slot; it counts where nothing else of the log was captured."""
+    for name, offset in heartbeats.peak.items():
+        if name.startswith(AT):
+            yield Announced((int(name.removeprefix(AT)) + 1) * SLOT_NS, offset, -1, heartbeats)
 
 
 def lower(announced: list[Announced]) -> Iterable[Announced]:
@@ -180,7 +187,7 @@ def contradicts(announced: Announced, claim: Claim) -> bool:
     if claim.kind == "log_diverged":
         ends = int(claim["diverging_epoch"])
         return ends >= claim["epoch"] or 0 <= announced.epoch <= ends
-    return claim.kind == "log_epoch" or announced.claim.key == claim.key
+    return claim.kind in {"log_epoch", "registration"} or announced.claim.key == claim.key
 
 
 SOON_NS = 300 * 1_000_000_000

@@ -129,6 +129,15 @@ def tid017_near_miss__the_log_lost_the_id(lab):
     lab.fetches(range(42, 120, 2), ID_3, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
+def tid017_near_miss__after_a_pause(lab):
+    """A paused follower of old uses the ID for a moment when it goes on."""
+    lab.metadata(0, [("orders", ID_1, 0, 4)])
+    lab.deleted(30, "orders", ID_1)
+    lab.fetches([5, 29, 30.2], ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    lab.fetches([75, 75.5], ID_1, 100, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    lab.until = 100
+
+
 def log004_fires(lab):
     restored(lab)
 
@@ -193,6 +202,31 @@ def log005_fires__after_elections_that_wrote_nothing(lab):
 
 def log004_near_miss__after_elections_that_wrote_nothing(lab):
     log005_fires__after_elections_that_wrote_nothing(lab)
+
+
+def node(lab, since, until, incarnation, epoch, server=B1, offset=0, brokers=None):
+    """Node 1 is registered by a controller, and reports how far it has read the log; nobody fetches the log."""
+    lab.metadata(since, server=server, brokers=brokers or {B1: 1})
+    talk = lab.talk(server, "1", "10.0.0.14")
+    host, port = next(iter(brokers or {B1: 1})).split(":")
+    listener = {"name": "PLAINTEXT", "host": host, "port": int(port)}
+    asked = {"brokerId": 1, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
+    talk.ask(since, "BrokerRegistration", 1, asked, {"brokerEpoch": epoch})
+    for at in range(since + 1, until, 2):
+        beat = {"brokerId": 1, "brokerEpoch": epoch, "currentMetadataOffset": epoch + offset + at}
+        talk.ask(at, "BrokerHeartbeat", 1, beat, {"isFenced": False})
+    lab.until = max(lab.until, until)
+
+
+def log005_fires__by_the_registration_of_a_broker(lab):
+    """A node that is broker and controller: its log is not fetched by anybody."""
+    node(lab, 0, 40, ID_1, 7, offset=100)
+    node(lab, 50, 80, ID_2, 7)
+
+
+def log005_near_miss__a_node_that_starts_again(lab):
+    node(lab, 0, 40, ID_1, 7, offset=100)
+    node(lab, 50, 80, ID_2, 160)
 
 
 def log005_near_miss__out_of_order(lab):
@@ -269,6 +303,18 @@ def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
 
 def clu003_fires(lab):
     two_clusters(lab)
+
+
+def clu003_fires__by_registrations_of_one_epoch(lab):
+    """Copies of one disk begin alike: both register node 1 at the same offset."""
+    node(lab, 0, 60, ID_1, 60)
+    node(lab, 1, 60, ID_2, 60, server=A1, brokers={A1: 1})
+
+
+def clu003_near_miss__a_proxy_before_the_controller(lab):
+    """Captured on both sides of it."""
+    node(lab, 0, 60, ID_1, 60)
+    node(lab, 1, 60, ID_1, 60, server=A1, brokers={A1: 1})
 
 
 def copies(lab, number=1, alive=100):

@@ -115,9 +115,10 @@ def tid005_near_miss__asked_before_the_end(lab):
 def tid017_fires__alter_partition(lab):
     ended(lab)
     talk = lab.talk(B3, "2", "10.0.0.2")
-    for at in (20, 70):
+    for at in range(20, 80, 10):
         row = {"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}
-        talk.ask(at, "AlterPartition", 2, {"topics": [row]}, {"errorCode": 0})
+        refused = {"topicId": ID_1, "partitions": [{"partitionIndex": 0, "errorCode": 100}]}
+        talk.ask(at, "AlterPartition", 2, {"topics": [row]}, {"topics": [refused]})
     lab.until = 100
 
 

@@ -1,7 +1,5 @@
 """Claims about replicas: who serves a partition, who follows it, how far a broker has read the metadata log.
 
-Knows: partition errors that deny leadership, followers' fetches and the sessions they belong to, heartbeats,
-AlterPartition and AssignReplicasToDirs answers. Does not know who should lead or follow.
 Rule: a follower is the replica ID of a fetch, and whether a server granted one is kept beside it, as anybody can send
 one; a session counts from a full fetch that was seen.
 """
@@ -98,7 +96,7 @@ def acts(header: Lines) -> Rows:
     """Which broker epoch a process acts with; two of one node ID assign directories by turns."""
     error = header.other("error_code", absent=-1)
     key = ["broker_id", "broker_epoch", "@endpoint", "@host", Column(error)]
-    return header.states("broker_epoch", key, error >= 0)
+    return header.states("broker_epoch", key, error >= 0, tally=header.slots)
 
 
 def heartbeats(header: Lines) -> Iterator[Rows]:

@@ -26,6 +26,7 @@ ANSWERS = (
     ("Fetch", "responses.partitions"),
     ("Produce", "responses.partition_responses"),
     ("ShareFetch", "responses.partitions"),
+    ("AlterPartition", "topics.partitions"),
 )
 
 

@@ -252,7 +252,17 @@ CASES = [
         {"errorCode": 0, "replicaElectionResults": [{"topic": "songs", "partitionResult": [
             {"partitionId": 0, "errorCode": 0, "errorMessage": None},
             {"partitionId": 1, "errorCode": 84, "errorMessage": None}]}]},
-        [("topic", "songs", "partitions 0, 1", "ELECTION_NOT_NEEDED")],
+        [("topic", "songs", "partitions 0, 1 (unclean)", "ELECTION_NOT_NEEDED")],
+    ),
+    (
+        "AlterReplicaLogDirs", 2,
+        {"dirs": [{"path": "/disk2", "topics": [{"name": "songs", "partitions": [0, 1]}]},
+                  {"path": "/disk3", "topics": [{"name": "films", "partitions": [2]}]}]},
+        {"results": [{"topicName": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 0},
+                                                           {"partitionIndex": 1, "errorCode": 57}]},
+                     {"topicName": "films", "partitions": [{"partitionIndex": 2, "errorCode": 0}]}]},
+        [("topic", "songs", "partitions 0, 1 to /disk2", "LOG_DIR_NOT_FOUND"),
+         ("topic", "films", "partition 2 to /disk3", "NONE")],
     ),
     (
         "AlterPartitionReassignments", 0,

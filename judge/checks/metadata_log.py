@@ -1,4 +1,4 @@
-"""LOG: the KRaft metadata log against what brokers say.
+"""LOG: the KRaft metadata log compared with what brokers report.
 
 Rule: committed entries only; a broker that stands still while the log does is idle, not behind.
 """
@@ -6,8 +6,7 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import goes_on, start_ns
-from wirecheck.judge.checks.shapes import about, clock, if_broker, of_topic, resting_on
+from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, start_ns
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -189,13 +188,15 @@ def sides_of(life: Life) -> tuple[Side, ...]:
 
 
 def committed(announced: Claim, life: Life) -> Side:
+    if announced.kind == "heartbeat":
+        return Side(announced.last, f"broker {announced['broker']} has read the metadata log up to {life.committed}")
     said = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
     return Side(announced.first, said)
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. The metadata log of a cluster ID begins again, or continues from an earlier offset, and no follower must
-    truncate committed records.
+    truncate committed records. A broker that is registered at an earlier offset shows it, too.
 
     Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together.
     Earlier topics are gone, or were recreated with other IDs. wirecheck compares nothing between the two logs.
@@ -208,7 +209,8 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
     over = [life for life in context.lives(group).lives[1:] if not life.diverged]
     if over and subject == ("server",):
         last, sides = over[-1], tuple(side for life in over for side in sides_of(life))
-        words = {"end": last.base, "committed": last.committed, "since": clock(last.since_ns)}
+        below = " or below" if last.began is not None and last.began.kind == "registration" else ""
+        words = {"end": f"{last.base}{below}", "committed": last.committed, "since": clock(last.since_ns)}
         ids, since_ns = ended_with_a_life(group, context), over[0].since_ns
         yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
 

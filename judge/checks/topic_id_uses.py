@@ -1,6 +1,7 @@
-"""TID: ids in requests: dead ones, none at all, reserved ones, ones nobody named.
+"""TID: IDs in requests: dead ones, none at all, reserved ones, ones that no message named, ones that replace others.
 
-Rule: uses count from the deletion and speak after the grace; what a fetch forgets it does not use.
+Rule: uses count from the deletion and fire after the grace period; what a fetch forgets it does not use. A broker has a
+replica if it was ordered to, and until it was ordered to delete it; what was ordered elsewhere says nothing about it.
 """
 
 import base64
@@ -9,26 +10,30 @@ from typing import Any
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
-from wirecheck.judge.checks.topics.topic_ids import renumbered
-from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
+from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, ends, gathered, resting_on
+from wirecheck.judge.checks.topic_ids import renumbered
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
+BEFORE_FIRST_NS = 2_000_000_000
+"""Who goes on with an ID uses it so soon after its end."""
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
 VERSION_BITS, RANDOM = 76, 4
 VARIANT_BITS, LEACH_SALZ = 62, 2
 """Where RFC 9562 keeps the version and the variant of a UUID, and which those of java.util.UUID.randomUUID are."""
+NO_LEADERSHIP = {"stop", "delete"}
+"""Kinds of orders that make a broker neither leader nor follower."""
 LAST_RESERVED = 99
 """Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
 
 
 def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client still uses a topic ID 300 s or more after the topic was deleted or recreated.
+    """Detects. A client continues to use a topic ID for 300 s or more after the topic was deleted or recreated.
 
     Why it matters. The client works on a topic that no longer exists: it reads nothing, or its writes fail. Clients
     refresh metadata every 300 s. This one does not, or ignores the new ID.
@@ -42,13 +47,14 @@ def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext)
 
 
 def stale_topic_id_in_replication(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker still fetches a topic ID 30 s or more after the topic was deleted or recreated.
+    """Detects. A broker continues to use a topic ID for 30 s or more after the topic was deleted or recreated.
 
     Why it matters. The broker's metadata is stale: it is cut off from its controller. The partitions that it leads or
     follows under the new ID lack a replica.
 
     False positives. A topic whose ID changed under its data (TID004) does not count. Neither does an ID that ended
-    because the metadata log went back or started over: LOG004 and LOG005 report that. On real clusters, old IDs
+    because the metadata log went back or started over: LOG004 and LOG005 report that. A broker that was paused uses
+    the ID for a moment when it continues; only use without a silence of 15 s counts. On real clusters, old IDs
     disappear from replication within 2 s.
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
@@ -70,8 +76,10 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
         if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
+    ended_ns = side.sighting.ts_ns
     for who, claims in sorted(late.items(), key=str):
-        ended_ns = side.sighting.ts_ns
+        if not lasts(claims, ended_ns, grace_ns):
+            continue
         about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
         count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
         words = {"ended": clock(ended_ns), "last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}
@@ -89,6 +97,28 @@ def sender_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
 def used_ns(claim: Claim) -> int:
     """When it was asked for last; answers may come much later."""
     return int(claim.peak.get("used", claim.last.ts_ns))
+
+
+def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
+    """Whether an ID was in use for so long after a time, without a silence of half of it: who was paused uses what it
+    knew before for a moment, however late.
+    """
+    begin_ns = until_ns = -for_ns
+    for first_ns, last_ns in sorted(span for claim in claims for span in spans(claim, since_ns)):
+        if first_ns - until_ns > for_ns // 2:
+            begin_ns = max(first_ns, since_ns)
+        until_ns = max(until_ns, last_ns)
+        if until_ns - begin_ns >= for_ns - BEFORE_FIRST_NS:
+            return True
+    return False
+
+
+def spans(claim: Claim, since_ns: int) -> list[tuple[int, int]]:
+    """From when to when an ID was used after a time, by its answers; else by its first and its last use."""
+    if claim.runs:
+        return [(run[FIRST], run[LAST]) for run in every_run(claim.runs) if run[LAST] >= since_ns]
+    first_ns, last_ns = claim.first.ts_ns, used_ns(claim)
+    return [(first_ns if first_ns >= since_ns else last_ns, last_ns)]
 
 
 def after(claim: Claim, ts_ns: int) -> int:
@@ -200,3 +230,45 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):
         yield used_by(uses, max(uses, key=lambda claim: claim.last), subject[1], words={"apis": apis_of(uses)})
+
+
+def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. An INCREMENTAL LeaderAndIsr request, as drafted in KIP-516 (v3), names a partition with another topic ID
+    than before.
+
+    Why it matters. According to the draft, the replica on the broker's disk is stale. The topic was recreated, and the
+    broker marks the old replica for deletion.
+
+    False positives. None known. It does not count if the old replica was deleted first (StopReplica), or if earlier
+    requests to the broker are not in the capture. Releases answer 103 instead.
+
+    Source. KIP-516 as drafted, the second kind of stale partition.
+    """
+    for order in context.claims("ordered", group, *subject):
+        before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
+        if order["how"] == "incremental" and before is not None:
+            partition, where, old = order["partition"], context.node(order), before["topic_id"]
+            about = {"topic": order["name"], "topic_ids": (old, subject[1]), "brokers": (context.broker(order),)}
+            words = {"partition": partition, "where": where, "old": old, "new": subject[1]}
+            words["by"] = order["by"].replace("@", ", epoch ")
+            sides = (first_of(before), *ends([order]))
+            yield resting_on([order], subject[1], partition, where, sides=sides, **about, words=words)
+
+
+def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
+    """The order by which this broker has the partition under another id when this order comes."""
+    same = [
+        other
+        for other in orders
+        if (other["endpoint"], other["partition"]) == (order["endpoint"], order["partition"])
+        and other["topic_id"] != order["topic_id"]
+        and other.first < order.first
+    ]
+    deleted = {other["topic_id"]: other for other in same if other["how"] == "delete"}
+    has = [
+        other
+        for other in same
+        if other["how"] not in NO_LEADERSHIP
+        and (other["topic_id"] not in deleted or deleted[other["topic_id"]].last < other.first)
+    ]
+    return max(has, key=lambda other: other.first, default=None)

@@ -84,7 +84,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
-    endpoints that both continue to lead. Or one broker number reports two IDs for one topic name at two endpoints, for
+    endpoints that both continue to lead. Or two controllers accept the heartbeats of two registrations of one broker
+    number. Or one broker number reports two IDs for one topic name at two endpoints, for
     30 s or more, and their broker lists share no address.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
@@ -96,13 +97,16 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 
     Source. KIP-595; KIP-78.
     """
-    shown: set[int] = set()
+    shown: set[str] = set()
     for twin in context.clusters.twins:
         first, second = twin.shown_by
-        other = id(context.clusters.of(twin.other, second.first.ts_ns))
-        if twin.one not in group.endpoints or subject != ("server",) or other in shown:
+        one, other = (
+            context.clusters.of(end, claim.first.ts_ns) for end, claim in zip(twin[:2], twin.shown_by, strict=True)
+        )
+        smaller, larger = sorted((one, other), key=lambda each: each.key)
+        if smaller is not group or subject != ("server",) or larger.key in shown:  # one finding for two clusters
             continue
-        shown.add(other)
+        shown.add(larger.key)
         words = {"one": twin.one, "other": twin.other, "what": twin.what}
         since_ns = max(first.first.ts_ns, second.first.ts_ns)
         yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
