@@ -19,7 +19,7 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, latest, places
+from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, places
 from wirecheck.commands.screen import console, legible
 from wirecheck.commands.units import rfc3339
 
@@ -33,6 +33,8 @@ DRAW_S = 1.0
 KEEP_BYTES = "256M"
 """Frames of an interface that are kept on disk at most."""
 MOST_ERRORS = 50
+WRITTEN = "*/run=*", "*/_delta_log"
+"""Folders of a monitor's results that change with each batch: Parquet's, Delta's."""
 ESCAPES = {"\x1b[A": "up", "\x1b[B": "down", "\x1bOA": "up", "\x1bOB": "down", "\x1b": "escape"}
 PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 
@@ -170,7 +172,7 @@ class Live:
         return Sample(
             self._name,
             f"{rfc3339(newest_ns)[11:19]} UTC  {self._frames:,} frames" if newest_ns else "",
-            findings_of(self._replay.result().json(), newest_ns, (self._name,)) if self._frames else (),
+            findings_of(self._replay.result().json(inputs=(self._name,)), newest_ns) if self._frames else (),
             tuple(talk_of(one, self._name) for one in recent.talkers()),
             tuple(errors),
             "" if newest_ns else "no Kafka traffic yet",
@@ -181,7 +183,12 @@ class Results:
     """What a monitor has written: findings, and clients with their requests."""
 
     def __init__(self, out: Path) -> None:
+        from wirecheck.capture.arrow_alone import arrow_alone
+
+        arrow_alone()
         self._out = out
+        self._written_ns = -1
+        self._sample: Sample | None = None
         self._before: dict[tuple[str, str], int] = {}
         self._looked_s = 0.0
         self._per_s: dict[tuple[str, str], float] = {}
@@ -193,29 +200,39 @@ class Results:
         pass
 
     def sample(self) -> "Sample":
+        """Of what is written; it is read again only where that changed."""
+        written_ns = max((path.stat().st_mtime_ns for found in WRITTEN for path in self._out.glob(found)), default=0)
+        if self._sample is None or written_ns != self._written_ns:
+            self._sample, self._written_ns = self._read(), written_ns
+        return self._sample
+
+    def _read(self) -> "Sample":
         from wirecheck.dashboards.top_screen import Sample, Talk
+        from wirecheck.story.cards import plural
+        from wirecheck.streaming.store.run_result import SPANNED, Result
 
         try:
-            result = latest(self._out).json()
+            result = Result.latest(self._out, SPANNED).json()
         except LookupError:
             return Sample(str(self._out), "", (), (), (), "no batch yet")
         newest = max((row["last_seen"] for row in (*result["clients"], *result["findings"])), default="")
         self._measure(result["clients"])
+        errors = sorted(legible(result["harms"]), key=lambda one: one["last_seen"], reverse=True)
         talks = []
         for client in legible(result["clients"]):
             name = str(client["client_id"] or "(no client ID)"), client["address"]
             software = " ".join(filter(None, (client["software_name"], client["software_version"])))
             apis = ", ".join(f"{api} v{'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
             details = f"{client['requests']:,} requests since {client['first_seen']}", software, apis
-            used, per_s = f"{len(client['apis'])} APIs", self._per_s.get(name, 0.0)
+            used, per_s = plural(len(client["apis"]), "API"), self._per_s.get(name, 0.0)
             talks.append(Talk(*name, used, per_s, 0.0, None, 0, 0.0, details, ()))
         return Sample(
             str(self._out),
             newest[11:19] + " UTC" if newest else "",
-            findings_of(result, ns_of(newest), (str(self._out),)),
+            findings_of(result, ns_of(newest)),
             tuple(talks),
-            (),
-            "results have no errors and latency per client",
+            tuple(failed_of(one) for one in errors[:MOST_ERRORS]),
+            "no latencies",
         )
 
     def _measure(self, clients: list[Row]) -> None:
@@ -316,21 +333,34 @@ def names_of(text: str) -> list[str]:
     return found
 
 
-def findings_of(result: Row, now_ns: int, inputs: tuple[str, ...]) -> Any:
-    """Causes and what stands alone, newest state."""
-    from wirecheck.commands.replay import for_programs
+def findings_of(result: Row, now_ns: int) -> Any:
+    """The cards of causes and of what stands alone, the worst harm first."""
     from wirecheck.dashboards.top_screen import Finding
 
-    findings = {one["id"]: one for one in legible(for_programs(result, inputs))["findings"]}
+    opened = {one["id"]: one["first_seen"] for one in result["findings"]}
     rows = []
     for entry in legible(result["entries"]):
-        leading = findings[entry["findings"][0]]
-        opened_ns = ns_of(leading["first_seen"])
-        kinds = [row["kind"] for row in (entry, *entry["consequences"])]
+        card, kinds = entry["card"], [row["kind"] for row in (entry, *entry["consequences"])]
         kind = min(kinds, key=["violation", "anomaly", "visibility", "information"].index)
-        age_s, commands = (now_ns - opened_ns) / NS_PER_S, tuple(leading["commands"])
-        rows.append(Finding(kind, entry["code"], entry["sentence"], age_s, leading["next"], commands))
+        rows.append(
+            Finding(
+                "violation" if card["harm"]["clients"] else kind,
+                entry["code"],
+                card["headline"],
+                (now_ns - ns_of(opened[entry["findings"][0]])) / NS_PER_S,
+                card["action"]["sentence"],
+                (*card["action"]["commands"], card["evidence"]["command"]),
+            )
+        )
     return tuple(rows)
+
+
+def failed_of(harm: Row) -> Any:
+    """A row of the table of harms, as one of the last errors."""
+    from wirecheck.dashboards.top_screen import Failed
+
+    who, about = harm["client_id"] or harm["address"], harm["topic"] or harm["topic_id"] or ""
+    return Failed(harm["last_seen"][11:19], who, harm["api"], about, ", ".join(harm["errors"]), harm["count"])
 
 
 def talk_of(one: "Talker", source: str) -> Any:

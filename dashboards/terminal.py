@@ -317,6 +317,8 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read"})
+"""Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
     "anomaly": ("\u2717", shade(RED, bold=True)),
@@ -342,7 +344,7 @@ def first_screen(result: Row) -> Iterator[Text]:
 def card_lines(card: Row, clients: int) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
     headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
-    yield headline.append(f"   {since}" if (since := state(card)) else "")
+    yield headline.append(f"   {since}" if (since := state(card)) else "", style="not bold default")
     yield from (labelled(*row) for row in below(card, clients))
 
 
@@ -379,5 +381,5 @@ def basis_lines(result: Row) -> Iterator[Text]:
 def show_first_screen(result: Row, console: Console) -> None:
     for line in first_screen(result):
         text = line.plain
-        on_label = text.startswith("   ") and text[3:4] != " " and text[3:INDENT].strip()
-        hang(line, console, INDENT if on_label else 3, whole=text[INDENT:].startswith("wirecheck "))
+        indent = INDENT if text[3:INDENT].strip() in LABELS else 3
+        hang(line, console, indent, whole=text[INDENT:].startswith("wirecheck "))

@@ -187,8 +187,7 @@ class Screen:
         begin = max(0, min(self.selected, len(findings) - 1) - most + 1)
         rows = []
         for number, one in list(enumerate(findings))[begin : begin + most]:
-            text = Text(f"{age(one.age_s):>5}  ", style=KIND_STYLES[one.kind])
-            text.append(f"{one.code}  ", style=KIND_STYLES[one.kind])
+            text = Text().append(f"{age(one.age_s):>5}  {one.code}  ", style=KIND_STYLES[one.kind])
             text.append(one.sentence)
             rows.append(self._marked(one_line(text, columns), number))
         return Group(heading, *rows)
@@ -233,8 +232,7 @@ class Screen:
             return Group(heading, Text("none", style=shade(GREEN)))
         rows = []
         for one in errors:
-            text = Text(f"{one.time}  ", style="dim")
-            text.append(one.error, style=shade(RED))
+            text = Text().append(f"{one.time}  ", style="dim").append(one.error, style=shade(RED))
             text.append(f" x{one.times}  {one.client}  {one.api}  {one.topic}")
             rows.append(one_line(text, columns))
         return Group(heading, *rows)

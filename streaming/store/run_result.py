@@ -1,7 +1,7 @@
 """The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,13 +55,16 @@ class Result:
     """These, each with its table."""
 
     @classmethod
-    def read(cls, out: Path | str, run: str) -> "Result":
-        return cls.of_revisions({table: revisions(out, table, run) for table in IN_RESULT})
+    def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
+        """`tables`: the others are taken as empty."""
+        return cls.of_revisions(
+            {table: revisions(out, table, run) if table in tables else iter(()) for table in IN_RESULT}
+        )
 
     @classmethod
-    def latest(cls, out: Path) -> "Result":
+    def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""
-        return cls.read(out, result_folder.latest_run(out))
+        return cls.read(out, result_folder.latest_run(out), tables)
 
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
@@ -233,7 +236,8 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
 def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
     for part in result_folder.read(out, table, run):
-        yield from part.to_pylist()
+        for some in part.to_batches(max_chunksize=ROWS_AT_ONCE):
+            yield from some.to_pylist()
 
 
 def last(rows: Iterator[Row]) -> Iterator[Row]:
@@ -246,6 +250,8 @@ def last(rows: Iterator[Row]) -> Iterator[Row]:
     return (row for row in newest.values() if not row.get("withdrawn") and row.get("state") != "withdrawn")
 
 
+ROWS_AT_ONCE = 4096
+"""As Python objects; a compacted file holds many more."""
 SPARE_ROWS = 10_000
 """So many revisions may be held beyond twice the rows that hold, or looking through them would cost more than they."""
 

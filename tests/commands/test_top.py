@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from wirecheck import cli
-from wirecheck.commands.top import names_of
+from wirecheck.commands.top import Results, names_of
 
 ROOT = Path(__file__).resolve().parents[2]
+HURT = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
 
@@ -40,6 +41,17 @@ def test_a_folder_of_frames_and_the_results_of_a_replay(tmp_path):
     CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--out", str(out), "-q"])
     told = run(out)
     assert (told.exit_code, "TID002" in told.stdout, "dock" in told.stdout) == (0, True, True)
+
+
+def test_results_are_read_again_only_when_a_batch_was_written(tmp_path):
+    CliRunner().invoke(cli.main, ["replay", str(HURT), "--engine", "local", "--out", str(tmp_path / "out"), "-q"])
+    view = Results(tmp_path / "out")
+    first = view.sample()
+    assert first.findings[0].sentence.startswith("p-lost (127.0.0.1) cannot write to tickets")
+    assert (first.errors[0].client, first.errors[0].error) == ("p-lost", "UNKNOWN_TOPIC_ID")
+    assert view.sample() is first
+    os.utime(next((tmp_path / "out").glob("findings/run=*")), ns=(0, time.time_ns()))
+    assert view.sample() is not first
 
 
 @pytest.mark.parametrize(
