@@ -1,7 +1,5 @@
 """Agents: how far each has shown its traffic, what may be said by now, and what they report of themselves.
 
-Knows: the agents that were heard of, those whose files are all known beforehand, and which marks are counted, under
-which measure of coverage. Does not know files or buckets.
 Rule: a verdict may come early, as it is revised: an agent that is silent holds nothing up. What cannot be taken back
 waits for every agent that is known to go on, however far it is behind. A mark is counted once.
 """

@@ -1,8 +1,7 @@
 """What a check is given besides its subject: the ledger, the clusters, the settings and the watermark.
 
-Knows: how far capture time has come, and which subjects must be judged again once it has come further. Knows no check.
-Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten.
-An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
+Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten. An
+order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
 from collections.abc import Iterator

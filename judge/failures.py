@@ -1,7 +1,5 @@
 """What could not be judged: an exception as a value, and what there is of them now.
 
-Knows: which check (or other step of judging) raised, about which subject, with what kind of exception and where. Does
-not log, and knows no check.
 Rule: an exception ends what it happened in and nothing else. It is caught once per level: a check about one subject
 (`evaluate.py`), a claim that is filed, a snapshot, the clusters, ageing (`judge.py`). Memory of them is bounded; those
 beyond the bound still count in the batch in which they happen.

@@ -1,10 +1,8 @@
 """The judge of one cluster label: claims and progress in, revisions of rows out.
 
-Knows: what must be judged again (what was touched, what waited for the watermark, what moved to another cluster), and
-which rows were emitted before. Does not know what a finding is: that is each check's affair.
 Rule: rows are a pure function of the ledger, the settings and the watermark; one is emitted again only if it differs,
-and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it
-ends nothing else, and the rows of its subject stand.
+and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it ends
+nothing else, and the rows of its subject stand.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -28,8 +26,7 @@ from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.subject_eviction import Overflow, Room, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
-from wirecheck.judge.topology.clusters import Clusters
-from wirecheck.judge.topology.clusters_apart import separate
+from wirecheck.judge.topology.clusters import Clusters, separate
 from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
@@ -74,22 +71,23 @@ class Judge:
         """Which metadata logs began another life."""
 
     def absorb(self, claims: Iterable[Claim]) -> None:
-        oldest_ns = self.oldest_ns
+        """File claims; chunks of snapshots of the metadata log as what they come to."""
+        oldest_ns, chunks, others = self.oldest_ns, list[Claim](), list[Claim]()
         for claim in claims:
+            (chunks if claim.kind == CHUNK else others).append(claim)
+        self.late += self.ledger.absorb_all(others, oldest_ns, partial(self.raised, FILING))
+        for chunk in chunks:
+            if chunk.last.ts_ns < oldest_ns:
+                self.late += 1
+                continue
             try:
-                self.take(claim, oldest_ns)
+                for part in self.snapshots.receive(chunk):
+                    self.ledger.absorb(part)
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                step = ASSEMBLY if claim.kind == CHUNK else FILING
-                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+                self.raised(ASSEMBLY, chunk, error)
 
-    def take(self, claim: Claim, oldest_ns: int) -> None:
-        if claim.last.ts_ns < oldest_ns:
-            self.late += 1
-        elif claim.kind == CHUNK:
-            for part in self.snapshots.receive(claim):
-                self.ledger.absorb(part)
-        else:
-            self.ledger.absorb(claim)
+    def raised(self, step: str, claim: Claim, error: Exception) -> None:
+        self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     @property
     def oldest_ns(self) -> int:
@@ -228,6 +226,8 @@ class Judge:
 
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
+        if self.pace.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
+            self.attempt(ageing.fold, self.agents.passed_ns - ageing.FOLDED_NS)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -237,19 +237,20 @@ class Judge:
         self.failures.forget(AGEING)
         for subject in self.settlement.idle(self.agents.passed_ns):
             self.due.wait(subject, 0)  # settles with the next batch
-        subjects = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
+        oldest_ns = self.watermark_ns - horizon_ns
+        subjects = self.beside(self.attempt(ageing.age, oldest_ns))
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(self.attempt(ageing.shorten))
+            shortened = self.beside(self.attempt(ageing.shorten, oldest_ns))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
         self.strange(subjects)
         return list(self.judged(subjects, self.context(), forget=subjects))
 
-    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]]) -> set[Subject]:
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]], oldest_ns: int) -> set[Subject]:
         def raised(subject: Subject, error: Exception) -> None:
             self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
-        return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
+        return age(self.ledger, oldest_ns, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}

@@ -4,9 +4,6 @@ News is checked with the batch that brings it; where only counts and times have 
 is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
 every message once a minute, and so findings of which only the count, the last time and later evidence have changed.
 
-Knows: which subjects have news that cannot wait and until when the others wait (`Agenda`, `RowPace`); what a connection
-adds to the sums of its endpoint (`account`), and up to which capture time every agent has shown its traffic
-(`Settlement`). Does not know what a row says, nor what a check makes of a sum.
 Rules: a subject waits for one time, the earliest that it was given. A row that was held back is told within EVERY_NS of
 capture time, when its connection ends, and when the capture does, so that the last revision of every row is the one it
 would have been; each subject has its own second of the minute. An account follows from the claims about one connection

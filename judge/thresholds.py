@@ -1,6 +1,5 @@
 """Grace periods and thresholds of the judge.
 
-Knows: every number a check compares with, its unit, and why it is that number. Knows nothing of claims or checks.
 Rule: a number that an operator may want to change stands here, with its reason; a check holds none of its own.
 """
 

@@ -1,7 +1,5 @@
 """One name in one cluster: the ids it had, in their order, and what ended each.
 
-Knows: which sources bind an id to a name and how strong each is, when an id was born, whether a deletion lies between
-two ids. Does not know which of this is worth a finding.
 Rule: an id is a topic's identity for ever and is never reused; the order of ids is that of the lives of the metadata
 log, in one life the order of the log where it is known, else that in which one broker or the controllers told them,
 else that of their first sightings; by the last alone none is called the other's successor while both are told. An end

@@ -1,7 +1,5 @@
 """The card of an entry: who is hurt, what caused it, what to do, and what proves it. All outputs show the same words.
 
-Knows: the sentences of cards, and that harm comes before its cause. Does not know how harm was found (`harm.py`), what
-follows from what (`causes.py`), nor colours and columns.
 Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
 command holds it, and escaped where it is printed.
 """

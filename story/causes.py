@@ -1,7 +1,5 @@
 """Which open finding follows from which: one pure function over the open last revisions.
 
-Knows: the table of what can follow from what, and under which relation (judge/checks/causes.tsv), and the columns of a
-finding. Refuses to know how a finding was made, and what it looks like to people (`entries.py`).
 Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits; where
 findings of two different origins fit, or one that covers it only in part, there is none and all are named as possible.
 The table has no circle, so a cause is never a consequence of its consequence; nothing depends on the order of findings.

@@ -1,6 +1,5 @@
 """Which findings are listed: those of some kinds, checks, topics, or of a time.
 
-Knows: the columns that can be asked for. Refuses to know why anybody asks, and where the words come from.
 Rule: a choice hides and changes nothing: what is hidden is counted, and links are made before anything is hidden.
 """
 

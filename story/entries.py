@@ -1,8 +1,5 @@
 """Findings as they are read: equal ones as one entry, consequences under their cause, and the sentence of each.
 
-Knows: which fields of a summary's template may differ between findings that state the same (topics, IDs, times,
-counts, partitions; of several clients, who and in which request), and what a cause is called
-(cause_sentences.tsv). Refuses to know what follows from what (`causes.py`), and colours and columns.
 Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
 in whatever order they come.
 """

@@ -1,7 +1,5 @@
 """Who is hurt by which finding: facts of refused requests (the table of harms) beside the findings they follow from.
 
-Knows: the relations of harm_relations.tsv, and how a fact of harm is written in the JSON. Does not know how a refusal
-was seen (`judge/results/harm_rows.py`), nor sentences (`cards.py`).
 Rule: nothing is guessed. A harm belongs to the entry of a finding that the table allows, whose relations all hold and
 whose time fits; a relation that is sure comes before one that is not, and a lower rank before a higher one. Where none
 is sure, the card says "may". Harm that fits none stays by itself, in the table of harms.

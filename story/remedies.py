@@ -1,7 +1,5 @@
 """What to do next about a finding, by the code of its check.
 
-Knows: the table (remedies.tsv: code, and one or two sentences for whoever is on call). Refuses to know how a check
-detects and its false positives: that is its page, `wirecheck explain CODE`.
 Rule: every check has its line, and no line throws data away before it says how to know that others have it.
 """
 

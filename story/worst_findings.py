@@ -1,7 +1,5 @@
 """The open findings that are named one by one in the metrics: the worst, and only so many.
 
-Knows: which of two findings is worse, and how a topic or broker becomes the value of a label. Refuses to know
-Prometheus, and how a finding was made.
 Rule: at most MOST, whatever is on the wire: what traffic chose (names of topics) appears in a label nowhere else, is
 cut at LONGEST characters, and holds nothing that cannot be printed. Clients are in sentences only.
 """

@@ -39,7 +39,11 @@ Alerts exclude consequences. No label contains a client ID, a topic or an addres
 `wirecheck_finding_info`.
 
 Counters are totals that the checkpoint stores and each batch writes (table `totals`). They continue
-across restarts, and a repeated batch counts once. The two histograms restart with the process.
+across restarts, and a repeated batch counts once. So do histograms of requests;
+`frame_to_judged_seconds` and `batch_duration_seconds` restart with the process.
+
+With 200 brokers, requests have 1,842 series for one cluster: 12 for each of 10 APIs, 8 for each
+broker and for `other`, 101 errors by API, 12 for round trips, and 1 for retransmissions.
 """
 
 

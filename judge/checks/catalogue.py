@@ -1,7 +1,5 @@
 """The catalogue of checks: what exists, what each finds, and the page of each.
 
-Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
-means: the one in the family's module that bears the row's name. Does not know how a check finds.
 Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
 reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
 rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused. A page
@@ -17,18 +15,19 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks import wire_checks
-from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
-from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
-from wirecheck.judge.checks.topics import (
+from wirecheck.judge.checks import (
     administration,
-    agreement,
     clusters,
-    drafts,
+    controllers,
+    fetching,
+    groups,
+    metadata_log,
     topic_id_uses,
     topic_ids,
+    versions,
+    wire_checks,
 )
+from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -37,15 +36,15 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, agreement, topic_id_uses, drafts, replicas)),
-    "VER": ("Versions", (versions, inter_broker)),
-    "FET": ("Fetching", (fetching, sessions)),
-    "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),
-    "LOG": ("The metadata log", (log_agreement,)),
+    "TID": ("Topic IDs", (topic_ids, topic_id_uses, controllers)),
+    "VER": ("Versions", (versions,)),
+    "FET": ("Fetching", (fetching,)),
+    "CTL": ("Controllers, leaders and replicas", (controllers,)),
+    "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
-    "DRF": ("Draft dialects", (drafts,)),
+    "DRF": ("Draft dialects", (wire_checks,)),
     "WIR": ("Messages on the wire", (wire_checks,)),
     "VIS": ("Blind spots", (wire_checks,)),
 }

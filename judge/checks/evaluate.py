@@ -1,7 +1,5 @@
 """Which checks and tables look at which subjects of the ledger.
 
-Knows: for each space, the rows that its subjects make, and which other subjects a change may concern. Does not know
-what a check thinks.
 Rule: one subject only makes a row, so that its revisions have one owner; what a check reads beyond its own subject lies
 in a neighbour. A check or table that raises about a subject makes no row of it, not even those it had made before it
 raised: its last rows there stand (`undecided`), and all others are made as if it were not there.

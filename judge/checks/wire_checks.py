@@ -1,4 +1,4 @@
-"""WIR, VIS: bytes that are not as Kafka writes them or that this release cannot read, and what was not seen.
+"""WIR, DRF, VIS: bytes that are not as Kafka writes them or that this release cannot read, and what was not seen.
 
 Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen, and states
 nothing about those we watched. Findings are per client host and server endpoint; the client's port is no part of what a
@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import end_ns
-from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, counted, gathered, of_link, resting_on
+from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, counted, end_ns, gathered, of_link, resting_on
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, slot_name
+from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
 from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
@@ -370,3 +371,37 @@ def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckCo
 def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     claims = (claim for claim in context.claims("unpaired", group, *subject) if claim["what"] == what)
     yield from map(of_link, summed(claims))
+
+
+def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A connection has messages that only the draft named by `--dialect` decodes, or that have a tag where the
+    draft has its topic ID. Without `--dialect`, no draft is reported.
+
+    Why it matters. The software is no released Kafka: a fork, or a test. wirecheck checks its messages nevertheless.
+
+    False positives. A known fork, or a proxy that adds tags of its own.
+
+    Source. KIP-516 and KIP-4 as drafted.
+    """
+    for claim in context.claims("dialect", group, *subject):
+        words = {"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]}
+        yield resting_on([claim], claim["host"], claim["endpoint"], claim["dialect"], words=words)
+
+
+def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A response has an error code from 1001 to 1009, which only the draft of KIP-4 used. Reported as
+    visibility: any other code above those of all known Kafka releases.
+
+    Why it matters. Clients do not know these codes and treat them as an unknown server error.
+
+    False positives. A fork that kept the codes. Other codes come from a newer Kafka or another server; wirecheck does
+    not know their meaning.
+
+    Source. KIP-4 as drafted; Errors of Kafka.
+    """
+    for claim in context.claims("draft_code", group, *subject):
+        drafted = claim["error"] in DRAFT_CODES
+        whose = "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has"
+        words = {"server": claim["endpoint"], "error": claim["error"], "api": claim["api"], "whose": whose}
+        kind = None if drafted else "visibility"
+        yield resting_on([claim], claim["endpoint"], claim["error"], kind=kind, words=words)

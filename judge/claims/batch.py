@@ -1,7 +1,5 @@
 """One batch of exchanges and what was decoded of it, with the parts of a key that every family of claims needs.
 
-Knows: which exchange a message belongs to, who sent it to whom, which client id its request carried, and how the
-columns of a message become parts of keys (`Lines`). Does not know what a message says.
 Rule: everything is a column over messages; nothing is looked up message by message.
 """
 

@@ -1,6 +1,5 @@
 """The kinds of claims, as data (kinds.tsv): the parts of each key, where the ledger files it, what it says in words.
 
-Knows: every statement the judge can hear of. Does not know how one is extracted, merged or judged.
 Rule: a kind's fields and their order are part of the stored state: a change of them needs a new STATE_VERSION.
 """
 

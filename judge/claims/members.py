@@ -1,7 +1,5 @@
 """Bounded sets inside claims: what a client keeps asking for, without one claim per client and partition.
 
-Knows: that a set is a claim's peaks named `least:` and 16 hexadecimal digits of a hash, and that only the least of them
-are kept (`judge.claims.claim.MOST_MEMBERS`). Does not know what the members are.
 Rule: which members are kept depends on the members alone, so sets merge in any order; of a full set nobody can say
 whether what lies beyond its greatest member is missing.
 """

@@ -1,7 +1,5 @@
 """Many rows of columns down to one claim per key.
 
-Knows: columns of keys as small integers with the values they stand for, and how rows with the same key become one
-claim with its first and last sighting. Does not know what the columns mean.
 Rule: all work per row is numpy; Python touches unique keys only.
 """
 

@@ -1,6 +1,5 @@
 """Connections without an answer that are too many for rows of their own: what coverage counts of all of them together.
 
-Knows: the measures of coverage. Refuses to know which connections are too many.
 Rule: each measure is one claim, as agents' marks are, so that it costs the same however many connections there were.
 Nothing else is derived from what was sent on them: of as many as have rows it was.
 """

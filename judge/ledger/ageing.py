@@ -10,6 +10,8 @@ The rules, by capture time; the horizon is a setting (24 h):
   and the highest epoch, and the introduction as new.
 - Counters by slots of time leave as moments do, also of a claim that stays: once per horizon, everywhere at once, so
   that slots that are compared with each other leave together. What was never counted by time stays.
+- Successes are counted slot by slot for FOLDED_NS, and then, where no other answer is near, by blocks of BLOCK slots: a
+  client that is never refused would have hours of them in its state, which is written with every batch.
 - A topic id that has ended (deleted, or followed by another) leaves whole, when nothing spoke of it within the horizon.
 Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing, and what was
 told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
@@ -18,7 +20,18 @@ told of it is forgotten. A use of an id, or a client, that comes back after long
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_runs, without_slots
+from wirecheck.judge.claims.claim import (
+    MOST_PORTS,
+    SLOT_NS,
+    SUCCESS,
+    Claim,
+    Runs,
+    Subject,
+    add_run,
+    few_ports,
+    without_runs,
+    without_slots,
+)
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
@@ -38,6 +51,9 @@ LASTING = {
     "log_diverged",
     "mark",
 }
+FOLDED_NS, BLOCK = 600_000_000_000, 60
+ANSWERED = ("id", "client", "link", "name")
+"""Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
 Raised = Callable[[Subject, Exception], None]
 """Told of a subject that could not be looked through; it stays as it is."""
@@ -97,6 +113,36 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
                 claim.tally, found = kept, True
         if claim.runs and without_runs(claim.runs, slot):
             found = True
+    return found
+
+
+def fold(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+    """Count successes before this by blocks; no subject, as what is found in them stays the same."""
+    for space in ANSWERED:
+        for subject in list(ledger.subjects(space)):
+            claims = [claim for claim in ledger.claims_of(*subject).values() if SUCCESS in claim.runs]
+            blocks = [attempt(raised, subject, folded, claim.runs, oldest_ns // SLOT_NS // BLOCK) for claim in claims]
+            if any(blocks):
+                ledger.rewrite(subject)
+    return set()
+
+
+def folded(runs: Runs, before: int) -> bool:
+    """Whether successes of blocks before this one became one. An error ends, or begins, where a success is: blocks with
+    other answers, and beside them, stay as they are.
+    """
+    other = {int(slot) for error, slots in runs.items() if error != SUCCESS for slot in slots}
+    near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
+    good, begins, found = runs[SUCCESS], dict[int, str](), False
+    for slot in sorted(good):
+        block = int(slot) // BLOCK
+        begin = begins.setdefault(block, slot)
+        if begin != slot and block < before and block not in near:
+            found = True
+            for port, run in good.pop(slot).items():
+                add_run(good[begin], port, run)
+            if len(good[begin]) > MOST_PORTS:
+                good[begin] = few_ports(good[begin])
     return found
 
 

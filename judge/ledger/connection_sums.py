@@ -1,7 +1,5 @@
 """Sums of an endpoint: what its connections add to them, of which connection it is, and what is left of it without one.
 
-Knows: which kinds of claims connections add, that a settled connection has no name there, and when connections carried
-requests or lacked bytes, as a union of spans. Does not know what makes a connection add something (`life_cycle.py`).
 Rule: what a check reads of a sum is the same whether a connection in it has settled or not. A union does not depend on
 the order of what is united, and its bounds are by number.
 """

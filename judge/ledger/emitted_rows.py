@@ -1,8 +1,5 @@
 """Emitted rows: the last revision of each, by subject, in shards beside those of the ledger.
 
-Knows: how to find a row again, what its next revision is, and what remains of rows it has forgotten: per shard and
-table one number, above which every later revision begins, so that they cost nothing however long a run goes on. Does
-not know what a row says or when it may be forgotten (`judge.py`).
 Rule: revisions of one row only ever grow, whether it was forgotten in between or not. The names in the stored state
 (told-NN, cells, floors) are those of the first release that had one: a checkpoint outlives a word.
 """

@@ -1,6 +1,5 @@
 """Shards that were given back stay in the process, so that the next batch does not read them again.
 
-Knows: which bytes a shard was given back as. Does not know labels, batches or restarts.
 Rule: a shard is found by the digest of its bytes, and taken out when it is, as it changes then. So a batch that is
 repeated, or goes on from other bytes, reads its bytes; a process that was started anew does, too.
 """

@@ -51,6 +51,19 @@ class Ledger:
         self.flowing: set[Subject] = set()
         """Subjects of which traffic without an error goes on, and nothing else."""
 
+    def absorb_all(self, claims: Iterable[Claim], oldest_ns: int, raised: Callable[[Claim, Exception], None]) -> int:
+        """Merge what was last seen at `oldest_ns` or later; the number of the others. `raised` gets what cannot be."""
+        late = 0
+        for claim in claims:
+            if claim.last.ts_ns < oldest_ns:
+                late += 1
+                continue
+            try:
+                self.absorb(claim)
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                raised(claim, error)
+        return late
+
     def absorb(self, claim: Claim) -> None:
         identity = claim.kind, claim.key
         for subject in claim.subjects():  # all of them, or it is not filed at all
@@ -59,7 +72,7 @@ class Ledger:
                 name = shard_of(subject)
                 place = self.places[subject] = name, self.shard(name)
             name, shard = place
-            claims = shard.asked.get(subject)
+            claims = shard.claims.get(subject)
             if claims is None:
                 claims = shard.made(subject)
             known = claims.get(identity)

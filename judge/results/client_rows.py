@@ -1,15 +1,25 @@
-"""Rows of the clients table and of the clusters table.
+"""Rows of the tables clients, clusters and harms.
 
 Rule: a client is a client ID at an address; one of two clusters has a row in each. Unauthenticated hosts are no
-cluster.
+cluster. A row of harms is made of answers that were captured. A client is hurt if it is stuck (`checks/shapes.py`), is
+refused for longer than its grace period, or was never granted anything; any other refusals affected it briefly. Of one
+topic, and of one client, the worst MOST rows are kept; one more row counts the others. Which finding it follows from is
+the story's.
 """
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Any, NamedTuple
 
+from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import FIRST, LAST, Claim, Subject, every_run
-from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck
+from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Subject, every_run
+from wirecheck.judge.results.result_table import Body, ResultRow
+from wirecheck.judge.results.topic_rows import known
+from wirecheck.judge.topic_history import former_name_of, name_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -60,3 +70,126 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
             "last_seen": max(group.last_ns for group in groups),
         }
         yield ResultRow("clusters", key, body)
+
+
+HURT, BRIEFLY = "hurt", "briefly"
+MOST = 32
+MOST_PARTITIONS = 16
+BRIEF_ANSWERS = 5
+"""Fewer errors than this between successes are how clients find a new leader."""
+
+
+class RefusedTopic(NamedTuple):
+    name: str | None
+    topic_id: str | None
+
+
+class Refused(NamedTuple):
+    """What one client was refused, of one topic by one API."""
+
+    client_id: str | None
+    host: str
+    api: str
+    refusals: list[Claim]
+    """Its errors, kept apart by partition."""
+    answers: list[Claim]
+    """Its errors and successes."""
+
+
+def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    for group in known(context.groups(subject)):
+        refused = by_client(context.claims("refused", group, *subject))
+        if refused:
+            uses = by_client(context.claims("use", group, *subject))
+            name = name_of(subject, group, context) or former_name_of(subject, group, context)
+            every = (Refused(*who, claims, uses.get(who, [])) for who, claims in refused.items())
+            yield from rows(subject[1], RefusedTopic(name, subject[1]), every, group, context)
+
+
+def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    for group in known(context.groups(subject)):
+        refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
+        for (name,), claims in gathered(refused, "name"):
+            every = (Refused(*who, found, found) for who, found in by_client(claims).items())
+            yield from rows("|".join((*subject[1:], name)), RefusedTopic(name, None), every, group, context)
+
+
+def by_client(claims: Iterable[Claim]) -> dict[tuple[str | None, str, str], list[Claim]]:
+    return {(client_id, host, api): found for (client_id, host, api), found in gathered(claims, "client_id host api")}
+
+
+def rows(
+    about: str, topic: RefusedTopic, every: Iterable[Refused], group: Group, context: CheckContext
+) -> Iterator[ResultRow]:
+    """The worst first; those beyond are one row."""
+    made = [(one, body) for one in every if (body := body_of(one, topic, group, context)) is not None]
+    made.sort(key=lambda pair: (pair[1]["level"] != HURT, -pair[1]["count"], str(pair[0][:3])))
+    for one, body in made[:MOST]:
+        key = "|".join((group.key, about, one.client_id or "", one.host, one.api))
+        yield ResultRow("harms", key, body, news_of(body))
+    if len(made) > MOST:
+        empty = {**made[MOST][1], "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
+        rest = {**empty, "others": len(made) - MOST, "count": sum(body["count"] for _, body in made[MOST:])}
+        yield ResultRow("harms", f"{group.key}|{about}|others", rest)
+
+
+def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body | None:
+    """None where it was refused too little to be worth a row."""
+    found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
+    levels = {level for level, _ in found}
+    level = HURT if HURT in levels else BRIEFLY
+    of_level = [streak for mine, streak in found if mine == level]
+    if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
+        return None
+    numbers = {port for claim in one.refusals for port in partitions_of(claim)}
+    return {
+        "withdrawn": False,
+        "cluster": group.cluster,
+        "level": level,
+        "client_id": one.client_id,
+        "address": one.host,
+        "api": one.api,
+        "topic": topic.name,
+        "topic_id": topic.topic_id,
+        "partitions": sorted(numbers)[:MOST_PARTITIONS],
+        "errors": [named(error) for error in sorted({error for streak in of_level for error in streak.errors})],
+        "brokers": sorted({b for claim in one.refusals if (b := context.broker(claim)) is not None}),
+        "count": sum(streak.count for streak in of_level),
+        "first_seen": min(streak.first_ns for streak in of_level),
+        "last_seen": max(streak.last_ns for streak in of_level),
+        "recovered": all(streak.ended for streak in of_level),
+    }
+
+
+def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
+    """The longest time that a client was refused by one broker, and what that means to it."""
+    bad = sorted(int(error) for error in claim.runs if error != SUCCESS)
+    if not bad:
+        return None
+    lasting = stuck(claim, bad, context)
+    if lasting is not None:
+        return HURT, lasting
+    longest = max(streaks(claim.runs, bad), key=lambda streak: (streak.seconds, streak.count), default=None)
+    if longest is None:  # all of them among successes
+        return None
+    settings = context.settings
+    never = not claim.succeeded and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
+    return (HURT if never or longest.seconds >= settings.client_grace_s else BRIEFLY), longest
+
+
+def partitions_of(claim: Claim) -> set[int]:
+    found = {
+        port for error, slots in claim.runs.items() if error != SUCCESS for ports in slots.values() for port in ports
+    }
+    return {int(port) for port in found - {OTHERS}}
+
+
+def named(error: int) -> str:
+    known_as = schemas.errors().get(error)
+    return known_as.name if known_as else f"error {error}"
+
+
+def news_of(body: Body) -> int:
+    """Who is hurt by what is told at once, how often and until when once in a while."""
+    columns: list[Any] = [body[name] for name in ("level", "topic", "errors", "brokers", "first_seen", "recovered")]
+    return zlib.crc32(repr(columns).encode())

@@ -1,7 +1,5 @@
 """Rows of the coverage table: how much of the traffic a verdict rests on.
 
-Knows: what is counted, per connection and per agent, and by which name; which endpoints, topics and clients are of no
-known cluster, so that nothing is compared with them. Does not know what was wrong.
 Rule: totals are sums over rows of one measure; a count of nothing has no row. A measure is only added, never renamed.
 """
 

@@ -1,8 +1,7 @@
 """What a check yields, and how it becomes a finding's row.
 
-Knows: the identity of a finding (code, cluster, key) and the columns of its row. Does not know why a check spoke.
-Rule: an identity holds no times, counts, frames, client ports or names that may come later; everything that grows is
-in the row. Times in rows are nanoseconds of capture time; people's formats are made at the edge.
+Rule: an identity holds no times, counts, frames, client ports or names that may come later; everything that grows is in
+the row. Times in rows are nanoseconds of capture time; people's formats are made at the edge.
 """
 
 import base64

@@ -1,8 +1,5 @@
 """Rows that stand, as the metrics' page counts them: of each only what it is counted by.
 
-Knows: under which labels a finding, a topic or a client is counted, and which columns say so; whether a client speaks
-what 4.0 removed is worked out a table at a time, for after a month a start reads more clients than it has batches.
-Refuses to know Prometheus, and what stands (`metrics_page.py`).
 Rule: labels come from closed sets; a column that an earlier release did not write is as if it were null.
 """
 

@@ -1,7 +1,5 @@
 """What a result table is: one value that says its name, its columns, where its rows come from and how it is shown.
 
-Knows: the columns that several tables share. Knows no table: those of the judge are in `judged_tables.py`, all of them
-in `streaming/store/result_tables.py`.
 Rule: whoever reads, writes, thins, lists or documents a table asks its value, and names no table himself. Tables only
 grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark refuses nanoseconds).
 """
@@ -79,17 +77,6 @@ REVISION = (
     Column("label", TEXT, "The agent's cluster label."),
 )
 CLUSTER = Column("cluster", TEXT, "Cluster ID if known, else the label; null if the endpoint matches no known cluster.")
-
-
-def gone(why: str) -> Column:
-    return Column("withdrawn", pa.bool_(), f"True if the row is no longer valid, because {why}.")
-
-
-def others(what: str, of: str = "the exceeded bound") -> Column:
-    return Column("others", pa.int64(), f"Null, except in the row of {of}: the number of {what} that were dropped.")
-
-
-MOVED = gone("another cluster was found for it")
 SPAN = (
     Column("first_seen", TIME, "Capture time of the first exchange that the row is based on."),
     Column("last_seen", TIME, "Capture time of the last exchange that the row is based on."),

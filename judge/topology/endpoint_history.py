@@ -1,10 +1,8 @@
 """One endpoint, several clusters, one after the other: when each began, and which part of a claim is whose.
 
-Knows: which ClusterIds an endpoint stated and when, itself or a server that hands out its address, and the connections
-to it. Does not know how endpoints are joined (`clusters.py`).
-Rule: a cluster takes an endpoint over when all statements of the others came before; it does with the first
-connection after the longest silence between. A statement that both made is cut in two: what is not known of either
-part, how often it was said, is counted low.
+Rule: a cluster takes an endpoint over when all statements of the others came before; it does with the first connection
+after the longest silence between. A statement that both made is cut in two: what is not known of either part, how often
+it was said, is counted low.
 """
 
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Which release speaks which versions: what a set of advertised ranges tells, and what Kafka 4.0 cut off.
 
-Knows how ranges are written in claims, how a release is recognised by them, the lowest versions 4.0 accepts. Does not
-know who sent what.
 Rule: a release is estimated, never proven: servers that are not Apache Kafka match none, and are named by none.
 """
 

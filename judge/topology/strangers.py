@@ -1,7 +1,5 @@
 """Who is a stranger: a host that nobody names, to which nothing was ever granted, and that did what no client does.
 
-Knows: whom others name, who was granted something, which hosts' words no check may hear, and which subjects rest on
-that. Does not know what a check would have said of them.
 Rule: a stranger is told by the ledger alone, whatever the order of claims: one that is granted something, or is named,
 is none any more, and what rested on it is judged again. Of a host of which something was not seen nobody can say it;
 neither is an honest peer one that merely speaks a version of before (VER001), or is of another cluster (CLU001).

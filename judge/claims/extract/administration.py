@@ -1,7 +1,5 @@
 """Claims about CreateTopics requests that meet a rule of KIP-4, with the answer they got.
 
-Knows: the rules that a request can break by itself, and those that show in its answer. Does not know which answer is
-right, nor what became of a topic.
 Rule: only what meets a rule becomes a claim; it is rare, so it is looked at one by one.
 """
 

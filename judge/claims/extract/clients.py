@@ -1,8 +1,5 @@
 """Claims about clients: who sends which versions, what it calls itself, and where it was cut off.
 
-Knows: request headers, ApiVersions v3+, which answers have no error, and what a connection closed by its server with a
-request open looks like.
-Does not know whether a version is allowed.
 Rule: a client is a client id at a host; ports come and go.
 """
 

@@ -1,7 +1,5 @@
 """Claims of controllers: LeaderAndIsr, UpdateMetadata and StopReplica, and how brokers answer them.
 
-Knows: where the ids, epochs and replicas stand in each version of the three, and which answers are refusals. Does not
-know which controller is the right one, nor who may give orders.
 Rule: a control request's word is its controller's, in its epoch; the receiver is named only where its answer counts. An
 order that was refused (31 CLUSTER_AUTHORIZATION_FAILED, 11 STALE_CONTROLLER_EPOCH, 77 STALE_BROKER_EPOCH, ...) states
 nothing about topics; one whose answer was not seen is claimed apart, with its sender's host, and waits until the sender

@@ -1,8 +1,5 @@
 """Claims of orders with a type, and of topic ids where only a draft has some.
 
-Knows: FULL orders of LeaderAndIsr, its v3 and StopReplica v2 of KIP-516 as drafted, and that some of the draft's
-messages are a release's bytes with one unknown tag of 16 bytes per topic. Does not know what a broker does with an
-order.
 Rule: an order is claimed alike whether it was read as the draft or as the release: its connection may be seen from its
 middle on only. A tag's bytes are believed to be an id only between brokers, and only if they have the form of a random
 UUID: a proxy may add tags of its own to what clients send.

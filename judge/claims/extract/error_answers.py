@@ -1,8 +1,5 @@
 """Claims about error answers, by whom they are given to whom, and about odd requests.
 
-Knows: top-level errors of Fetch and of requests between brokers and controllers, refused ClusterIds, admin answers 41,
-Metadata requests by id, draft error codes, and the answers about partitions in which clients read, write and commit.
-Does not know which of them last, nor how long an error has to last before it hurts anybody (`results/harm_rows.py`).
 Rule: errors are kept over time with the successes beside them, so that a check can tell a storm from an incident. Of a
 topic ID only errors make a claim, as the successes of IDs are kept with their use (`uses.py`); of a name both do. These
 are kept apart by partition, and not by port as elsewhere. What followers ask is no client's.

@@ -1,8 +1,5 @@
 """Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
 
-Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry chunks
-of what the log was before, which are put together over batches (`Snapshots`). Does not know which entries stand in the
-end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the context).
 Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here. Chunks are read in
 the order of their positions. At most MOST_SNAPSHOTS are under way: the one that was heard of longest ago is given up,
 as is one whose chunks wait for more than Snapshot allows; it was not seen. A snapshot leaves when it is whole.

@@ -1,7 +1,5 @@
 """Claims about who is who on the wire: which hosts a server granted anything, and what was odd about the others.
 
-Knows: when an answer grants something, and what of a request no client that works would send. Does not know who is
-known by name, nor what follows from being odd.
 Rule: an answer that could not be read, or whose request or bytes were not seen, may have granted anything. What is odd
 is looked for only where nothing was granted in the same batch: of a host that was granted something it does not count.
 """

@@ -1,7 +1,5 @@
 """Claims about replicas: who serves a partition, who follows it, how far a broker has read the metadata log.
 
-Knows: partition errors that deny leadership, followers' fetches and the sessions they belong to, heartbeats,
-AlterPartition and AssignReplicasToDirs answers. Does not know who should lead or follow.
 Rule: a follower is the replica ID of a fetch, and whether a server granted one is kept beside it, as anybody can send
 one; a session counts from a full fetch that was seen.
 """

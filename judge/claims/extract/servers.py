@@ -1,7 +1,5 @@
 """Claims about servers: which cluster, which broker, which versions they advertise.
 
-Knows: where ClusterIds, addresses of brokers, voters and registered nodes, and version ranges stand. Does not know how
-endpoints are joined (`clusters`).
 Rule: a ClusterId counts if a server states it, or if a request with it was answered without error by who looks at it:
 in a Fetch, only who serves the metadata log does (KafkaRaftClient); a broker ignores it (KafkaApis).
 """

@@ -1,6 +1,5 @@
 """Claims about the wire itself: connections, what is missing of them, what could not be read.
 
-Knows: what following found out about each connection and what became of each message. Does not know what messages say.
 Rule: facts of a connection are cumulative, so the greatest holds; what was not seen is counted and never called broken.
 """
 

@@ -96,6 +96,24 @@ def test_slots_older_than_the_horizon_leave_a_claim_that_stays_and_its_finding_s
     assert [(row["code"], row["count"]) for row in found if row["code"] == "FET001"] == [("FET001", 30)]
 
 
+def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it_was():
+    def use(minute):
+        second = HOUR * 24 + minute * 60
+        errors = [(second + at, 100, 3) for at in range(0, 50, 10)] if minute == 100 else []
+        said = runs(*((second + at, 0) for at in range(0, 60, 10) if minute not in {99, 100, 101}), *errors)
+        who = ("use", ID_1, "Fetch", "c", "10.0.0.99", EAST)
+        return claim(*who, at=second, until=second + 59, runs=said, peak={"used": int((second + 59) * S)})
+
+    batches = [(HOUR * 24 + minute * 60 + 60, [use(minute)]) for minute in range(8 * 60)]
+    judge, rows = judged(batches)
+    (kept,) = judge.ledger.claims("use", "id", ID_1)
+    assert len(kept.runs["0"]) < 3 * 60 + 8 * 6 + 2 * 60
+    assert sum(count for slots in kept.runs["0"].values() for count, *_ in [*slots.values()]) == (8 * 60 - 3) * 6
+    found = [row for row in rows if row.table == "findings" and row.body["code"] == "FET001"]
+    assert [row.body["count"] for row in found][-1] == 15
+    assert {row.body["state"] for row in found} == {"open"}
+
+
 def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisions():
     def gone(day):
         name, topic_id = f"topic-{day % 2}", f"day{day}".ljust(22, "x")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns, open_rows
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.results.description_rows import operation_names
+from wirecheck.judge.results.topic_rows import operation_names
 
 
 def described(lab, table="partitions"):

@@ -1,7 +1,7 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
 from tests.judge.lab import B1, B2, ID_1, Lab
-from wirecheck.judge.results.harm_rows import HURT, MOST
+from wirecheck.judge.results.client_rows import HURT, MOST
 
 UNKNOWN_TOPIC_ID, NOT_LEADER = 100, 6
 

@@ -2,7 +2,7 @@
 
 from tests.judge.made import EAST, S, claim, runs
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.brokers.replicas import silent_since
+from wirecheck.judge.checks.controllers import silent_since
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters

@@ -1,7 +1,7 @@
 """Endpoints of one broker number that name a topic by different IDs."""
 
 from tests.judge.made import claim
-from wirecheck.judge.topology.shared_ids import MOST_ENDS, contradictions
+from wirecheck.judge.topology.membership import MOST_ENDS, contradictions
 
 
 def named(ends):

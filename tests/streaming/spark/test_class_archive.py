@@ -22,7 +22,8 @@ from pathlib import Path
 from wirecheck.streaming.spark.class_archive import ClassArchive
 archive = ClassArchive(Path(sys.argv[1]), sys.argv[3])
 script = f"trap 'printf whole > {archive.part}; {sys.argv[2]}' TERM; echo; while :; do sleep 0.05; done"
-subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE).stdout.readline()
+# the shell names its sleep's end on stderr, if SIGTERM meets that first
+subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.readline()
 archive.write()
 """
 

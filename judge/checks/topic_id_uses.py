@@ -1,6 +1,7 @@
-"""TID: ids in requests: dead ones, none at all, reserved ones, ones nobody named.
+"""TID: IDs in requests: dead ones, none at all, reserved ones, ones that no message named, ones that replace others.
 
-Rule: uses count from the deletion and speak after the grace; what a fetch forgets it does not use.
+Rule: uses count from the deletion and fire after the grace period; what a fetch forgets it does not use. A broker has a
+replica if it was ordered to, and until it was ordered to delete it; what was ordered elsewhere says nothing about it.
 """
 
 import base64
@@ -9,8 +10,8 @@ from typing import Any
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, gathered, resting_on
-from wirecheck.judge.checks.topics.topic_ids import renumbered
+from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, ends, gathered, resting_on
+from wirecheck.judge.checks.topic_ids import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -25,6 +26,8 @@ BROKERS_OWN = {"AlterPartition"}
 VERSION_BITS, RANDOM = 76, 4
 VARIANT_BITS, LEACH_SALZ = 62, 2
 """Where RFC 9562 keeps the version and the variant of a UUID, and which those of java.util.UUID.randomUUID are."""
+NO_LEADERSHIP = {"stop", "delete"}
+"""Kinds of orders that make a broker neither leader nor follower."""
 LAST_RESERVED = 99
 """Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
 
@@ -236,3 +239,45 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):
         yield used_by(uses, max(uses, key=lambda claim: claim.last), subject[1], words={"apis": apis_of(uses)})
+
+
+def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. An INCREMENTAL LeaderAndIsr request, as drafted in KIP-516 (v3), names a partition with another topic ID
+    than before.
+
+    Why it matters. According to the draft, the replica on the broker's disk is stale. The topic was recreated, and the
+    broker marks the old replica for deletion.
+
+    False positives. None known. It does not count if the old replica was deleted first (StopReplica), or if earlier
+    requests to the broker are not in the capture. Releases answer 103 instead.
+
+    Source. KIP-516 as drafted, the second kind of stale partition.
+    """
+    for order in context.claims("ordered", group, *subject):
+        before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
+        if order["how"] == "incremental" and before is not None:
+            partition, where, old = order["partition"], context.node(order), before["topic_id"]
+            about = {"topic": order["name"], "topic_ids": (old, subject[1]), "brokers": (context.broker(order),)}
+            words = {"partition": partition, "where": where, "old": old, "new": subject[1]}
+            words["by"] = order["by"].replace("@", ", epoch ")
+            sides = (first_of(before), *ends([order]))
+            yield resting_on([order], subject[1], partition, where, sides=sides, **about, words=words)
+
+
+def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
+    """The order by which this broker has the partition under another id when this order comes."""
+    same = [
+        other
+        for other in orders
+        if (other["endpoint"], other["partition"]) == (order["endpoint"], order["partition"])
+        and other["topic_id"] != order["topic_id"]
+        and other.first < order.first
+    ]
+    deleted = {other["topic_id"]: other for other in same if other["how"] == "delete"}
+    has = [
+        other
+        for other in same
+        if other["how"] not in NO_LEADERSHIP
+        and (other["topic_id"] not in deleted or deleted[other["topic_id"]].last < other.first)
+    ]
+    return max(has, key=lambda other: other.first, default=None)

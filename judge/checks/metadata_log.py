@@ -1,4 +1,4 @@
-"""LOG: the KRaft metadata log against what brokers say.
+"""LOG: the KRaft metadata log compared with what brokers report.
 
 Rule: committed entries only; a broker that stands still while the log does is idle, not behind.
 """
@@ -6,8 +6,7 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_streaks import goes_on, start_ns
-from wirecheck.judge.checks.shapes import about, clock, if_broker, of_topic, resting_on
+from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, start_ns
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, gathered, of_topic, resting_on, seen_whole
-from wirecheck.judge.checks.topics.topic_id_uses import end_of
+from wirecheck.judge.checks.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column

@@ -1,1 +1,0 @@
-"""Checks of controllers, brokers and replicas (CTL, LOG, VER between brokers)."""

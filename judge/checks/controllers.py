@@ -1,0 +1,581 @@
+"""CTL, TID: controllers, leaders, replicas and node IDs, and requests that make a broker delete a replica.
+
+Rule: epochs order everything, time only measures how long something lasts; single refusals are normal in every roll.
+Requests to different brokers wait in different queues, so only what one receiver got twice is compared. Of partitions
+only the latest epoch known anywhere counts, and only fetch sessions that were captured from their full fetch. A process
+that ends and another that begins is a restart; only two that act at the same time, at one controller, for longer than
+the session timeout are two.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import (
+    clients_of,
+    clock,
+    ends,
+    gathered,
+    lasting,
+    of_id,
+    requesters,
+    resting_on,
+    stuck_client,
+)
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
+from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
+
+STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
+ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
+ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
+
+
+def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A controller keeps sending requests with an old epoch after brokers accepted a newer controller, or gets
+    STALE_CONTROLLER_EPOCH (11) at the top level. Or two controllers use the same epoch.
+
+    Why it matters. Two brokers believe that they are the controller. Brokers reject the older one's requests, but it
+    still passes its view to clients.
+
+    False positives. None known. The hand-over from ZooKeeper to KRaft does not count. Neither does error 11 per
+    partition, which every new controller's second full LeaderAndIsr gets. Accepted requests with a lower epoch that
+    begin after the last one with the higher epoch are a cluster that was formatted again.
+
+    Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
+    """
+    orders = context.claims("control", group, *subject)
+    spans = active(orders)
+    accepted = [claim for claim in orders if claim["error"] == 0]
+    found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
+    for claim in orders:
+        epoch, (begun_ns, over_ns) = claim["controller_epoch"], spans[sender(claim)]
+        newer = [other for other in accepted if other["controller_epoch"] > epoch]
+        together = [o for o in accepted if spans[sender(o)][0] <= over_ns and begun_ns <= spans[sender(o)][1]]
+        rival = [o for o in together if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
+        late_ns = claim.last.ts_ns - context.settings.broker_grace_ns
+        late = [o for o in together if o["controller_epoch"] > epoch and o.first.ts_ns < late_ns]
+        against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
+        if against and not (against[0]["kraft"] and not claim["kraft"]):
+            found[sender(claim)].append((claim, against[0]))
+    told: set[tuple[object, ...]] = set()
+    for (controller, epoch), pairs in sorted(found.items()):
+        other = pairs[0][1]
+        both = tuple(sorted({controller, other["controller"]}))
+        if (both, epoch) in told:
+            continue
+        told.add((both, epoch))
+        sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
+        since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
+        words = {"controller": controller, "epoch": epoch, "since": clock(since_ns)}
+        words |= {"other": other["controller"], "newer": other["controller_epoch"]}
+        claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
+        yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
+
+
+def sender(claim: Claim) -> tuple[int, int]:
+    """The controller and its epoch."""
+    return claim["controller"], claim["controller_epoch"]
+
+
+def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
+    """When each controller sent its first and its last request in an epoch, in nanoseconds."""
+    spans: dict[tuple[int, int], tuple[int, int]] = {}
+    for claim in orders:
+        begun_ns, over_ns = spans.get(sender(claim), (claim.first.ts_ns, claim.last.ts_ns))
+        spans[sender(claim)] = min(begun_ns, claim.first.ts_ns), max(over_ns, claim.last.ts_ns)
+    return spans
+
+
+def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A broker receives a lower leader epoch for a partition later than the grace period after a higher one.
+
+    Why it matters. Leader epochs only increase. A controller works from old state, or state was restored from a backup.
+
+    False positives. None known. Requests that overtake each other within the grace period, or wait in one broker's
+    queue, do not count. Neither do rejected requests and clients' Metadata responses, which may lag.
+
+    Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
+    """
+    said = context.claims("partition", group, *subject)
+    orders = (claim for claim in said if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
+    for (partition,), claims in gathered(orders, "partition"):
+        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
+        back = [lower for _, lower in pairs]
+        if back and not turned_away(back, group, context):
+            top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
+            sides = (Side(seen, top.sentence()), *map(last_of, back))
+            low, about = min(claim["leader_epoch"] for claim in back), of_id(subject, group, context)
+            words = {"partition": partition, "high": top["leader_epoch"], "low": low}
+            yield Evidence((subject[1], partition), sides, **about, count=len(back), words=words)
+
+
+def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
+    """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
+    until = lower.last.ts_ns - context.settings.broker_grace_ns
+    told = [
+        (other, seen)
+        for other in claims
+        if other["leader_epoch"] > lower["leader_epoch"]
+        for seen in (other.first, other.last)
+        if seen.server == lower.last.server and seen.ts_ns < until
+    ]
+    return max(told, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
+
+
+def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A broker gets or returns STALE_BROKER_EPOCH (77) at least 10 times over 30 s.
+
+    Why it matters. Controller and broker disagree on the broker's current registration. Until one of them restarts,
+    neither accepts the other's requests.
+
+    False positives. None known. One or two errors around a restart are normal. Broker epochs decrease when a KRaft
+    controller takes over.
+
+    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
+    """
+    for claim, streak in lasting(context.claims("answer", group, *subject), {STALE_BROKER_EPOCH}, None, context):
+        refuses = claim["api"] in ORDERS
+        sender = broker_of(claim["client_id"])
+        if not refuses and (sender is None or not context.acts_as(sender, claim["host"], group)):
+            continue  # a client's word about a broker
+        broker = context.node(claim) if refuses else claim["client_id"]
+        key = (broker, claim["client_id"]) if refuses else (broker,)
+        brokers = (context.broker(claim) if refuses else sender,)
+        yield stuck_client(claim, streak, *key, context=context, brokers=brokers, words={"broker": broker})
+
+
+def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Two different leaders are reported for one partition in one leader epoch.
+
+    Why it matters. An epoch has one leader. Two leaders write two histories under one number.
+
+    False positives. None under one topic ID. A recreated topic has a new ID, and its epochs start again.
+
+    Source. KIP-101; KIP-320.
+    """
+    said = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
+    lives = context.lives(group)
+    for (partition, epoch, _), claims in gathered(said, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
+        first = {claim["leader"]: claim for claim in reversed(claims)}
+        if len(first) > 1:
+            sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
+            columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
+            yield Evidence(
+                (subject[1], partition, epoch), sides, **columns, words={"partition": partition, "epoch": epoch}
+            )
+
+
+def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A leader's AlterPartition requests for a partition fail with UNKNOWN_TOPIC_ID (100) or
+    UNKNOWN_TOPIC_OR_PARTITION (3) at least 10 times over 30 s without a success.
+
+    Why it matters. The ISR cannot change. A replica that caught up stays out of it, and one that fell behind stays in
+    it.
+
+    False positives. None known. Single errors are normal while a topic is created or deleted.
+
+    Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
+    """
+    answers = context.claims("replica_answer", group, *subject)
+    streaks = {id(claim): streak for claim, streak in lasting(answers, {100, 3}, {"AlterPartition"}, context)}
+    for (partition,), claims in gathered((claim for claim in answers if id(claim) in streaks), "partition"):
+        first_ns = min(streaks[id(claim)].first_ns for claim in claims)
+        words = {"partition": partition, "requester": requesters(claims, group, context)}
+        about = {**of_id(subject, group, context), "client_ids": clients_of(claims)}
+        yield resting_on(claims, subject[1], partition, **about, first_ns=first_ns, words=words)
+
+
+def directory_assignment_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A broker's AssignReplicasToDirs requests for a topic fail at least 10 times over 30 s.
+
+    Why it matters. The controller does not know which disk has these replicas. If the disk fails, it does not move
+    their leadership.
+
+    False positives. None known. Single errors are normal while a topic is deleted or moved.
+
+    Source. KIP-858; AssignmentsManager of Kafka 3.9.
+    """
+    answers = context.claims("replica_answer", group, *subject)
+    for claim, streak in lasting(answers, {100, 3, 6}, {"AssignReplicasToDirs"}, context):
+        who = claim["client_id"]
+        columns = {**of_id(subject, group, context), "count": streak.count, "first_ns": streak.first_ns}
+        words = {"broker": who, "requester": requesters([claim], group, context)}
+        yield resting_on([claim], who, subject[1], **columns, client_ids=(who,), words=words)
+
+
+def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> bool:
+    """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
+    context.watch()
+    control = context.claims("control", group, "server")
+    refused = {(c["controller"], c["controller_epoch"]) for c in control if c["error"] == STALE_CONTROLLER_EPOCH}
+    stale = [claim for claim in control if (claim["controller"], claim["controller_epoch"]) in refused]
+    return all(any(claim.first <= order.last <= claim.last for claim in stale) for order in orders)
+
+
+def replica_set_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A partition state from a controller or the metadata log contradicts itself. The ISR is not part of the
+    replicas, the leader is not in the ISR, or a replica is listed twice.
+
+    Why it matters. Kafka's controller cannot produce such a state. The metadata is corrupt, or a tool wrote it.
+
+    False positives. None known. States that last less than 30 s do not count, because reassignments cause them.
+    Metadata responses omit brokers and do not count.
+
+    Source. PartitionRegistration of Kafka 4.3; KIP-497.
+    """
+    for (partition,), states in gathered(context.claims("partition", group, *subject), "partition"):
+        last = max(states, key=lambda claim: (claim["leader_epoch"], claim.first))
+        rules = [*broken_rules(last)] if last["source"] in (*CONTROL, "metadata-log") else []
+        if rules and context.passed(last.first.ts_ns + context.settings.broker_grace_ns):
+            for rule in rules:
+                words = {"partition": partition, "rule": rule.replace("-", " ")}
+                yield resting_on([last], subject[1], partition, rule, **of_id(subject, group, context), words=words)
+
+
+def broken_rules(claim: Claim) -> Iterator[str]:
+    replicas, isr = claim["replicas"].split(","), claim["isr"].split(",") if claim["isr"] else []
+    if len(set(replicas)) < len(replicas):
+        yield "replica-listed-twice"
+    if set(isr) - set(replicas):
+        yield "isr-outside-replicas"
+    if claim["leader"] >= 0 and str(claim["leader"]) not in isr:
+        yield "leader-outside-isr"
+
+
+def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A client's topic administration requests get NOT_CONTROLLER (41) from the same broker at least 10 times
+    over 30 s.
+
+    Why it matters. The client never finds the controller. It does not refresh its metadata, or a proxy misdirects it.
+
+    False positives. Single errors after the controller moved. KRaft brokers forward such requests instead.
+
+    Source. KIP-4; KIP-590.
+    """
+    answers = context.claims("answer", group, *subject)
+    for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
+        words = {"api": claim["api"], "server": claim["endpoint"]}
+        yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
+
+
+def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Metadata names a broker as the leader of a partition in the highest known epoch, and the broker rejects
+    requests for it. It answers NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) at least 10 times for longer
+    than the grace period, without a success.
+
+    Why it matters. No client can write to or read from the partition. In KRaft, this is how a replica with another
+    topic ID on its disk shows on the wire.
+
+    False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
+    broker is only behind.
+
+    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent IDs in KRaft.
+    """
+    name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
+    places = [subject] if name is None else [subject, ("name", name)]
+    denials, served = (
+        [claim for place in places for claim in context.claims(kind, group, *place)] for kind in ("denies", "serves")
+    )
+    states = latest(context.claims("partition", group, *subject))
+    for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
+        state = states.get(partition)
+        broker = context.broker(claims[0])
+        if state is None or broker is None or state[0]["leader"] != broker:
+            continue
+        here = [c.peak["latest"] for c in served if (c["partition"], c["endpoint"]) == (partition, endpoint)]
+        since = max([min(claim.first.ts_ns for claim in state), *here])
+        late = [claim for claim in claims if claim.last.ts_ns > since + grace_ns]
+        still = max(claim.last.ts_ns for claim in state) > since + grace_ns
+        early = min(max(claim.first.ts_ns, since) for claim in claims)
+        lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= grace_ns
+        if still and lasted and sum(c.count for c in late) >= context.settings.stuck_answers:
+            about = {"topic": name, "topic_ids": (subject[1],), "brokers": (broker,), "first_ns": early}
+            words = {"partition": partition, "broker": broker, "epoch": state[0]["leader_epoch"], "since": clock(early)}
+            words["errors"] = ", ".join(sorted({f"{c['api']} {error_name(c['error'])}" for c in late}))
+            sides = (first_of(state[0]), last_of(state[-1]), *ends(late))
+            yield resting_on(late, subject[1], partition, broker, sides=sides, **about, words=words)
+
+
+def latest(states: list[Claim]) -> dict[int, list[Claim]]:
+    """Per partition what is said in its highest epoch, by the first sighting."""
+    highest: dict[int, list[Claim]] = {}
+    for (partition, epoch), claims in gathered(states, "partition leader_epoch"):
+        if partition not in highest or epoch > highest[partition][0]["leader_epoch"]:
+            highest[partition] = claims
+    return highest
+
+
+def replica_never_fetches(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A replica fetches other partitions from a leader but never this one, for longer than the grace period,
+    and stays out of the ISR. Only sessions that were captured from their full fetch count.
+
+    Why it matters. The partition lacks a replica, and nothing else shows it. The broker rejects the replica on its own
+    disk, which has another topic ID.
+
+    False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
+    in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
+
+    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent IDs in KRaft.
+    """
+    states = latest(context.claims("partition", group, *subject))
+    if not states:
+        return
+    deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
+    asked = context.claims("follows", group, *subject)
+    for partition, state in sorted(states.items()):
+        newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
+        replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
+        for replica in sorted(replicas):
+            if not replica.isdigit() or newest["leader"] < 0:
+                continue
+            sessions = context.claims("follower", group, "follower", replica)
+            sessions = [one for one in sessions if context.acts_as(int(replica), one["host"], group)]
+            hosts = {session["host"] for session in sessions}
+            mine = [
+                c for c in asked if (c["broker"], c["partition"]) == (int(replica), partition) and c["host"] in hosts
+            ]
+            here = [session for session in sessions if context.broker(session) == newest["leader"]]
+            context.watch()
+            since, session = silent_at(newest, mine, here, context)
+            if since is not None and session is not None and session.last.ts_ns < deleted_ns:
+                yield silent(name_of(subject, group, context), newest, int(replica), since, session)
+
+
+def silent_at(
+    state: Claim, asked: list[Claim], sessions: list[Claim], context: CheckContext
+) -> tuple[int | None, Claim | None]:
+    """Since when one host's sessions lack the partition, and the last of them: what one host did hides no other's."""
+    for _, here in gathered(sessions, "host"):
+        if (since := silent_since(state, asked, here, context)) is not None:
+            return since, max(here, key=lambda session: session.last)
+    return None, None
+
+
+def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: CheckContext) -> int | None:
+    """Since when a replica fetches from the leader without this partition; None if it cannot be said.
+
+    A session is known from its full fetch. Where a claim was cut because its endpoint became another cluster's, the
+    last full fetch may lie behind the end of the first part: of that one nobody knows how it began.
+    """
+    if not mine or any(not 0 <= claim.peak["full"] <= claim.last.ts_ns for claim in mine):
+        return None
+    full = max(claim.peak["full"] for claim in mine)
+    last = max((claim.last.ts_ns for claim in asked), default=0)
+    if last >= min(claim.peak["full"] for claim in mine if claim.last.ts_ns >= full):
+        return None
+    since = max(full, state.first.ts_ns)
+    grace_ns = context.settings.broker_grace_ns
+    alive = max(claim.last.ts_ns for claim in mine) >= since + grace_ns
+    return since if alive and state.last.ts_ns >= since + grace_ns else None
+
+
+def silent(name: str | None, state: Claim, replica: int, since: int, session: Claim) -> Evidence:
+    said = f"broker {replica} fetches others from broker {state['leader']}, and this one never"
+    sides = (*ends([state]), Side(session.last, said))
+    words = {field: state[field] for field in ("partition", "leader", "isr")} | {"since": clock(since)}
+    key, words = (state["topic_id"], state["partition"], replica), {**words, "broker": replica}
+    return Evidence(key, sides, name, key[:1], brokers=(replica,), first_ns=since, words=words)
+
+
+def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A FULL LeaderAndIsr request omits a partition that the broker has, or names it with another topic ID,
+    and no deletion or move was seen. Such requests come from a KRaft controller during migration, or from the draft of
+    KIP-516.
+
+    Why it matters. The broker treats its replica as stray and renames the directory. The data is offline, and is lost
+    if an operator deletes the `-stray` directory.
+
+    False positives. None known. Deletions and reassignments do not count, nor brokers whose earlier requests are not in
+    the capture.
+
+    Source. KIP-516; KIP-866; LogManager.findStrayReplicas of Kafka 3.9.
+    """
+    fulls = context.claims("full_order", group, "server")
+    states = [claim for claim in context.claims("partition", group, *subject) if claim["source"] in CONTROL]
+    if states:
+        context.watch()
+    if not fulls or not states or context.claims("deletion", group, *subject):
+        return
+    name = name_of(subject, group, context)
+    orders = [o for o in context.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
+    for partition, said in sorted(latest(states).items()):
+        for full in fulls:
+            broker = context.broker(full)
+            before = [claim for claim in said if claim.first < full.last and has(claim, broker)]
+            here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
+            now = [o for o in here if o.last.ts_ns >= full.last.ts_ns]
+            if not before or len(before) < len(said) or any(o["topic_id"] == subject[1] for o in now):
+                continue
+            if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
+                continue
+            ended = topic_of(name, group, context).deletions  # one that names no ID may have come before the order
+            if any(one["topic_id"] is None and one.first.ts_ns <= full.last.ts_ns for one in ended):
+                continue
+            sides = (first_of(before[0]), last_of(full), *map(last_of, now))
+            ids = (subject[1], *sorted({order["topic_id"] for order in now}))
+            reason = f"under {now[0]['topic_id']}" if now else "not at all"
+            words = {"partition": partition, "broker": broker, "reason": reason, "time": clock(full.last.ts_ns)}
+            key = (subject[1], partition, broker, "other-id" if now else "absent")
+            yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), words=words)
+
+
+def has(claim: Claim, broker: int | None) -> bool:
+    return str(broker) in claim["replicas"].split(",")
+
+
+def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A controller makes a broker delete a replica. After the grace period, in the same leader epoch, it still
+    names the broker as a replica of that partition.
+
+    Why it matters. The broker deleted its data, and the cluster counts on it as a replica. The partition has one copy
+    less than it seems.
+
+    False positives. None known. A replica that moved is no longer named, and a deleted topic has no epoch (-2).
+    StopReplica without deletion is part of a broker's shutdown. Before version 3 the request has no epoch and does not
+    count.
+
+    Source. KIP-570; KafkaController.onPartitionReassignment of Kafka 3.9.
+    """
+    for stop in context.claims("stopped", group, *subject):
+        context.watch()
+        broker = context.broker(stop)
+        histories = topic_of(subject[1], group, context).histories
+        history = next((one for one in reversed(histories) if one.born_ns <= stop.first.ts_ns), None)
+        after = stop.first.ts_ns + context.settings.broker_grace_ns
+        partition, epoch = stop["partition"], stop["leader_epoch"]
+        back = [
+            claim
+            for claim in (history.partitions if history else ())
+            if claim["source"] in CONTROL
+            and (claim["partition"], claim["leader_epoch"]) == (partition, epoch)
+            and has(claim, broker)
+            and claim.last.ts_ns > after
+        ]
+        if history and back and not turned_away(back, group, context):
+            words = {"partition": partition, "broker": broker, "epoch": epoch, "time": clock(stop.first.ts_ns)}
+            key, sides = (subject[1], partition, broker), (first_of(stop), *map(last_of, back))
+            ids = (history.topic_id,)
+            yield Evidence(key, sides, subject[1], ids, brokers=(broker,), count=len(back), words=words)
+
+
+def unclean_leader_election(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A PartitionChangeRecord of the metadata log elects a leader and marks it as recovering: the
+    replica was not in sync.
+
+    Why it matters. Records that only the former leader had are lost. Consumers beyond the new end are reset, and
+    followers truncate.
+
+    False positives. An operator asked for it (`wirecheck changes` lists ElectLeaders requests), or the topic has
+    unclean.leader.election.enable. The only replica of a partition is elected like this after a crash. Elections by
+    ZooKeeper controllers and by KRaft before 3.2 are not marked.
+
+    Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
+    """
+    for (partition,), claims in gathered(context.claims("unclean", group, *subject), "partition"):
+        last = max(claims, key=lambda claim: claim.peak["offset"])
+        words = {"leader": last["leader"], "partition": partition, "time": clock(last.first.ts_ns)}
+        words["more"] = f" ({len(claims)} elections)" if len(claims) > 1 else ""
+        about = {**of_id(subject, group, context), "brokers": tuple(claim["leader"] for claim in claims)}
+        yield Evidence((subject[1], partition), tuple(map(first_of, claims)), **about, count=len(claims), words=words)
+
+
+def log_directory_offline(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. The heartbeats of a broker name log directories that are offline.
+
+    Why it matters. A disk failed, or its file system is full or read-only. Replicas there are unavailable; leaders move
+    to other brokers, and partitions with one replica are gone.
+
+    False positives. None known. Brokers with one directory stop instead.
+
+    Source. KIP-858; BrokerLifecycleManager of Kafka 3.7.
+    """
+    for (broker,), claims in gathered(context.claims("offline_dirs", group, *subject), "broker"):
+        words = {"node": broker, "directories": max(claim["directories"] for claim in claims)}
+        words["time"] = clock(min(claim.first for claim in claims).ts_ns)
+        yield resting_on(claims, broker, brokers=(broker,), words=words)
+
+
+DUPLICATE_BROKER_REGISTRATION = 101
+
+
+@dataclass(frozen=True)
+class Process:
+    first: Sighting
+    last: Sighting
+    accepted_ns: int
+    """When the controller accepted something of it last; 0 for never."""
+    address: str
+    said: str
+    epoch: int = -1
+    """-1 where none was accepted."""
+
+    @property
+    def text(self) -> str:
+        return f"the process at {self.address or self.first.client} (connection from {self.last.client})"
+
+
+def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. Two processes use one node ID at the same time for longer than the session timeout. Heartbeats of an
+    older broker epoch continue after a newer one began. Or registrations fail with DUPLICATE_BROKER_REGISTRATION (101)
+    while the registered process is active.
+
+    Why it matters. Each process can take over the registration while the other is silent. Both accept writes and follow
+    leaders as the same replica. A leader counts what one has as what the other has, and records are lost. Restarting
+    one while the other runs only moves the registration.
+
+    False positives. A session timeout that was raised far above 9 s. A restart does not count, even if it gets 101
+    until the killed process's session ends; nor does a pause of one process. An epoch that begins again because the
+    metadata log was formatted or restored does not count either (LOG004, LOG005).
+
+    Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
+    """
+    timeout_ns = context.settings.session_timeout_s * SECOND_NS
+    found: dict[int, list[tuple[Process, Process]]] = defaultdict(list)
+    for (broker, _), processes in sorted(by_controller(subject, group, context).items()):
+        for number, early in enumerate(processes):
+            for late in processes[number + 1 :]:
+                both_ns = min(early.last.ts_ns, late.last.ts_ns) - max(early.first.ts_ns, late.first.ts_ns)
+                if both_ns > timeout_ns and not went_back(early, late, timeout_ns):
+                    found[broker].append((early, late))
+    for broker, pairs in sorted(found.items()):
+        early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
+        holder, other = sorted((early, late), key=lambda one: one.accepted_ns, reverse=True)
+        sides = tuple(Side(seen, one.said) for pair in pairs for one in pair for seen in (one.first, one.last))
+        since = min(max(one.first.ts_ns for one in pair) for pair in pairs)
+        words = {"node": broker, "since": clock(since), "holder": holder.text, "other": other.text}
+        yield Evidence((broker,), sides, brokers=(broker,), count=len(pairs) + 1, first_ns=since, words=words)
+
+
+def by_controller(subject: Subject, group: Group, context: CheckContext) -> dict[tuple[int, str], list[Process]]:
+    """By node ID and controller the processes that spoke to it, by the first word of each."""
+    found: dict[tuple[int, str], list[Process]] = defaultdict(list)
+    registered = context.claims("registration", group, *subject)
+    acting = context.claims("broker_epoch", group, *subject)
+    for (broker, endpoint, epoch), claims in gathered(acting, "broker endpoint epoch"):
+        good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
+        accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
+        said = f"node {broker} acts with broker epoch {epoch}"
+        found[broker, endpoint].append(replace(process(claims, accepted_ns, good, said), epoch=epoch))
+    refused = (claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION)
+    for (broker, endpoint, incarnation), claims in gathered(refused, "broker endpoint incarnation"):
+        said = f"incarnation {incarnation} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
+        found[broker, endpoint].append(process(claims, 0, claims, said))
+    return {place: sorted(found[place], key=lambda one: (one.first, one.last, one.said)) for place in sorted(found)}
+
+
+def went_back(one: Process, other: Process, timeout_ns: int) -> bool:
+    """Whether the controller accepted the lower epoch when the higher one was over: its log started over or lost
+    records (LOG004, LOG005), and the node had one epoch twice.
+    """
+    lower, higher = sorted((one, other), key=lambda process: process.epoch)
+    return lower.epoch >= 0 and lower.accepted_ns > higher.last.ts_ns + timeout_ns
+
+
+def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], said: str) -> Process:
+    addresses = ", ".join(sorted({claim["address"] for claim in registered}))
+    return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, said)

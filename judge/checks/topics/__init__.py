@@ -1,1 +1,0 @@
-"""Checks of topic ids, names and the clusters they belong to (TID, CLU, DRF, ADM)."""
