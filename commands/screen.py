@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ORDERS = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069"
-    "\\ufeff\\ufffe\\uffff\\U000e0000-\\U000e007f]"
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
+    "\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
 )
-"""Control characters but tab and newline, those that turn the direction of text or break its lines, invisible ones
-(zero width, tags), and what XML forbids."""
+"""Control characters but tab and newline, those that turn the direction of text or break its lines, what XML forbids,
+and what shows nothing, so that two names look alike: Unicode's Default_Ignorable_Code_Point, and the blank of Braille.
+"""
 
 
 PIPED_COLUMNS = 160
@@ -112,7 +114,7 @@ def legible(value: Any) -> Any:
     Inside lists and objects too, and there tabs and newlines as well: no name begins a line of its own.
     """
     if isinstance(value, str):
-        if value.isprintable():  # as almost all is; no order is
+        if value.isascii() and value.isprintable():  # as almost all is
             return value
         return ORDERS.sub(lambda found: written_out(found[0]), value)
     return inside(value)

@@ -107,6 +107,10 @@ class Bounds:
     """Of all connections together."""
 
 
+CONNECTIONS_A_CALL = 5_000
+"""That are closed at once: as objects they take some 5 kB each."""
+
+
 class Trim(WaitingRows):
     """One agent's rows."""
 
@@ -128,7 +132,8 @@ class Trim(WaitingRows):
         return {name: self._confidence.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
 
     def drain(self) -> Iterator[pa.RecordBatch]:
-        self._on_progress(self._follower.drain())
+        while self._follower.open:
+            self._on_progress(self._follower.drain(CONNECTIONS_A_CALL))
         self._ended(np.zeros(0, np.int64))
         yield from self._leave(len)
 

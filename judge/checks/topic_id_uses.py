@@ -166,8 +166,8 @@ def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContex
 
 def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. The reserved ID of the metadata log (1) is bound to another name, or the log's name to another ID. Or a
-    reserved ID from 2 to 99 is bound to a name or used by a client. Reported as information: an ID that is not a random
-    UUID (version 4).
+    reserved ID from 2 to 99 is bound to a name or used by a client. Reported as information, once per topic: an ID that
+    is not a random UUID (version 4).
 
     Why it matters. Such a topic collides with the cluster's own, and requests for one reach the other.
 
@@ -182,14 +182,23 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
             yield used_by(uses, uses[-1], subject[1], None, words={"why": "is reserved by Kafka"})
         return
     bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
+    odd: list[tuple[str, list[Claim]]] = []
     for (topic_id,), claims in gathered(bound, "topic_id"):
-        why = misuse(topic_id, subject[1])
-        odd = why is None and topic_id not in RESERVED and not is_random(topic_id)
-        if why is not None or odd:
-            about = {"topic": subject[1], "topic_ids": (topic_id,), "kind": "information" if odd else None}
-            words = {"why": why or "is not random, so it is not from Apache Kafka"}
-            sides = (first_of(claims[0]), last_of(claims[-1]))
-            yield resting_on(claims, topic_id, subject[1], sides=sides, **about, words=words)
+        if (why := misuse(topic_id, subject[1])) is not None:
+            yield bound_to(claims, topic_id, subject[1], why)
+        elif topic_id not in RESERVED and not is_random(topic_id):
+            odd.append((topic_id, claims))
+    if odd:  # one finding, however many there are: any server can state many
+        topic_id, claims = min(odd, key=lambda one: (one[1][0].first.ts_ns, one[0]))
+        more = f", like {len(odd) - 1:,} more of its IDs" if len(odd) > 1 else ""
+        why = f"is not random{more}, so it is not from Apache Kafka"
+        yield bound_to(claims, topic_id, subject[1], why, kind="information")
+
+
+def bound_to(claims: list[Claim], topic_id: str, name: str, why: str, kind: str | None = None) -> Evidence:
+    sides = (first_of(claims[0]), last_of(claims[-1]))
+    about = {"topic": name, "topic_ids": (topic_id,), "kind": kind}
+    return resting_on(claims, topic_id, name, sides=sides, **about, words={"why": why})
 
 
 def misuse(topic_id: str, name: str) -> str | None:

@@ -90,8 +90,8 @@ def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
 SECOND_NS = 1_000_000_000
-CONNECTIONS_A_CALL = 20_000
-"""That are closed at once: as objects they take some 3 kB each."""
+CONNECTIONS_A_CALL = 5_000
+"""That are closed at once: as objects they take some 5 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"

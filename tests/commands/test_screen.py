@@ -130,7 +130,23 @@ def test_paint_changes_no_word_of_a_row_that_hangs():
     assert painted != click.unstyle(painted)
 
 
-@pytest.mark.parametrize("character", ["\u200b", "\ufeff", "\ufffe", "\uffff", "\U000e0001", "\U000e007f"])
+@pytest.mark.parametrize(
+    "character",
+    [
+        "\xad",
+        "\u061c",
+        "\u200b",
+        "\u200d",
+        "\u2060",
+        "\u3164",
+        "\ufe0f",
+        "\ufeff",
+        "\ufffe",
+        "\uffff",
+        "\U000e0001",
+        "\U000e01ef",
+    ],
+)
 def test_invisible_characters_and_those_that_xml_forbids_are_written_out(character):
     assert legible(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
     shown = as_json({"x": character})

@@ -396,6 +396,12 @@ def tid013_fires__of_another_form(lab):
     lab.metadata(0, [("orders", "AAAAAAAAAAAAAAAAAAAD6A")])
 
 
+def tid013_fires__of_several_ids(lab):
+    """One finding per topic: servers can state as many as they like."""
+    for number in range(5):
+        lab.metadata(number, [("orders", f"AAAAAAAAAAAAAAAAAAAD{'ABCDE'[number]}A")], server=f"10.0.9.{number}:9092")
+
+
 def tid013_cannot_know(lab):
     lab.metadata(0, [("orders", LOG_ID, 5)])
 

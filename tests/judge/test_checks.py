@@ -73,6 +73,7 @@ def test_a_check_with_an_empty_body_fails_its_case(code, monkeypatch):
     ("code", "case", "kind"),
     [
         ("TID013", "fires__of_another_form", "information"),
+        ("TID013", "fires__of_several_ids", "information"),
         ("DRF002", "fires__newer_than_known", "visibility"),
         ("DRF002", "fires", "anomaly"),
     ],

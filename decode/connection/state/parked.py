@@ -7,6 +7,7 @@ left is rewritten with its neighbours. STATE_VERSION (follower.py) goes up when 
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from librt.vecs import vec
 from mypy_extensions import i64
 from numpy.typing import NDArray
 
+from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.state.attributes import (
     BEGIN,
     CHUNKS,
@@ -22,16 +24,18 @@ from wirecheck.decode.connection.state.attributes import (
     DATA_AT,
     END,
     KIND,
+    MESSAGES,
     Reader,
     Writer,
     widths,
 )
 from wirecheck.decode.connection.stream.chunks import DATA
+from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.modes import OFF, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.state.attributes import Numbers
 
 Ints = NDArray[np.int64]
@@ -85,7 +89,21 @@ def stored(numbers: Ints) -> bytes:
 
 
 WIDTHS = widths()
+WHICH, OFFSET = 1, 7  # columns of messages and chunks
 MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it
+MOST_ROWS = 4096  # of a block: while it is written, a connection takes some 4 kB of full numbers
+
+
+@cache
+def _columns() -> tuple[int, list[tuple[int, int, int]]]:
+    """Of a stored connection: the client's column, and by direction those of next_offset, mode and ordered.begin."""
+    probe = Connection("", 0)
+    probe.client = NEVER - 1
+    marks = [(NEVER - 2, NEVER - 3, NEVER - 4), (NEVER - 5, NEVER - 6, NEVER - 7)]
+    for direction, values in zip((probe.lower, probe.higher), marks, strict=True):
+        direction.next_offset, direction.mode, direction.ordered.begin = values
+    row = _rows(Writer([probe]).tables[CONNECTIONS], WIDTHS[CONNECTIONS])[0].tolist()
+    return row.index(probe.client), [tuple(map(row.index, values)) for values in marks]
 
 
 class Block:
@@ -137,6 +155,25 @@ class Block:
             tables.append(table.rows(_owned(owners, chosen)))
         reader = Reader([vec[i64](numbers.reshape(-1)) for numbers in tables], self.data)
         return reader.connections([self.keys[row] for row in chosen.tolist()], chosen.tolist())
+
+    def decided(self) -> Ints:
+        """What lifetime.decided gives of those that are parked still, out of their columns."""
+        table, messages, chunks = (self.tables[number] for number in (CONNECTIONS, MESSAGES, CHUNKS))
+        early = messages.column(WHICH) == 1
+        owners, first = np.unique(messages.column(0)[early], return_index=True)
+        response = np.full(len(self.keys), NEVER)
+        response[owners] = messages.column(OFFSET)[early][first]
+        still = self.parked & (table.column(COLUMNS["life"]) == OPEN)
+        found = np.empty((2, np.count_nonzero(still), 3), np.int64)
+        client, directions = _columns()
+        for side, (next_offset, mode, ordered_begin) in enumerate(directions):
+            ordered = np.zeros(len(self.keys), np.bool_)
+            ordered[chunks.column(0)[chunks.column(WHICH) == 2 * side]] = True
+            ordered &= table.column(mode) != OFF
+            at = np.where(ordered, table.column(ordered_begin), table.column(next_offset))
+            at = np.where(table.column(client) == side, at, np.minimum(at, response))
+            found[side] = np.stack((table.column(COLUMNS["serial"]), np.full(len(at), side), at), axis=1)[still]
+        return found.reshape(-1, 3)
 
     def left(self) -> tuple[list[str], list[Ints], list[bytes]]:
         """Keys, tables and data of what is parked still, to be merged with others."""
@@ -229,6 +266,10 @@ class Parked:
         """An attribute of all that are parked, in the order of `keys`."""
         return np.concatenate([np.zeros(0, np.int64), *(block.column(name) for block in self._blocks)])
 
+    def decided(self) -> Ints:
+        """Rows (connection, direction, offset) of those that are open."""
+        return np.concatenate([np.zeros((0, 3), np.int64), *(block.decided() for block in self._blocks)])
+
     def keys(self) -> list[str]:
         return [
             key
@@ -238,25 +279,24 @@ class Parked:
         ]
 
     def park(self, connections: list[Connection]) -> None:
-        if connections:
-            written = Writer(connections)
+        for at in range(0, len(connections), MOST_ROWS):
+            some = connections[at : at + MOST_ROWS]
+            written = Writer(some)
             numbers = [_rows(table, width) for table, width in zip(written.tables, WIDTHS, strict=True)]
-            block = Block.of([connection.key for connection in connections], numbers, written.data)
-            self._blocks.append(block)
+            self._blocks.append(Block.of([connection.key for connection in some], numbers, written.data))
+            self._note(self._blocks[-1])
         self._merge()
-        if connections and self._blocks[-1] is block:
-            self._note(block)
 
     def _merge(self) -> None:
-        """Few blocks, each at least as large as those behind it together: a row is written anew seldom."""
-        kept = [block for block in self._blocks if len(block)]
+        """Few blocks: the smallest become one, with larger ones as they grow. So a row is written again seldom."""
+        kept = sorted((block for block in self._blocks if len(block)), key=len, reverse=True)
         last: list[Block] = []
         count = 0
-        while kept and (not last or len(kept[-1]) <= MERGED * count or 2 * len(kept[-1]) < len(kept[-1].keys)):
+        while kept and count + len(kept[-1]) <= MOST_ROWS and (not last or len(kept[-1]) <= MERGED * count):
             last.append(kept.pop())
             count += len(last[-1])
-        if len(last) > 1 or (last and 2 * len(last[0]) < len(last[0].keys)):
-            last = [merged(last[::-1])]
+        if len(last) > 1 or (last and 2 * count < len(last[0].keys)):
+            last = [merged(last)]
             self._note(last[0])
         self._blocks = kept + last
 

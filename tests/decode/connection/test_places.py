@@ -99,7 +99,23 @@ def opened_by(*parts):
 
 
 def decided(follower):
-    return {direction: at for _, direction, at in follower.decided().tolist()}
+    """Also where the connection is parked, and no object."""
+    found = {(serial, direction): at for serial, direction, at in follower.decided().tolist()}
+    follower.snapshot()
+    assert found == {(serial, direction): at for serial, direction, at in follower.decided().tolist()}
+    return {direction: at for (_, direction), at in found.items()}
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.sampled_from([1, 7, 64, 1448]), st.randoms(use_true_random=False), st.integers(0, 90))
+def test_what_is_decided_does_not_depend_on_what_is_parked(mss, chance, count):
+    talk = Talk(mss=mss).open().request(request(18, 3, 0)).response(response(0))
+    talk.request(request(FETCH, 12, 1, bytes(30))).response(response(1, bytes(70))).request(produce(2))
+    frames = sorted(talk.segments[:count], key=lambda frame: frame.ts_ns + chance.randrange(8 * 10**6))
+    for early in (False, True):
+        follower = Follower(early=early)
+        follower.receive(segments(frames))
+        decided(follower)
 
 
 def test_what_waits_for_the_rest_of_its_message_is_not_decided():

@@ -115,14 +115,17 @@ def test_only_what_is_touched_becomes_an_object():
 
 
 @pytest.mark.parametrize("rounds", [1, 9])
-def test_blocks_stay_few_however_often_some_are_touched(rounds):
+@pytest.mark.parametrize(("most_rows", "most_blocks"), [(4096, 4), (16, 8)])
+def test_blocks_stay_few_and_small_however_often_some_are_touched(monkeypatch, rounds, most_rows, most_blocks):
+    monkeypatch.setattr("wirecheck.decode.connection.state.parked.MOST_ROWS", most_rows)
     connections = followed(40)._in_order()
     parked = Parked()
     parked.park(connections)
     keys = [connection.key for connection in connections]
     for turn in range(rounds):
         parked.park(parked.take(keys[turn::7]))
-    assert len(parked._blocks) <= 4
+    assert len(parked._blocks) <= most_blocks
+    assert max(len(block.keys) for block in parked._blocks) <= most_rows
     assert sorted(parked.keys()) == sorted(keys)
     back = {connection.key: connection for connection in parked.take(keys)}
     assert [written(back[connection.key]) for connection in connections] == [written(c) for c in connections]
