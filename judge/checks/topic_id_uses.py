@@ -78,7 +78,7 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
             late.setdefault(who, []).append(claim)
     ended_ns = side.sighting.ts_ns
     for who, claims in sorted(late.items(), key=str):
-        if not lasts(claims, ended_ns, grace_ns):
+        if brokers and not lasts(claims, ended_ns, grace_ns):
             continue
         about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
         count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
