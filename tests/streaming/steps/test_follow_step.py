@@ -11,7 +11,7 @@ from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.shared import MOST_FAILED
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.modes import OPEN
+from wirecheck.decode.connection.stream.modes import IN_SYNC, OPEN
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.streaming.steps import follow_step
@@ -224,10 +224,13 @@ def files_of(frames_files, buckets=1):
 
 
 def break_(connection):
-    """As a mistake of ours would: the next frame of it, or its end, raises."""
-    for direction in (connection.lower, connection.higher):
-        at = direction.next_offset
-        direction.out_of_order.first, direction.out_of_order.count = Chunk(at, at + 1, DATA, b"x", 0), 1
+    """As a mistake of ours would: the next message of it, or its end, raises, for the size's bytes are not there."""
+    direction = connection.requests()
+    at = direction.next_offset
+    direction.ordered.append(Chunk(at, at + 8, DATA, b"", 0))
+    direction.next_offset = direction.newest = at + 8
+    direction.expect_message(at)
+    return direction.mode == IN_SYNC
 
 
 def test_a_connection_that_cannot_be_followed_is_set_aside_and_all_others_go_on(frames_files):
@@ -251,9 +254,8 @@ def test_what_raises_at_the_end_of_connections_ends_them_all_the_same(frames_fil
     settings, cells = files_of(frames_files)
     bucket = Bucket("L", 0, settings)
     list(bucket.receive(cells[:1]))
-    broken = [connection for connection in bucket.follower._connections.values() if connection.life == OPEN]
-    for connection in broken:
-        break_(connection)
+    every = [one for one in bucket.follower._connections.values() if one.life == OPEN and one.client >= 0]
+    broken = [connection for connection in every if break_(connection)]
     open_before = bucket.follower.open
     handed_out = [bucket.noting(bucket.follower.drain(most)) for most in (3, None)]
     assert (bucket.follower.open, bucket.follower.pending) == (0, 0)
@@ -265,8 +267,7 @@ def test_a_follower_by_itself_raises(frames_files):
     _, cells = files_of(frames_files)
     follower = Follower()
     follower.receive(read_file(cells[0]).segments)
-    for connection in follower._connections.values():
-        break_(connection)
+    assert any(break_(one) for one in follower._connections.values() if one.life == OPEN and one.client >= 0)
     with pytest.raises(IndexError):
         follower.drain()
 
