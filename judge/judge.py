@@ -23,13 +23,13 @@ from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, wi
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.life_cycle import CONNECTION, EVERY_NS, Agenda, RowPace, Settlement
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.subject_eviction import Overflow, Room, too_many_connections
+from wirecheck.judge.subject_eviction import Overflow, SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, separate
 from wirecheck.judge.topology.strangers import Strangers
 
-MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
+MAIN, SNAPSHOTS, OVERFLOW = "main", "snapshots", "beyond"
 SERVERS: Subject = ("server",)
 AGENTS: Subject = ("agent",)
 EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
@@ -47,10 +47,10 @@ class Judge:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
-        self.overflow = Overflow(self.settings, self.stored(BEYOND))
+        self.overflow = Overflow(self.settings, self.stored(OVERFLOW))
         self.ledger = Ledger(self.load, self.overflow.sizes)
         self.emitted = EmittedRows(self.stored)
-        self.room = Room(self.ledger, self.emitted, self.overflow)
+        self.evictor = SubjectEvictor(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
@@ -113,10 +113,10 @@ class Judge:
 
     def rows(self) -> list[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call."""
-        left = [row for subject in self.room.crowd() for row in self.left(subject)]
-        lessened = self.room.lessen()
+        left = [row for subject in self.evictor.evict_subjects() for row in self.left(subject)]
+        cut_subjects = self.evictor.evict_claims()
         self.repeated()
-        settled = self.settled(self.pace.ripe())
+        settled = self.settled(self.pace.due_by())
         unsaid = self.strange(self.ledger.touched | self.pace.recounted)
         before, without, context = self.clusters, self.without, self.context()
         lives, self.lives = self.lives, context.life_facts()
@@ -129,22 +129,22 @@ class Judge:
         beyond_doubt = self.strangers.beyond_doubt(subjects) - self.pending  # nearly all hosts, with every batch
         subjects -= {host for host in beyond_doubt if not self.emitted.rows(host)}
         self.ledger.touched.clear()
-        changed = list(self.judged(subjects, context, forget=lessened))
+        changed = list(self.judged(subjects, context, forget=cut_subjects))
         self.settlement.leave(settled)
         changed += self.aged()
         self.pace.before_ns = self.watermark_ns
         others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
-    def settled(self, ripe: set[Subject]) -> set[Subject]:
+    def settled(self, due_by: set[Subject]) -> set[Subject]:
         """Connections that settle with this batch; what they add to sums is added."""
-        lacking = {one for one in ripe if one[0] == CONNECTION and not self.due.due[one]}
+        lacking = {one for one in due_by if one[0] == CONNECTION and not self.due.due[one]}
         early = {*too_many_connections(self.ledger, self.settings.most_connections)}
-        self.settlement.take_account(self.ledger.touched | self.pace.hurried | early, lacking)
+        self.settlement.take_account(self.ledger.touched | self.pace.due_now | early, lacking)
         if early:
             self.overflow.left["connection"] += len(early)
         passed_ns = self.agents.passed_ns
-        found = {one for one in ripe if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
+        found = {one for one in due_by if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
         self.settlement.settle(found)
         return found
 
@@ -166,7 +166,7 @@ class Judge:
         self.due.drop(subject)
         self.recounts.drop(subject)
         self.pending.discard(subject)
-        for name, number, body in self.room.withdraw(subject):
+        for name, number, body in self.evictor.withdraw(subject):
             table, _, key = name.partition("|")
             yield EmittedRow(table, key, number, body)
 
@@ -257,7 +257,7 @@ class Judge:
 
     def dirty(self) -> set[Subject]:
         """Subjects of which something is new, whose time has come, or that look at one of these."""
-        found = self.ledger.touched | self.pace.hurried | self.pace.recounted
+        found = self.ledger.touched | self.pace.due_now | self.pace.recounted
         if SERVERS in found or self.agents.over:
             found |= self.pending
         return self.beside(found)
@@ -276,7 +276,7 @@ class Judge:
         now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}
-        stranger = self.room.admitted(subject, known, now)
+        stranger = self.evictor.admitted(subject, known, now)
         for name in sorted({*known, *now}):
             before, row = known.get(name, NEVER), now.get(name)
             if later and row is None and table_of(name) == later:
@@ -284,7 +284,7 @@ class Judge:
             if failed and row is None and evaluate.undecided(name, before.body, failed):
                 continue  # it stands as it was emitted: nobody knows better now
             if row is None:
-                self.room.closes(name, before)
+                self.evictor.closes(name, before)
             if forget and row is None:
                 self.emitted.forget(subject, name)
                 continue
@@ -311,7 +311,7 @@ class Judge:
         ledger = self.ledger.shards()
         states: dict[str, Any] = {
             MAIN: main,
-            BEYOND: self.overflow.state(),
+            OVERFLOW: self.overflow.state(),
             **self.due.changed_shards(),
             **self.recounts.changed_shards(),
         }

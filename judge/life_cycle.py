@@ -20,7 +20,7 @@ from typing import Any
 
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
+from wirecheck.judge.checks.evaluate import RATE_LIMITED, ROWS, codes_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures, failure
@@ -64,7 +64,7 @@ class Agenda:
         if due_ns is not None:
             self.changed.add(shard_at(due_ns))
 
-    def ripe(self, watermark_ns: int, **others_ns: int) -> set[Subject]:
+    def due_by(self, watermark_ns: int, **others_ns: int) -> set[Subject]:
         """The subjects whose time has come; those of some spaces go by a time of their own."""
         return {one for one, due_ns in self.due.items() if due_ns <= others_ns.get(one[0], watermark_ns)}
 
@@ -338,19 +338,19 @@ NEVER_NS = 1 << 63
 class RowPace:
     def __init__(self, agents: AgentFrontiers, due: Agenda, recounts: Agenda, settlement: Settlement) -> None:
         self.agents, self.due, self.recounts, self.settlement = agents, due, recounts, settlement
-        self.hurried: set[Subject] = set()
+        self.due_now: set[Subject] = set()
         """Subjects of which every row is told now."""
         self.recounted: set[Subject] = set()
         """Subjects of which only counts and times have changed, and that are checked again now."""
         self.before_ns = agents.watermark_ns
         """The watermark of the batch before: a slot that has passed since then is looked at now."""
 
-    def ripe(self) -> set[Subject]:
+    def due_by(self) -> set[Subject]:
         """The subjects whose time has come."""
-        found = self.due.ripe(self.agents.watermark_ns, connection=self.agents.passed_ns)
+        found = self.due.due_by(self.agents.watermark_ns, connection=self.agents.passed_ns)
         over, recounts = self.agents.over, self.recounts
-        self.recounted = {*recounts.due} if over else recounts.ripe(self.agents.watermark_ns)
-        self.hurried = {*self.due.due} | self.recounted if over else found
+        self.recounted = {*recounts.due} if over else recounts.due_by(self.agents.watermark_ns)
+        self.due_now = {*self.due.due} | self.recounted if over else found
         return found
 
     def repeats(self, subject: Subject, every_ns: int) -> None:
@@ -367,13 +367,13 @@ class RowPace:
 
     def later(self, subject: Subject, known: Any) -> str | None:
         """The table whose rows of a subject are told another time. `known`: its rows of before."""
-        table, of_connection = UNHURRIED.get(subject[0]), subject[0] == CONNECTION
+        table, of_connection = RATE_LIMITED.get(subject[0]), subject[0] == CONNECTION
         over = of_connection and self.settlement.over(subject)
         if over:
             self.due.wait(subject, self.settlement.due_ns(subject) or 0)
         if subject in self.settlement.lacking:
             self.due.wait(subject, 0)
-        if table is None or over or subject in self.hurried or self.agents.over:
+        if table is None or over or subject in self.due_now or self.agents.over:
             return None
         if not of_connection and not any(table_of(name) == table for name in known):
             return None  # a client that nobody knew of, or an id that nobody disputed, is news
@@ -384,7 +384,7 @@ class RowPace:
         """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
         that it may leave with this batch is not held back.
         """
-        if row.news is None or not before.open or row.news != before.news or subject in self.hurried:
+        if row.news is None or not before.open or row.news != before.news or subject in self.due_now:
             return False
         if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - EVERY_NS:
             return False

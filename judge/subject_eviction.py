@@ -66,13 +66,13 @@ TOPICS, CLIENTS = "topics", "clients"
 Stored = dict[str, Any]
 
 
-class Uncounted(NamedTuple):
+class OverflowKey(NamedTuple):
     table: str
     code: str = ""
     kind: str = ""
 
 
-class Beyond:
+class OverflowCount:
     def __init__(self, revision: int = 0, first_ns: int = 1 << 62, last_ns: int = 0, least: Any = None) -> None:
         self.revision, self.first_ns, self.last_ns, self.sketch = revision, first_ns, last_ns, Distinct(least)
 
@@ -85,13 +85,13 @@ class Overflow:
         """Subjects per shard of the ledger, so that they are counted without being loaded."""
         self.standing: dict[str, list[int]] = known["standing"]
         """Per check the findings that stand; and of these, those about what was never answered without error."""
-        self.beyond = {Uncounted(*about): Beyond(*counts) for about, counts in known["beyond"]}
-        self.moved: set[Uncounted] = set()
+        self.beyond = {OverflowKey(*about): OverflowCount(*counts) for about, counts in known["beyond"]}
+        self.moved: set[OverflowKey] = set()
         self.left: Counter[str] = Counter()
         """What this batch made leave, by space of the ledger."""
 
-    def count(self, about: Uncounted, thing: str, first_ns: int, last_ns: int) -> None:
-        beyond = self.beyond.setdefault(about, Beyond())
+    def count(self, about: OverflowKey, thing: str, first_ns: int, last_ns: int) -> None:
+        beyond = self.beyond.setdefault(about, OverflowCount())
         if beyond.sketch.add(thing):
             self.moved.add(about)
         beyond.first_ns, beyond.last_ns = min(first_ns, beyond.first_ns), max(last_ns, beyond.last_ns)
@@ -113,13 +113,13 @@ class Overflow:
         standing[1] -= stranger
 
     def missed(self, name: str, body: Body) -> None:
-        about = Uncounted(FINDINGS, body["code"], body["kind"])
+        about = OverflowKey(FINDINGS, body["code"], body["kind"])
         self.count(about, name, body["first_seen"], body["last_seen"])
 
     def leaves(self, subject: Subject, first_ns: int, last_ns: int) -> None:
         self.left[subject[0]] += 1
         table = CLIENTS if subject[0] == "client" else TOPICS
-        self.count(Uncounted(table), "|".join(subject), first_ns, last_ns)
+        self.count(OverflowKey(table), "|".join(subject), first_ns, last_ns)
 
     def rows(self, source: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
         """The `others` rows that have changed: table, id, revision, body."""
@@ -136,7 +136,7 @@ class Overflow:
         return {"sizes": self.sizes, "standing": self.standing, "beyond": beyond}
 
 
-def columns(about: Uncounted, count: int, settings: Settings) -> Body:
+def columns(about: OverflowKey, count: int, settings: Settings) -> Body:
     """Of the row of a table that stands for what is not kept; what a kept row would say is empty."""
     (table,) = (table for table in JUDGED if table.name == about.table)
     empty: Body = {c.name: [] if pa.types.is_list(c.type) else None for c in table.columns if c not in REVISION}
@@ -252,12 +252,12 @@ def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:
     return excess("connection", most, ledger, order)
 
 
-class Room:
+class SubjectEvictor:
     def __init__(self, ledger: Ledger, emitted: EmittedRows, overflow: Overflow) -> None:
         self.ledger, self.emitted, self.overflow = ledger, emitted, overflow
         self.settings = overflow.settings
 
-    def crowd(self) -> list[Subject]:
+    def evict_subjects(self) -> list[Subject]:
         found: list[Subject] = []
         for subject in too_many_followers(self.ledger):
             self.overflow.left[subject[0]] += 1
@@ -289,7 +289,7 @@ class Room:
                 yield name, self.emitted.emit(subject, name, row, body, is_open=False), body
             self.emitted.forget(subject, name)
 
-    def lessen(self) -> set[Subject]:
+    def evict_claims(self) -> set[Subject]:
         """The subjects of which there were too many claims; these have left."""
         found = set()
         for subject in sorted(self.ledger.touched):

@@ -37,7 +37,7 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "id": "statements"}
+RATE_LIMITED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "id": "statements"}
 """By space the table whose rows grow with every message: they are told once in a while (`judge.py`)."""
 
 

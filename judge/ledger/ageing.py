@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from wirecheck.judge.claims.claim import (
+    FIRST,
+    LAST,
     MOST_PORTS,
     SLOT_NS,
     SUCCESS,
@@ -128,21 +130,25 @@ def fold(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]
 
 
 def folded(runs: Runs, before: int) -> bool:
-    """Whether successes of blocks before this one became one. An error ends, or begins, where a success is: blocks with
-    other answers, and beside them, stay as they are.
+    """Whether successes of blocks before this one became fewer. An error ends, or begins, where a success is: blocks
+    with other answers, and beside them, stay as they are. Silences of more than a slot stay, too.
     """
     other = {int(slot) for error, slots in runs.items() if error != SUCCESS for slot in slots}
     near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
-    good, begins, found = runs[SUCCESS], dict[int, str](), False
+    good, begin, until_ns, found = runs[SUCCESS], "", 0, False
     for slot in sorted(good):
-        block = int(slot) // BLOCK
-        begin = begins.setdefault(block, slot)
-        if begin != slot and block < before and block not in near:
-            found = True
-            for port, run in good.pop(slot).items():
-                add_run(good[begin], port, run)
-            if len(good[begin]) > MOST_PORTS:
-                good[begin] = few_ports(good[begin])
+        block, ports = int(slot) // BLOCK, good[slot]
+        first_ns, last_ns = min(run[FIRST] for run in ports.values()), max(run[LAST] for run in ports.values())
+        goes_on = bool(begin) and int(begin) // BLOCK == block and first_ns - until_ns <= SLOT_NS
+        until_ns = last_ns
+        if not goes_on or block >= before or block in near:
+            begin = slot
+            continue
+        found = True
+        for port, run in good.pop(slot).items():
+            add_run(good[begin], port, run)
+        if len(good[begin]) > MOST_PORTS:
+            good[begin] = few_ports(good[begin])
     return found
 
 

@@ -10,6 +10,7 @@ from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, runs
 from tests.judge.test_checks import CASES
 from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger.ageing import folded
 from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600
@@ -112,6 +113,16 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
     found = [row for row in rows if row.table == "findings" and row.body["code"] == "FET001"]
     assert [row.body["count"] for row in found][-1] == 15
     assert {row.body["state"] for row in found} == {"open"}
+
+
+def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
+    at = 86_400
+    said = runs(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
+    assert folded(said, (at + 600) // 600)
+    assert [run for slots in said["0"].values() for run in slots.values()] == [
+        [3, at * S, (at + 16) * S],
+        [2, (at + 100) * S, (at + 108) * S],
+    ]
 
 
 def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisions():
