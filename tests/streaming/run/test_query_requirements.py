@@ -22,7 +22,7 @@ def test_versions_are_compared_as_numbers(found, asked, good):
 
 def test_another_pandas_is_named_with_the_fix(monkeypatch):
     monkeypatch.setattr(query_requirements, "version", lambda _: "3.0.1")
-    monkeypatch.setattr(query_requirements, "wanted", lambda: {"pandas": "<3,>=2.2"})
+    monkeypatch.setattr(query_requirements, "bounds_of", lambda: {"pandas": "<3,>=2.2"})
     (line,) = [seen for seen in query_requirements.packages() if seen.name == "pandas"]
     assert line == ("pandas", "fail", "3.0.1 is installed, <3,>=2.2 is needed", "pip install 'pandas<3,>=2.2'")
 
