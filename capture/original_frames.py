@@ -1,4 +1,7 @@
-"""Frames of decrypted connections as they were captured, and the key log lines that decrypt them."""
+"""Frames of decrypted connections as they were captured, and the key log lines that decrypt them.
+
+Only connections in which TLS was undone are read again; redacted plaintext stays as Trim left it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Bytes of payload by slots of time, from files of frames. Every frame counts in one slot; slots may be empty."""
+"""Bytes of payload by slots of time, from files of frames. Every frame counts in one slot; slots may be empty.
+
+Where nothing was captured a slot is empty; nothing is interpolated. Who sent what is not looked at.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Rows of one agent that wait for decryption or redaction. They leave in the order in which they came."""
+"""Rows of one agent that wait for decryption or redaction. They leave in the order in which they came.
+
+A row that waits holds back all that came after it. What becomes of a row is up to tls/decryption.py and
+trim/trimmer.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`wirecheck capture`: packets of interfaces or files into the frames table."""
+"""`wirecheck capture`: packets of interfaces or files into the frames table.
+
+It checks which options go together and turns errors into one line each; reading and writing is the capture package's.
+"""
 
 import errno
 import platform

@@ -1,4 +1,8 @@
-"""`wirecheck clients`: which client uses which versions, and which ones a given release rejects."""
+"""`wirecheck clients`: which client uses which versions, and which ones a given release rejects.
+
+With --target it exits with 1 if a client is rejected. Which versions a release serves, and how a table looks, is
+decided elsewhere.
+"""
 
 import sys
 from pathlib import Path

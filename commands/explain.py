@@ -1,4 +1,7 @@
-"""`wirecheck explain`: the page of one check, or of one of Kafka's errors."""
+"""`wirecheck explain`: the page of one check, or of one of Kafka's errors.
+
+It only prints: pages come from the catalogue, remedies from the story.
+"""
 
 import re
 import sys

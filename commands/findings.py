@@ -1,4 +1,8 @@
-"""`wirecheck findings`: the findings of a monitor, or of a replay with --out. Only tables are read."""
+"""`wirecheck findings`: the findings of a monitor, or of a replay with --out. Only tables are read.
+
+Nothing is checked again, so an answer takes a second, whatever was captured. How one finding looks in full is the
+dashboards'.
+"""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The inputs that a user named: captures, folders of frames, or result tables."""
+"""The inputs that a user named: captures, folders of frames, or result tables.
+
+Captures are read in a second process. What cannot be read ends in one line. What is in an input is not looked at here.
+"""
 
 import os
 import stat

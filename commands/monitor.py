@@ -1,4 +1,7 @@
-"""`wirecheck monitor`: frames checked as they come. A flag overrides the --config file, which overrides the default."""
+"""`wirecheck monitor`: frames checked as they come. A flag overrides the --config file, which overrides the default.
+
+It reads options and nothing else; streaming/run/monitor.py runs the job.
+"""
 
 import json
 import time

@@ -1,4 +1,7 @@
-"""`wirecheck replay`: captures and folders of frames to a verdict."""
+"""`wirecheck replay`: captures and folders of frames to a verdict.
+
+It keeps the order of the work (frames, query, result) and maps a verdict to an exit code.
+"""
 
 import sys
 import tempfile

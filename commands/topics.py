@@ -1,4 +1,7 @@
-"""`wirecheck topics`: the observed description of topics."""
+"""`wirecheck topics`: the observed description of topics.
+
+It selects topics and a format; how a description is made is streaming's, how it looks the dashboards'.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Sizes, durations and times as people write them (64M, 10G, 500ms, 24h, 00:20:03); sizes are powers of 1024."""
+"""Sizes, durations and times as people write them (64M, 10G, 500ms, 24h, 00:20:03); sizes are powers of 1024.
+
+A bare number is bytes or seconds. A time without a day needs a day from the caller.
+"""
 
 import datetime as dt
 import re

@@ -1,4 +1,7 @@
-"""How far messages that fail are structure alone (numbers, counts, lengths, the client ID), and where content lies."""
+"""How far messages that fail are structure alone (numbers, counts, lengths, the client ID), and where content lies.
+
+Interpreter programs are never changed, only copies of them. What may be kept of a message is decided elsewhere.
+"""
 
 from __future__ import annotations
 

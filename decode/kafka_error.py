@@ -1,4 +1,8 @@
-"""Kafka's error codes by name, from decode/schemas/errors.tsv: `KafkaError(100)`, `KafkaError.UNKNOWN_TOPIC_ID`."""
+"""Kafka's error codes by name, from decode/schemas/errors.tsv: `KafkaError(100)`, `KafkaError.UNKNOWN_TOPIC_ID`.
+
+A code that no release has is a member too, so that every value on the wire has one. Where codes occur is not
+known here.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """The canonical JSON of one message: Kafka's names with the first letter lowered, bytes in base64, UUIDs as Kafka
 prints them, tagged fields only if their tag was sent, unknown tags kept.
+
+Nothing is added to what was on the wire: messages with one value have one text. Layouts are not known here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """A batch of Kafka messages as they were cut from the wire (`Messages`: a struct of arrays), and all request headers
 that Kafka's releases ever sent (`known()`).
+
+Plain arrays and int64 indices, so that compiled code reads them without an object per row. Layouts and connections are
+not known here.
 """
 
 from __future__ import annotations

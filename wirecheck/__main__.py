@@ -1,4 +1,7 @@
-"""`python -m wirecheck`: the same as the command."""
+"""`python -m wirecheck`: the same as the command.
+
+Nothing is decided here; cli.py has the commands.
+"""
 
 from wirecheck.cli import main
 

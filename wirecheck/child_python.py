@@ -1,4 +1,7 @@
-"""The PYTHONPATH of a Python that this process starts: it must import the same wirecheck, whatever its directory."""
+"""The PYTHONPATH of a Python that this process starts: it must import the same wirecheck, whatever its directory.
+
+It imports nothing but the package's own path, so that every child can be started by it.
+"""
 
 import os
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The command line: one command whose subcommands are modules of `commands`, each imported when it is used."""
+"""The command line: one command whose subcommands are modules of `commands`, each imported when it is used.
+
+So the agent starts without Spark, and `--help` starts at once. Nothing is decided here.
+"""
 
 import atexit
 import gc

@@ -1,4 +1,7 @@
-"""Pieces of rows and messages that are kept, and the spans between them that are redacted. Lengths never change."""
+"""Pieces of rows and messages that are kept, and the spans between them that are redacted. Lengths never change.
+
+A piece is a place, never bytes. What no piece names is redacted.
+"""
 
 from __future__ import annotations
 

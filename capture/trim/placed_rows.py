@@ -1,4 +1,8 @@
-"""The rows of one batch by place in their streams: which of them carry a stretch, and which still wait."""
+"""The rows of one batch by place in their streams: which of them carry a stretch, and which still wait.
+
+One loop over the rows for what is asked of all of them; what is asked of a stretch begins at its first row. Why a byte
+is kept is decided elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The numbers of Output as Exchanges, with array operations only."""
+"""The numbers of Output as Exchanges, with array operations only.
+
+Nothing is done per message in Python. How the rows came about is not known here.
+"""
 
 from __future__ import annotations
 

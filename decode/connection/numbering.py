@@ -1,5 +1,7 @@
 """Numbers for keys: the distinct ones by first appearance, without sorting. A run of equal keys costs a comparison
 each.
+
+The same keys get the same numbers on every machine. What a key stands for is not known here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Messages that wait: requests for their responses, responses for their requests."""
+"""Messages that wait: requests for their responses, responses for their requests.
+
+A queue keeps its length and its bytes, so that checking a bound costs nothing. matching.py pairs them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Equal texts numbered, and integers of lists, by place and length. A place or length below zero means that there is
 none.
+
+Which field the content belongs to is not known here. Typed Python that mypyc compiles; the source runs too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How many bytes of a stretch are missing. Holes are pairs of numbers (begin, end), sorted and disjoint."""
+"""How many bytes of a stretch are missing. Holes are pairs of numbers (begin, end), sorted and disjoint.
+
+A search costs the logarithm of their number. What lies around a hole is not known here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tokens into columns, in one pass: what decode/columns.py asks of every batch."""
+"""Tokens into columns, in one pass: what decode/columns.py asks of every batch.
+
+The caller says where each column begins. No numpy here: bytes and vecs come in, vecs go out. Typed Python that mypyc
+compiles; the source runs too.
+"""
 
 # ruff: noqa: PLR0917 -- vecs and numbers one by one: an object for them would be made for every token
 

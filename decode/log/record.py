@@ -1,4 +1,8 @@
-"""The records of one batch: a table of positions (record_table.py), and objects for those who iterate."""
+"""The records of one batch: a table of positions (record_table.py), and objects for those who iterate.
+
+Millions of records of a large cluster's log stay a table, because checks read columns. Batches and compression are not
+known here.
+"""
 
 from __future__ import annotations
 

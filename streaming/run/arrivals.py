@@ -236,7 +236,7 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 
 def file_name(agent: str, number: int) -> str:
-    """An agent's, or a stranger's own."""
+    """An agent's, or the own name of a foreign file."""
     foreign = number == FOREIGN_NUMBER and agent.endswith(".parquet")
     return agent if foreign else quarantine.file_name(agent, number)
 

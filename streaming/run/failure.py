@@ -1,4 +1,7 @@
-"""Why a monitor's query failed, in one line that says what to fix. The next start repeats the batch that failed."""
+"""Why a monitor's query failed, in one line that says what to fix. The next start repeats the batch that failed.
+
+It reads Spark's texts: unreadable state, a full disk, a dead worker, a machine that was too busy.
+"""
 
 import re
 from collections.abc import Callable

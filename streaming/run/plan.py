@@ -1,4 +1,8 @@
-"""What a monitor is asked to do, and the error if it cannot."""
+"""What a monitor is asked to do, and the error if it cannot.
+
+One value, made once by the caller. A monitor that cannot continue gives one line for a person. How it runs is not known
+here.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What replay and monitor need on this machine, one check each, for `wirecheck doctor`. A check never raises."""
+"""What replay and monitor need on this machine, one check each, for `wirecheck doctor`. A check never raises.
+
+It starts no Spark. Each problem comes with the one command that fixes it.
+"""
 
 import os
 import re

@@ -1,5 +1,7 @@
 """What a monitor holds while it runs: checkpoint, port, signals, Spark's folder. All of it is refused before Spark
 starts.
+
+Nothing of it outlives the process. The query is not known here.
 """
 
 import logging

@@ -1,4 +1,8 @@
-"""Rows passed on in pieces, and memory returned to the system by Arrow and glibc. It changes no result."""
+"""Rows passed on in pieces, and memory returned to the system by Arrow and glibc. It changes no result.
+
+A worker lives as long as the query and runs each step in turn, so what one step keeps would add to the next one's
+memory.
+"""
 
 import ctypes
 from collections.abc import Iterable, Iterator

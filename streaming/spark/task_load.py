@@ -1,4 +1,7 @@
-"""How much CPU time each task of a stateful step took, as rows that no table stores."""
+"""How much CPU time each task of a stateful step took, as rows that no table stores.
+
+It depends on the machine, so it never reaches what is checked or written.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

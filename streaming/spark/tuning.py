@@ -1,4 +1,7 @@
-"""Every Spark setting the query needs, with its reason. The QUERY ones are needed on a cluster too."""
+"""Every Spark setting the query needs, with its reason. The QUERY ones are needed on a cluster too.
+
+LOCAL is what one machine needs, JVM what makes Java start fast. No setting stands anywhere else.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

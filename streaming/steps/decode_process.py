@@ -1,4 +1,7 @@
-"""The decode step in a second process, so that a long replay uses a second core. Rows come back in order."""
+"""The decode step in a second process, so that a long replay uses a second core. Rows come back in order.
+
+The step is stateless, so where a row is decoded changes nothing. If the process ends early, this one decodes the rest.
+"""
 
 import gc
 import os

@@ -1,5 +1,7 @@
 """Every result table by its name, and how rows become Arrow. Where a table has revisions, the last row of an `id`
 holds.
+
+IDs print as Kafka's base64. How a row was made is not known here.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,7 @@
-"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own."""
+"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own.
+
+It is a view of the tables; those of a running query can be read too.
+"""
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence

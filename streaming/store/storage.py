@@ -1,4 +1,7 @@
-"""Paths and URIs: this machine's disk, or any file system that Arrow knows. All I/O outside Spark goes through here."""
+"""Paths and URIs: this machine's disk, or any file system that Arrow knows. All I/O outside Spark goes through here.
+
+So the job needs no shared local disk. What lies at a path is not known here.
+"""
 
 import re
 from pathlib import Path

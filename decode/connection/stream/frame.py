@@ -1,4 +1,7 @@
-"""The current segment: one row of a call's columns at a time. A follower has one Frame, and `look` moves it."""
+"""The current segment: one row of a call's columns at a time. A follower has one Frame, and `look` moves it.
+
+Code that needs a segment later copies what it needs (chunks.py). Which connection it belongs to is not known here.
+"""
 
 from __future__ import annotations
 
