@@ -67,10 +67,10 @@ def test_what_somebody_would_act_on_is_told_with_its_batch():
 def test_what_leaves_is_told_before_it_does():
     """The batch that was long ago by the watermark it brings itself."""
     judge = Judge("lab")
-    judge.absorb(part.copy() for part in [*RECREATED, *map(use, range(400, 780, 60))])
-    judge.progress("agent", 760 * S, ended=False)
+    judge.absorb(part.copy() for part in [*RECREATED, use(400)])
+    judge.progress("agent", 400 * S, ended=False)
     assert [row for row in judge.rows() if row.body.get("code") == "TID005"]
-    judge.absorb([use(790)])
-    judge.progress("agent", (790 + 3 * judge.settings.horizon_s) * S, ended=False)
+    judge.absorb([use(430)])
+    judge.progress("agent", (430 + 3 * judge.settings.horizon_s) * S, ended=False)
     (last,) = [row.body["last_seen"] for row in judge.rows() if row.body.get("code") == "TID005"]
-    assert last == 790 * S
+    assert last == 430 * S
