@@ -6,8 +6,10 @@ Refuses to know how a panel looks: `board_svg.py` draws.
 Rule: no value is made up or retouched; the picture says under itself that Grafana did not draw it.
 """
 
+import gzip
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from typing import Any
 import yaml
 
 from tools import board_svg
+from wirecheck.capture.agent.offline_agent import write_frames
 
 ROOT = Path(__file__).resolve().parent.parent
 BOARD = ROOT / "dashboards/grafana/wirecheck/wirecheck-overview.json"
@@ -93,13 +96,26 @@ def configured(folder: Path) -> Path:
 
 
 def arrive(capture: Path, frames: Path, folder: Path) -> None:
-    """Written beside and moved, as an agent's files come."""
-    beside = folder / capture.name
-    words = ("capture", "-r", capture / "capture.pcap.gz", "--out", beside, "--cluster", capture.name)
-    command = [*map(str, (sys.executable, "-m", "wirecheck", *words))]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    for file in sorted(beside.glob("*.parquet")):
-        file.rename(frames / f"{capture.name}-{file.name}")
+    """A capture of files compressed by gzip as the frames of an agent and a cluster of its name, written beside and
+    moved, as an agent's files come; its last packet is of now.
+    """
+    name = capture.name
+    recent = folder / f"{name}.pcap"
+    recent.write_bytes(ending_at(gzip.decompress((capture / "capture.pcap.gz").read_bytes()), int(time.time())))  # noqa: TID251 - Prometheus's clock
+    for file in write_frames([recent], folder / name, name, agent=name).files:
+        file.rename(frames / file.name)
+
+
+def ending_at(pcap: bytes, last_s: int) -> bytes:
+    """A little-endian pcap, with all its times moved by one number of seconds."""
+    moved, at, places = bytearray(pcap), 24, []
+    while at < len(pcap):
+        places.append(at)
+        at += 16 + struct.unpack_from("<I", pcap, at + 8)[0]
+    seconds = [struct.unpack_from("<I", pcap, place)[0] for place in places]
+    for place, second in zip(places, seconds, strict=True):
+        struct.pack_into("<I", moved, place, second + last_s - max(seconds))
+    return bytes(moved)
 
 
 def until_judged(cluster: str, running: "list[subprocess.Popen[bytes]]") -> None:

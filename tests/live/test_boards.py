@@ -23,6 +23,7 @@ import yaml
 from tests import traffic
 from tests.dashboards.expressions import plain
 from tools.boards.grafana import BOARDS
+from wirecheck.capture.agent.offline_agent import write_frames
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"
@@ -33,7 +34,7 @@ PLANTED = {
     "kraft4-stale-broker": ("topic tickets", "broker 4"),
 }
 """Captures of examples/ and what an alert about each must name."""
-WAIT_S = 900
+WAIT_S = 600
 """What only a hang takes, on a busy machine too."""
 PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}
 
@@ -106,10 +107,8 @@ def arrive(folder, captures):
 
 
 def bring(capture, folder, name):
-    words = ("capture", "-r", capture, "--out", folder / name, "--cluster", name)
-    subprocess.run([*map(str, wirecheck(*words))], cwd=ROOT, check=True, capture_output=True)
-    for file in sorted((folder / name).glob("*.parquet")):
-        file.rename(folder / "frames" / f"{name}-{file.name}")
+    for file in write_frames([capture], folder / name, name, agent=name).files:
+        file.rename(folder / "frames" / file.name)
 
 
 def lame(folder):
