@@ -67,10 +67,15 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
 
 def on_response(shared: Shared, connection: Connection, response: Message) -> None:
     """A response is complete."""
-    before: Message | None = None
-    request = connection.in_flight.first
-    position: i64 = 0
     reach = _reach(shared, connection.unmatched_responses)
+    request = connection.in_flight.first
+    # Answers come in order: no older request is answered any more, and many of them would hide the one that is due.
+    while request is not None and request.correlation < response.correlation and connection.in_flight.count > reach:
+        connection.limits_hit += 1
+        give_up_request(shared, connection)
+        request = connection.in_flight.first
+    before: Message | None = None
+    position: i64 = 0
     while request is not None and (request.correlation != response.correlation or request.is_raw()):
         before, request = request, request.next
         position += 1

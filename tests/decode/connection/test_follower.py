@@ -287,6 +287,18 @@ def test_an_answer_to_a_request_given_up_is_nobodys_fault():
     assert said.count("answered") == 51
 
 
+def test_requests_that_are_never_answered_do_not_hide_the_one_that_is():
+    talk = opened()
+    for number in range(1, 21):
+        talk.request(request(FETCH, 12, number))
+    for number in range(21, 521):
+        talk.request(request(FETCH, 12, number))
+        talk.response(response(number))
+    said = outcomes(follow(talk))
+    # 501: `opened` has one; of the 20, as many stay as are compared beside the one that is due
+    assert {word: said.count(word) for word in said} == {"answered": 501, "response-unseen": 13, "pending": 7}
+
+
 def test_too_many_connections_are_refused_and_counted():
     talks = [opened(client=("10.0.0.1", 1000 + i)) for i in range(5)]
     results = follow(*talks, limits=Limits(connections=3))
