@@ -152,7 +152,7 @@ def called(row: Row) -> str:
     if row["speaker"] == "broker":
         return f"broker {row['broker']}" if row["broker"] is not None else str(row["who"])
     if row["speaker"] == "controller":
-        return f"controller {row['who']}"
+        return f"controller {row['who'].replace('@', ', epoch ')}"
     return "metadata log" if row["speaker"] == "metadata-log" else row["who"] or "(no client ID)"
 
 
