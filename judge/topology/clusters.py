@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
-from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
+from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, pieces, unknown
 from wirecheck.judge.topology.membership import (
     Membership,
     Node,
@@ -143,7 +143,7 @@ class Clusters:
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
-        for first, second in edges(by_kind, self.node):
+        for first, second in chain(self.returns(), edges(by_kind, self.node)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
         facts = self.spans_of(claim for claim in everything if not touches(claim))
@@ -175,6 +175,14 @@ class Clusters:
             spans = spans or [span for endpoint in group.endpoints for span in touched.get(endpoint, ())]
             if spans:
                 group.first_ns, group.last_ns = min(first for first, _ in spans), max(last for _, last in spans)
+
+    def returns(self) -> Iterator[tuple[Node, Node]]:
+        """Nodes of an endpoint that led to one cluster more than once."""
+        for endpoint, found in self.births.items():
+            known: dict[str, int] = {}
+            for number, (_, told) in enumerate(found):
+                if known.setdefault(told, number) != number:
+                    yield (endpoint, known[told]), (endpoint, number)
 
     def handovers(self) -> Iterator[tuple[str, Place, Place]]:
         """Endpoints that led to one cluster, then to another, and the places before and after."""
@@ -259,12 +267,31 @@ class Clusters:
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server
+        if len(self.places.get(heir, ())) > 2 and heir == server:
+            yield from self.in_places(claim, heir)
+            return
         first, last = self.of(server, claim.first.ts_ns), self.of(heir, claim.last.ts_ns)
         place = self.place(heir, claim.last.ts_ns)
         if first is last or place is None or place.since_ns <= claim.first.ts_ns:
             yield first, claim
             return
         yield from zip((first, last), cut(claim, place.since_ns), strict=True)
+
+    def in_places(self, claim: Claim, endpoint: str) -> Iterator[tuple[Group, Claim]]:
+        """A claim's parts where its endpoint led to several clusters while it was made, one part per cluster."""
+        since = [one for one in self.places[endpoint][1:] if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
+        groups = [self.of(endpoint, claim.first.ts_ns), *(one.group for one in since)]
+        if all(group is groups[0] for group in groups):
+            yield groups[0], claim
+            return
+        found: dict[int, tuple[Group, Claim]] = {}
+        for number, part in pieces(claim, [one.since_ns for one in since]):
+            group = groups[number]
+            if id(group) in found:
+                found[id(group)][1].merge(part)
+            else:
+                found[id(group)] = group, part
+        yield from found.values()
 
     def spans_of(self, claims: Iterable[Claim]) -> Spans:
         """When something was said first and last of each endpoint, as far as it is known in each incarnation."""

@@ -281,6 +281,29 @@ def clu004_near_miss(lab):
         lab.metadata(at + 5, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
 
 
+def there_and_back(lab, times=((0, 30), (40, 80), (90, 150)), step=5):
+    """The address of broker 1 leads to another cluster and back; a reader keeps its ID."""
+    for number, (since, until) in enumerate(times):
+        other = number % 2
+        for at in range(since, until, step):
+            known = {"cluster_id": OTHER} if other else {}
+            lab.metadata(at, [("orders", ID_2 if other else ID_1)], brokers={B1: 1}, **known)
+        lab.fetches(range(since + 1, until, 2), ID_1, 100 if other else 0, client_id="reader")
+    lab.until = times[-1][1]
+
+
+def clu004_fires__there_and_back(lab):
+    there_and_back(lab)
+
+
+def clu001_fires__in_turn_for_less_than_10_s(lab):
+    there_and_back(lab, ((0, 30), (40, 46), (60, 90)), 2)
+
+
+def clu001_near_miss__there_and_back(lab):
+    there_and_back(lab)
+
+
 def clu004_cannot_know(lab):
     """Nothing after the switch states a ClusterId."""
     lab.metadata(0, [("orders", ID_1)], brokers={B1: 1})
