@@ -202,7 +202,7 @@ class CheckContext:
         if id(group) not in self.log_lives:
             mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
             try:
-                found = LogLives() if mixed else lives_of(self.of_log(group))
+                found = LogLives(mixed=True) if mixed else lives_of(self.of_log(group))
             except Exception as error:  # noqa: BLE001 - one odd claim about a log does not stop the judge
                 found = LogLives()
                 self.failures.add(failure(LIVES, (LIVES, group.key), error, cluster=group.key))

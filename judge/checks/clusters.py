@@ -7,6 +7,7 @@ unauthenticated host, whatever it did and however often.
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
@@ -81,7 +82,7 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
         if old and new:
             words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "endpoint": endpoint}
             words |= {"since": clock(after.since_ns), "until": clock(old[-1].sighting.ts_ns)}
-            about = {"sides": (old[-1], new[0]), "topic_ids": tuple(sorted(ids)), "count": len(found)}
+            about: dict[str, Any] = {"sides": (old[-1], new[0]), "topic_ids": tuple(sorted(ids)), "count": len(found)}
             yield Evidence((endpoint,), first_ns=found[0][1].since_ns, **about, words=words)
 
 
@@ -97,8 +98,8 @@ def said_after(stated: list[Claim], at_ns: int) -> list[Side]:
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
     endpoints that both continue to lead. Or two controllers accept the heartbeats of two registrations of one broker
-    number. Or one broker number reports two IDs for one topic name at two endpoints, for
-    30 s or more, and their broker lists share no address.
+    number. Or one broker number reports two IDs for one topic name at two endpoints, for 20 s or more, and their broker
+    lists share no address. Or two brokers do, each with a controller of its own that accepts heartbeats meanwhile.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
     the wrong cluster are accepted there. The two are shown as two clusters if their broker lists have different

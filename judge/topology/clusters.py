@@ -21,7 +21,16 @@ from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
-from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, pieces, unknown
+from wirecheck.judge.topology.endpoint_history import (
+    Connections,
+    births,
+    cut,
+    disputed,
+    host_of,
+    is_literal,
+    pieces,
+    unknown,
+)
 from wirecheck.judge.topology.membership import (
     Membership,
     Node,
@@ -31,6 +40,7 @@ from wirecheck.judge.topology.membership import (
     carried,
     components,
     contradictions,
+    named_apart,
     taken_apart,
     twins,
     unreported,
@@ -278,7 +288,9 @@ class Clusters:
         yield from zip((first, last), cut(claim, place.since_ns), strict=True)
 
     def in_places(self, claim: Claim, endpoint: str) -> Iterator[tuple[Group, Claim]]:
-        """A claim's parts where its endpoint led to several clusters while it was made, one part per cluster."""
+        """A claim's parts where its endpoint led to several clusters while it was made: one per cluster, or, of answers
+        over time, one for each time that it led there, as what was answered between breaks a streak of errors.
+        """
         since = [one for one in self.places[endpoint][1:] if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
         groups = [self.of(endpoint, claim.first.ts_ns), *(one.group for one in since)]
         if all(group is groups[0] for group in groups):
@@ -287,7 +299,9 @@ class Clusters:
         found: dict[int, tuple[Group, Claim]] = {}
         for number, part in pieces(claim, [one.since_ns for one in since]):
             group = groups[number]
-            if id(group) in found:
+            if claim.runs:
+                yield group, part
+            elif id(group) in found:
                 found[id(group)][1].merge(part)
             else:
                 found[id(group)] = group, part
@@ -471,7 +485,8 @@ def settled(claims: Iterable[Claim]) -> bool:
     for claim in claims:
         if claim.kind in kinds:
             kinds[claim.kind].append(claim)
-    if any(True for _ in (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1))):
+    told = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
+    if any(True for _ in told):
         return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:

@@ -13,10 +13,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, SLOT_NS, Claim, Runs, every_run, slot_of
+from wirecheck.judge.claims.claim import AT, COUNT, FIRST, LAST, SLOT_NS, Claim, Runs, every_run, slot_of
 
 REQUESTS = "client"
 """The kind of claims that count every request, by the slot in which its connection began."""
+LOG = "log_order"
+"""The kind of claims that have high watermarks by slot, each with the time when it was seen."""
 ACCEPTED = "accepted"
 """How a ClusterId was stated that a request carried, and not an answer."""
 Births = dict[str, list[tuple[int, str]]]
@@ -187,7 +189,7 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
     parts = []
     for seen, early in ((claim.first, True), (claim.last, False)):
         tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
-        peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
+        peak = {name: value for name, value in claim.peak.items() if of_part(claim, name, at_ns, early=early)}
         runs = runs_of(claim.runs, at_ns, early=early)
         parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, runs=runs))
     parts[0].count = early_count(claim, *parts)
@@ -221,6 +223,13 @@ def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:
                     run = [1, seen_ns, seen_ns] if both else [count, first_ns, last_ns]
                     found.setdefault(error, {}).setdefault(slot, {})[port] = run
     return found
+
+
+def of_part(claim: Claim, name: str, at_ns: int, *, early: bool) -> bool:
+    """Whether a value is of the part before a time, or after it: a high watermark of the metadata log has a time."""
+    if claim.kind == LOG and name.startswith(AT):
+        return (-claim.peak[name][1] < at_ns) is early
+    return belongs(name, at_ns // SLOT_NS, early=early)
 
 
 def belongs(name: str, slot: int, *, early: bool) -> bool:

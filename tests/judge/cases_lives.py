@@ -204,16 +204,16 @@ def log004_near_miss__after_elections_that_wrote_nothing(lab):
     log005_fires__after_elections_that_wrote_nothing(lab)
 
 
-def node(lab, since, until, incarnation, epoch, server=B1, offset=0, brokers=None):
-    """Node 1 is registered by a controller, and reports how far it has read the log; nobody fetches the log."""
+def node(lab, since, until, incarnation, epoch, server=B1, offset=0, brokers=None, number=1):
+    """A node is registered by a controller, and reports how far it has read the log; nobody fetches the log."""
     lab.metadata(since, server=server, brokers=brokers or {B1: 1})
-    talk = lab.talk(server, "1", "10.0.0.14")
+    talk = lab.talk(server, str(number), "10.0.0.14")
     host, port = next(iter(brokers or {B1: 1})).split(":")
     listener = {"name": "PLAINTEXT", "host": host, "port": int(port)}
-    asked = {"brokerId": 1, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
+    asked = {"brokerId": number, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
     talk.ask(since, "BrokerRegistration", 1, asked, {"brokerEpoch": epoch})
     for at in range(since + 1, until, 2):
-        beat = {"brokerId": 1, "brokerEpoch": epoch, "currentMetadataOffset": epoch + offset + at}
+        beat = {"brokerId": number, "brokerEpoch": epoch, "currentMetadataOffset": epoch + offset + at}
         talk.ask(at, "BrokerHeartbeat", 1, beat, {"isFenced": False})
     lab.until = max(lab.until, until)
 
@@ -227,6 +227,35 @@ def log005_fires__by_the_registration_of_a_broker(lab):
 def log005_near_miss__a_node_that_starts_again(lab):
     node(lab, 0, 40, ID_1, 7, offset=100)
     node(lab, 50, 80, ID_2, 160)
+
+
+def log005_near_miss__a_stack_beside_it(lab):
+    """Two deployments with one fixed cluster ID, whose brokers have other numbers: the first log goes on."""
+    node(lab, 0, 80, ID_1, 7, offset=100)
+    node(lab, 30, 80, ID_2, 7, server=A1, brokers={A1: 5}, number=5)
+
+
+def stacks(lab, names=("orders", "orders")):
+    """The same; each has topics of its own."""
+    log005_near_miss__a_stack_beside_it(lab)
+    for at in range(1, 80, 10):
+        lab.metadata(at, [(names[0], ID_1)], server=B1, brokers={B1: 1})
+        if at > 30:
+            lab.metadata(at + 1, [(names[1], ID_2)], server=A1, brokers={A1: 5})
+
+
+def clu003_fires__by_brokers_that_each_have_a_controller(lab):
+    stacks(lab)
+
+
+def clu003_cannot_know__topics_of_other_names(lab):
+    stacks(lab, ("orders", "bills"))
+
+
+def tid017_near_miss__a_stack_beside_it(lab):
+    """A follower uses the ID of its own cluster, while another cluster of the same ID created the topic later."""
+    stacks(lab)
+    lab.fetches(range(2, 120, 2), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def log005_near_miss__out_of_order(lab):

@@ -65,7 +65,9 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for api, how in STATED:
         if header := batch.lines(api, "response"):
             over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
-            yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time)
+            yield header.states(
+                "cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time
+            )
     for api in SENT:
         header = batch.lines(api, "request")
         if header and header.has("cluster_id"):
