@@ -65,6 +65,19 @@ def ctl013_fires(lab):
     election(lab, recovering=True)
 
 
+def requested(lab, partition=0, kind=1, error=0):
+    """An operator asks for the election."""
+    asked = {"electionType": kind, "topicPartitions": [{"topic": "orders", "partitions": [partition]}]}
+    result = {"partitionId": partition, "errorCode": error}
+    answer = {"replicaElectionResults": [{"topic": "orders", "partitionResult": [result]}]}
+    lab.talk(client_id="operator").ask(20, "ElectLeaders", 2, asked, answer)
+    election(lab, recovering=True)
+
+
+def ctl013_fires__as_requested(lab):
+    requested(lab)
+
+
 def ctl013_near_miss(lab):
     """A replica that was in sync."""
     election(lab, recovering=False)
