@@ -472,8 +472,8 @@ def unclean_leader_election(subject: Subject, group: Group, context: CheckContex
     followers truncate.
 
     False positives. An operator requested it, whom the finding names if the ElectLeaders request was captured. Or the
-    topic has unclean.leader.election.enable. The only replica of a partition is elected like this after a crash. Elections by
-    ZooKeeper controllers and by KRaft before 3.2 are not marked.
+    topic has unclean.leader.election.enable. The only replica of a partition is elected like this after a crash.
+    Elections by ZooKeeper controllers and by KRaft before 3.2 are not marked.
 
     Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
     """

@@ -70,6 +70,7 @@ def requested(lab, partition=0, kind=1, error=0):
     asked = {"electionType": kind, "topicPartitions": [{"topic": "orders", "partitions": [partition]}]}
     result = {"partitionId": partition, "errorCode": error}
     answer = {"replicaElectionResults": [{"topic": "orders", "partitionResult": [result]}]}
+    lab.metadata(0)
     lab.talk(client_id="operator").ask(20, "ElectLeaders", 2, asked, answer)
     election(lab, recovering=True)
 
