@@ -63,7 +63,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
     Why it matters. Clients keep the topic IDs of the former cluster. Their fetches fail with UNKNOWN_TOPIC_ID until
     they refresh metadata. wirecheck does not compare versions and topics of the two clusters.
 
-    False positives. Normal if the switch was planned. An address that alternates between two clusters is CLU001.
+    False positives. Normal if the switch was planned. An address that alternates between two clusters in less than
+    10 s is CLU001.
 
     Source. KIP-78; KIP-516.
     """

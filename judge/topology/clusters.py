@@ -43,6 +43,7 @@ from wirecheck.judge.topology.membership import (
     named_apart,
     taken_apart,
     twins,
+    two_logs,
     unreported,
 )
 
@@ -146,7 +147,9 @@ class Clusters:
         """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
-        self.twins = twins(by_kind, stated, reports)
+        self.two_logs = two_logs(by_kind, reports)
+        """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
+        self.twins = twins(self.two_logs, stated)
         """Endpoints of two live clusters with one ClusterId."""
         if self.twins:
             stated = taken_apart(stated, by_kind, self.twins)

@@ -202,7 +202,7 @@ def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
             yield name, topic_id
 
 
-AT, MARGIN_MS, COMMON_SLOTS = "at:", 1_000, 3
+AT, COMMON_SLOTS = "at:", 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 20_000_000_000
 """So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
@@ -228,11 +228,16 @@ def unreported(_endpoint: str, _topic_id: str) -> None:
     return None
 
 
-def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Reports) -> list[Twins]:
-    """`stated` are the ClusterIds by node; an endpoint whose ClusterId is not known, or changed, has no twin."""
+def twins(found: list[Twins], stated: dict[Node, str]) -> list[Twins]:
+    """Those of one ClusterId. `stated`: ClusterIds by node; where none is known, or it changed, there is none."""
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
+    return [twin for twin in found if ids[twin.one] == ids[twin.other] and len(ids[twin.one]) == 1]
+
+
+def two_logs(claims: dict[str, list[Claim]], reports: Reports) -> list[Twins]:
+    """Endpoints of two clusters, whichever ClusterIds are known of them."""
     found = {
         (twin.one, twin.other): twin
         for twin in (
@@ -242,11 +247,11 @@ def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Repo
             *by_epochs(claims),
         )
     }
-    return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
+    return [found[ends] for ends in sorted(found)]
 
 
 def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
-    """Endpoints that lead two metadata logs at one time."""
+    """Endpoints that lead two metadata logs at one time: a leader's first record has one time, wherever it is read."""
     by_epoch: dict[int, list[Claim]] = defaultdict(list)
     for claim in claims["log_epoch"]:
         by_epoch[claim["epoch"]].append(claim)
@@ -256,7 +261,7 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
         for first, second in combinations(begun, 2):
             pair = (first["endpoint"], second["endpoint"])
             together = slots.get(pair[0], set()) & slots.get(pair[1], set())
-            again = abs(first["written"] - second["written"]) > MARGIN_MS
+            again = first["written"] != second["written"]
             if pair[0] != pair[1] and again and len(together) >= COMMON_SLOTS:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
 

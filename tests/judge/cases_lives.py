@@ -356,12 +356,12 @@ def clu004_cannot_know(lab):
 A1, A2 = "10.0.1.1:9092", "10.0.1.2:9092"
 
 
-def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
+def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER), later=5.0):
     """B1 and A1 lead two logs of these ClusterIds; each names its own brokers."""
-    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 5))
+    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, later))
     for (server, brokers, topic_id, since), cluster_id in zip(two, ids, strict=True):
         shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
-        for at in range(since + 2, since + alive, 5):
+        for at in range(int(since) + 2, int(since) + alive, 5):
             shows(lab, at, 10 + at, server=server)
             for one in brokers:
                 lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers, cluster_id=cluster_id)
@@ -369,6 +369,16 @@ def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
 
 def clu003_fires(lab):
     two_clusters(lab)
+
+
+def clu003_fires__started_within_a_second(lab):
+    two_clusters(lab, later=0.25)
+
+
+def tid017_cannot_know__two_logs_of_unknown_clusters(lab):
+    """No answer with a ClusterId was captured: an ID of one cluster does not end the other's."""
+    two_clusters(lab, ids=(None, None))
+    lab.fetches(range(2, 120, 2), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def clu003_fires__by_registrations_of_one_epoch(lab):

@@ -41,8 +41,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield from deleted(topics)
     if elected := batch.lines("ElectLeaders", "response", "replica_election_results.partition_result"):
         unclean = (elected["error_code"] == 0) & (elected.other("election_type", absent=0) == UNCLEAN)
-        key = ["topic", "partition_id", *asking(elected), "@endpoint"]
-        yield elected.states("election_asked", key, unclean)
+        asked = ["topic", "partition_id", *asking(elected), "@endpoint"]
+        yield elected.states("election_asked", asked, unclean)
 
 
 def bound(topics: Lines, source: str, where: Bools) -> Rows:
