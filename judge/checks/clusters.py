@@ -76,8 +76,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
     for endpoint, found in switched.items():
         before, after = found[-1]
         mine = [claim for claim in stated if claim["endpoint"] == endpoint]
-        old = said_before([c for c in mine if c["cluster_id"] == before.group.cluster_id], after.since_ns)
-        new = said_after([c for c in mine if c["cluster_id"] == after.group.cluster_id], after.since_ns)
+        old = stated_before([c for c in mine if c["cluster_id"] == before.group.cluster_id], after.since_ns)
+        new = stated_after([c for c in mine if c["cluster_id"] == after.group.cluster_id], after.since_ns)
         carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
@@ -87,12 +87,12 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
             yield Evidence((endpoint,), first_ns=found[0][1].since_ns, **about, words=words)
 
 
-def said_before(stated: list[Claim], at_ns: int) -> list[Side]:
+def stated_before(stated: list[Claim], at_ns: int) -> list[Side]:
     """First and last statements that came before a time, in their order."""
     return sorted((side for side in ends(stated) if side.sighting.ts_ns < at_ns), key=lambda side: side.sighting)
 
 
-def said_after(stated: list[Claim], at_ns: int) -> list[Side]:
+def stated_after(stated: list[Claim], at_ns: int) -> list[Side]:
     return sorted((side for side in ends(stated) if side.sighting.ts_ns >= at_ns), key=lambda side: side.sighting)
 
 
