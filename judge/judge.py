@@ -21,7 +21,7 @@ from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failur
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
-from wirecheck.judge.life_cycle import CONNECTION, EVERY_NS, Agenda, RowPace, Settlement
+from wirecheck.judge.life_cycle import CONNECTION, CONNECTION_NS, EVERY_NS, Agenda, Settlement
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.subject_eviction import Overflow, SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import Settings
@@ -53,16 +53,14 @@ class Judge:
         self.evictor = SubjectEvictor(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
-        self.due = Agenda(self.stored)
-        self.recounts = Agenda(self.stored, "agenda-recounts")
+        self.agenda = Agenda(self.stored, self.agents)
         self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(main.get("failing", ()))
-        self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.due)
-        self.pace = RowPace(self.agents, self.due, self.recounts, self.settlement)
+        self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.agenda)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
         self.strangers = Strangers(self.ledger, main["strangers"])
@@ -116,55 +114,56 @@ class Judge:
         left = [row for subject in self.evictor.evict_subjects() for row in self.left(subject)]
         cut_subjects = self.evictor.evict_claims()
         self.repeated()
-        settled = self.settled(self.pace.due_by())
-        unsaid = self.strange(self.ledger.touched | self.pace.recounted)
+        due = self.agenda.due_now()
+        settled = self.settled(due)
+        unsaid = self.strange(self.ledger.touched | due)
         before, without, context = self.clusters, self.without, self.context()
         lives, self.lives = self.lives, context.life_facts()
         moved = self.clusters.moved(before) or self.without != without or lives != self.lives
-        everything = unsaid is None or moved
-        subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
-        subjects |= settled
-        rested = subjects - self.ledger.touched  # last rows of connections were told when they left the follower
-        subjects -= {one for one in rested if one[0] == CONNECTION and self.settlement.over(one)}
+        subjects = self.dirty(due) | (self.every_subject() if unsaid is None or moved else self.beside(unsaid))
+        connections = {one for one in subjects if one[0] == CONNECTION} - settled
+        subjects -= connections - due  # no check looks at one
         beyond_doubt = self.strangers.beyond_doubt(subjects) - self.pending  # nearly all hosts, with every batch
         subjects -= {host for host in beyond_doubt if not self.emitted.rows(host)}
         self.ledger.touched.clear()
-        changed = list(self.judged(subjects, context, forget=cut_subjects))
+        changed = list(self.judged(subjects | settled, context, forget=cut_subjects))
+        self.settlement.schedule(connections)
         self.settlement.leave(settled)
         changed += self.aged()
-        self.pace.before_ns = self.watermark_ns
+        self.agenda.before_ns = self.watermark_ns
         others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
-    def settled(self, due_by: set[Subject]) -> set[Subject]:
+    def settled(self, due: set[Subject]) -> set[Subject]:
         """Connections that settle with this batch; what they add to sums is added."""
-        lacking = {one for one in due_by if one[0] == CONNECTION and not self.due.due[one]}
+        lacking = {one for one in due if one[0] == CONNECTION and not self.agenda.due[one]}
         early = {*too_many_connections(self.ledger, self.settings.most_connections)}
-        self.settlement.take_account(self.ledger.touched | self.pace.due_now | early, lacking)
+        self.settlement.take_account(self.ledger.touched | due | early, lacking)
         if early:
             self.overflow.left["connection"] += len(early)
         passed_ns = self.agents.passed_ns
-        found = {one for one in due_by if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
+        found = {one for one in due if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
         self.settlement.settle(found)
         return found
 
     def repeated(self) -> None:
         """Subjects of which nothing new was stated wait for their slot, or their minute."""
-        ledger = self.ledger
-        for subject in ledger.repeated - ledger.touched:
-            if subject[0] == CONNECTION and self.settlement.over(subject):
-                ledger.touched.add(subject)  # its last rows were told
+        ledger, connections = self.ledger, {one for one in self.ledger.touched if one[0] == CONNECTION}
+        paces = dict.fromkeys(ledger.flowing, EVERY_NS) | dict.fromkeys(ledger.repeated, SLOT_NS)
+        for subject in paces.keys() - ledger.touched:
+            if subject[0] == CONNECTION:
+                self.agenda.repeats(subject, CONNECTION_NS)
             elif subject[0] != "host" or self.strangers.doubted(subject[1]):
-                self.pace.repeats(subject, SLOT_NS)
-        for subject in ledger.flowing - ledger.repeated - ledger.touched:
-            self.pace.repeats(subject, EVERY_NS)
+                self.agenda.repeats(subject, paces[subject])
+        for subject in connections:
+            self.agenda.repeats(subject, EVERY_NS)
+        self.settlement.schedule(connections)
         ledger.repeated.clear()
         ledger.flowing.clear()
 
     def left(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that there is no room for are withdrawn."""
-        self.due.drop(subject)
-        self.recounts.drop(subject)
+        self.agenda.drop(subject)
         self.pending.discard(subject)
         for name, number, body in self.evictor.withdraw(subject):
             table, _, key = name.partition("|")
@@ -176,8 +175,6 @@ class Judge:
         """The servers come last: with them stands what could not be judged of all others."""
         for subject in sorted(subjects - {SERVERS}):
             yield from self.re_evaluate(subject, context, forget=subject in forget)
-            if subject[0] == CONNECTION and self.settlement.over(subject):
-                self.settlement.stand(subject)
         if SERVERS in subjects or self.failures.changed:
             yield from self.re_evaluate(SERVERS, context, forget=SERVERS in subjects and SERVERS in forget)
             self.failures.changed = False
@@ -220,13 +217,14 @@ class Judge:
 
     def waiting(self, context: CheckContext) -> None:
         """Remember which subjects must be judged again, and when."""
-        self.due.update(context.due.items())
+        for subject, due_ns in context.due.items():
+            self.agenda.wait(subject, due_ns)
         self.pending |= context.pending
         context.topics.clear()  # they point back: a ring is not freed before it is looked for
 
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
-        if self.pace.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
+        if self.agenda.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
             self.attempt(ageing.fold, self.agents.passed_ns - ageing.FOLDED_NS)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
@@ -235,8 +233,6 @@ class Judge:
         if not before_ns:
             return []
         self.failures.forget(AGEING)
-        for subject in self.settlement.idle(self.agents.passed_ns):
-            self.due.wait(subject, 0)  # settles with the next batch
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         oldest_ns = self.watermark_ns - horizon_ns
         subjects = self.beside(self.attempt(ageing.age, oldest_ns))
@@ -255,9 +251,9 @@ class Judge:
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
-    def dirty(self) -> set[Subject]:
+    def dirty(self, due: set[Subject]) -> set[Subject]:
         """Subjects of which something is new, whose time has come, or that look at one of these."""
-        found = self.ledger.touched | self.pace.due_now | self.pace.recounted
+        found = self.ledger.touched | due
         if SERVERS in found or self.agents.over:
             found |= self.pending
         return self.beside(found)
@@ -267,12 +263,11 @@ class Judge:
         after ageing, forgotten: it stands as it was emitted last.
         """
         context.subject = subject
-        self.due.drop(subject)
-        self.recounts.drop(subject)
+        self.agenda.drop(subject)
         self.pending.discard(subject)
         context.failed = []
         known = self.emitted.rows(subject)
-        later = None if forget and subject[0] != CONNECTION else self.pace.later(subject, known)
+        later = None if forget else self.agenda.held_back(subject, known)
         now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}
@@ -290,7 +285,7 @@ class Judge:
                 continue
             body = row.body if row else withdrawn(before.body)
             if (row or before.open) and body != before.body:
-                if row and not forget and self.pace.may_wait(subject, before, row):
+                if row and not forget and self.agenda.may_wait(subject, before, row):
                     continue
                 before = before if before.open else before._replace(stranger=stranger)
                 news = row.news if row else None
@@ -312,8 +307,7 @@ class Judge:
         states: dict[str, Any] = {
             MAIN: main,
             OVERFLOW: self.overflow.state(),
-            **self.due.changed_shards(),
-            **self.recounts.changed_shards(),
+            **self.agenda.changed_shards(),
         }
         states |= self.emitted.changed_shards()
         if self.snapshots.changed:

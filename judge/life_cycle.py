@@ -2,14 +2,15 @@
 
 News is checked with the batch that brings it; where only counts and times have changed, once in a slot, and where that
 is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
-every message once a minute, and so findings of which only the count, the last time and later evidence have changed.
+every message once a minute, and so findings of which only the count, the last time and later evidence have changed. No
+check looks at a connection: its rows are told within a minute of news, and while they only grow once in CONNECTION_NS.
 
-Rules: a subject waits for one time, the earliest that it was given. A row that was held back is told within EVERY_NS of
-capture time, when its connection ends, and when the capture does, so that the last revision of every row is the one it
-would have been; each subject has its own second of the minute. An account follows from the claims about one connection
+Rules: a subject waits for one time, the earliest that it was given; each has its own second of the minute. A row that
+was held back is told within its time of capture time, when its connection settles, and when the capture ends, so that
+the last revision of every row is the one it would have been. An account follows from the claims about one connection
 and the ranges that servers advertised. A connection that has left the follower settles once every agent that is waited
-for has passed its last packet by AFTER_NS: its rows stand as they were emitted last, and what it added loses its name,
-and adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
+for has passed its last packet by AFTER_NS: its rows stand as they are told then, and what it added loses its name, and
+adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
 """
 
 import zlib
@@ -33,20 +34,23 @@ from wirecheck.judge.topology.releases import Ranges, digest, read
 from wirecheck.judge.topology.strangers import IDENTITY, beyond, is_unread, protocol_of
 
 SHARDS, SHARD_NS = 8, 16_000_000_000
+CONNECTION = "connection"
+EVERY_NS, CONNECTION_NS = 60 * SECOND_NS, 300 * SECOND_NS
+NEVER_NS = 1 << 63
 
 
 class Agenda:
-    """`stored`: a shard's state by name; None where there is none. `name`: before the numbers of its shards."""
+    """When each subject is looked at again though nothing new is stated of it. `stored`: a shard's state by name; None
+    where there is none.
+    """
 
-    def __init__(self, stored: Callable[[str], Any], name: str = "agenda") -> None:
-        self.names = [f"{name}-{number}" for number in range(SHARDS)]
-        rows = (row for name in self.names for row in stored(name) or ())
+    def __init__(self, stored: Callable[[str], Any], agents: AgentFrontiers) -> None:
+        self.agents, self.before_ns = agents, agents.watermark_ns
+        """`before_ns`: the watermark of the batch before; what has passed since then is looked at now."""
+        rows = (row for number in range(SHARDS) for row in stored(f"agenda-{number}") or ())
         self.due: dict[Subject, int] = {tuple(subject): due_ns for subject, due_ns in rows}
         self.changed: set[int] = set()
         """Numbers of shards."""
-
-    def __contains__(self, subject: Subject) -> bool:
-        return subject in self.due
 
     def wait(self, subject: Subject, due_ns: int) -> None:
         before = self.due.get(subject)
@@ -55,18 +59,53 @@ class Agenda:
             self.due[subject] = due_ns
             self.changed.add(shard_at(due_ns))
 
-    def update(self, due: Iterable[tuple[Subject, int]]) -> None:
-        for subject, due_ns in due:
-            self.wait(subject, due_ns)
-
     def drop(self, subject: Subject) -> None:
         due_ns = self.due.pop(subject, None)
         if due_ns is not None:
             self.changed.add(shard_at(due_ns))
 
-    def due_by(self, watermark_ns: int, **others_ns: int) -> set[Subject]:
-        """The subjects whose time has come; those of some spaces go by a time of their own."""
-        return {one for one, due_ns in self.due.items() if due_ns <= others_ns.get(one[0], watermark_ns)}
+    def due_now(self) -> set[Subject]:
+        """The subjects whose time has come: all of them when the capture has ended."""
+        if self.agents.over:
+            return {*self.due}
+        watermark_ns, passed_ns = self.agents.watermark_ns, self.agents.passed_ns
+        return {
+            one for one, due_ns in self.due.items() if due_ns <= (passed_ns if one[0] == CONNECTION else watermark_ns)
+        }
+
+    def repeats(self, subject: Subject, every_ns: int) -> None:
+        """Something was stated of it again: its counts and times are looked at so often."""
+        if not ROWS[subject[0]] and not codes_of(subject[0]):
+            return
+        since_ns = self.agents.passed_ns if subject[0] == CONNECTION else self.before_ns
+        if self.due.get(subject, NEVER_NS) > since_ns + every_ns:
+            self.wait(subject, next_ns(subject, since_ns, every_ns))
+
+    def held_back(self, subject: Subject, known: Iterable[str]) -> str | None:
+        """The table whose rows of a subject are told another time. `known`: the names of those of before; a client that
+        nobody knew of, or an id that nobody disputed, is news.
+        """
+        table = RATE_LIMITED.get(subject[0])
+        if table is None or self.tells(subject) or all(table_of(name) != table for name in known):
+            return None
+        self.wait(subject, next_ns(subject, self.agents.watermark_ns, EVERY_NS))
+        return table
+
+    def may_wait(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
+        """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
+        that it may leave with this batch is not held back.
+        """
+        now_ns = self.agents.watermark_ns
+        if row.news is None or not before.open or row.news != before.news or self.tells(subject):
+            return False
+        if row.body["last_seen"] < now_ns - EVERY_NS:
+            return False
+        self.wait(subject, next_ns(subject, now_ns, EVERY_NS))
+        return True
+
+    def tells(self, subject: Subject) -> bool:
+        """Whether this batch brings the subject's own second of the minute: then every row is told."""
+        return self.agents.over or next_ns(subject, self.before_ns, EVERY_NS) <= self.agents.watermark_ns
 
     def changed_shards(self) -> dict[str, Any]:
         changed: dict[int, list[tuple[Subject, int]]] = {number: [] for number in sorted(self.changed)}
@@ -74,11 +113,17 @@ class Agenda:
             if shard_at(due_ns) in changed:
                 changed[shard_at(due_ns)].append((subject, due_ns))
         self.changed.clear()
-        return {self.names[number]: rows for number, rows in changed.items()}
+        return {f"agenda-{number}": rows for number, rows in changed.items()}
 
 
 def shard_at(due_ns: int) -> int:
     return due_ns // SHARD_NS % SHARDS
+
+
+def next_ns(subject: Subject, now_ns: int, every_ns: int) -> int:
+    """The next time that is this subject's own of so many."""
+    phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % (every_ns // SECOND_NS) * SECOND_NS
+    return now_ns - (now_ns - phase_ns) % every_ns + every_ns
 
 
 MINUTE_NS = 60_000_000_000
@@ -169,7 +214,6 @@ def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Itera
             yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
 
 
-CONNECTION = "connection"
 WIRE: Subject = ("wire",)
 AFTER_NS = 60_000_000_000
 """Agents' clocks, and the order in which their files come, are apart by less."""
@@ -179,8 +223,8 @@ Added = dict[Key, list[Claim]]
 
 
 class Settlement:
-    def __init__(self, ledger: Ledger, failures: Failures, emitted: EmittedRows, due: Agenda) -> None:
-        self.ledger, self.failures, self.emitted, self.due = ledger, failures, emitted, due
+    def __init__(self, ledger: Ledger, failures: Failures, emitted: EmittedRows, agenda: Agenda) -> None:
+        self.ledger, self.failures, self.emitted, self.agenda = ledger, failures, emitted, agenda
         self.lacking: set[Subject] = set()
         """Connections on which ranges were told that no answer was heard to hold."""
 
@@ -269,6 +313,12 @@ class Settlement:
                 known.peak["gaps"] = united(known.peak["gaps"], gaps)
                 self.ledger.rewrite(link)
 
+    def schedule(self, connections: Iterable[Subject]) -> None:
+        """Connections that go on are looked at when they may settle; those that lack ranges, with the next batch."""
+        for subject in connections:
+            if (due_ns := self.due_ns(subject)) is not None:
+                self.agenda.wait(subject, 0 if subject in self.lacking else due_ns)
+
     def settled(self, subject: Subject, passed_ns: int) -> bool:
         return (due_ns := self.due_ns(subject)) is not None and due_ns <= passed_ns
 
@@ -278,13 +328,8 @@ class Settlement:
         last_ns = max((claim.last.ts_ns for claim in claims), default=None)
         if last_ns is None:
             return None
-        return last_ns + AFTER_NS + (0 if self.over(subject) else IDLE_NS)
-
-    def over(self, subject: Subject) -> bool:
-        """Whether a connection has left the follower."""
-        return any(
-            claim.kind == CONNECTION and claim.peak.get("over") for claim in self.ledger.claims_of(*subject).values()
-        )
+        over = any(claim.kind == CONNECTION and claim.peak.get("over") for claim in claims)  # it left the follower
+        return last_ns + AFTER_NS + (0 if over else IDLE_NS)
 
     def settle(self, subjects: Iterable[Subject]) -> None:
         """What connections added becomes nameless; they themselves leave once their rows were told (`leave`)."""
@@ -303,23 +348,13 @@ class Settlement:
                     self.ledger.absorb(nameless(claim))
 
     def leave(self, connections: Iterable[Subject]) -> None:
-        """Connections that have settled, once their rows were told."""
+        """Connections that have settled: their rows stand as they were told, and are not remembered."""
         for connection in connections:
-            self.stand(connection)
-            self.due.drop(connection)
+            for name in sorted(self.emitted.rows(connection)):
+                self.emitted.forget(connection, name)
+            self.agenda.drop(connection)
             if connection in self.ledger:
                 self.ledger.forget(connection)
-
-    def stand(self, connection: Subject) -> None:
-        """Its rows stand as they were told, and are not remembered."""
-        for name in sorted(self.emitted.rows(connection)):
-            self.emitted.forget(connection, name)
-
-    def idle(self, passed_ns: int) -> Iterator[Subject]:
-        """The connections that have settled, however they ended: a pass over all that are open."""
-        for subject in list(self.ledger.subjects(CONNECTION)):
-            if self.settled(subject, passed_ns):
-                yield subject
 
 
 def link_of(connection: Subject) -> Subject:
@@ -329,78 +364,3 @@ def link_of(connection: Subject) -> Subject:
 def connection_key(claims: Iterable[Claim]) -> Key:
     """Endpoint, client and start, as keys have them."""
     return next(((c["endpoint"], c["client"], c["started_ns"]) for c in claims), ())
-
-
-EVERY_NS = 60 * SECOND_NS
-NEVER_NS = 1 << 63
-
-
-class RowPace:
-    def __init__(self, agents: AgentFrontiers, due: Agenda, recounts: Agenda, settlement: Settlement) -> None:
-        self.agents, self.due, self.recounts, self.settlement = agents, due, recounts, settlement
-        self.due_now: set[Subject] = set()
-        """Subjects of which every row is told now."""
-        self.recounted: set[Subject] = set()
-        """Subjects of which only counts and times have changed, and that are checked again now."""
-        self.before_ns = agents.watermark_ns
-        """The watermark of the batch before: a slot that has passed since then is looked at now."""
-
-    def due_by(self) -> set[Subject]:
-        """The subjects whose time has come."""
-        found = self.due.due_by(self.agents.watermark_ns, connection=self.agents.passed_ns)
-        over, recounts = self.agents.over, self.recounts
-        self.recounted = {*recounts.due} if over else recounts.due_by(self.agents.watermark_ns)
-        self.due_now = {*self.due.due} | self.recounted if over else found
-        return found
-
-    def repeats(self, subject: Subject, every_ns: int) -> None:
-        """Something was stated of it again: its counts and times are looked at so often; those of a connection only
-        stand in a row that is told once a minute.
-        """
-        if subject[0] == CONNECTION:
-            if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
-                self.waits(subject)
-        elif ROWS[subject[0]] or codes_of(subject[0]):
-            agenda = self.due if every_ns == EVERY_NS else self.recounts
-            if agenda.due.get(subject, NEVER_NS) > self.before_ns + every_ns:
-                agenda.wait(subject, next_ns(subject, self.before_ns, every_ns))
-
-    def later(self, subject: Subject, known: Any) -> str | None:
-        """The table whose rows of a subject are told another time. `known`: its rows of before."""
-        table, of_connection = RATE_LIMITED.get(subject[0]), subject[0] == CONNECTION
-        over = of_connection and self.settlement.over(subject)
-        if over:
-            self.due.wait(subject, self.settlement.due_ns(subject) or 0)
-        if subject in self.settlement.lacking:
-            self.due.wait(subject, 0)
-        if table is None or over or subject in self.due_now or self.agents.over:
-            return None
-        if not of_connection and not any(table_of(name) == table for name in known):
-            return None  # a client that nobody knew of, or an id that nobody disputed, is news
-        self.waits(subject)
-        return table
-
-    def may_wait(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
-        """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
-        that it may leave with this batch is not held back.
-        """
-        if row.news is None or not before.open or row.news != before.news or subject in self.due_now:
-            return False
-        if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - EVERY_NS:
-            return False
-        if subject[0] == CONNECTION and self.settlement.over(subject):
-            return False
-        self.waits(subject)
-        return True
-
-    def waits(self, subject: Subject) -> None:
-        self.due.wait(subject, next_ns(subject, self.now_ns(subject), EVERY_NS))
-
-    def now_ns(self, subject: Subject) -> int:
-        return self.agents.passed_ns if subject[0] == CONNECTION else self.agents.watermark_ns
-
-
-def next_ns(subject: Subject, now_ns: int, every_ns: int) -> int:
-    """The next time that is this subject's own of so many."""
-    phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % (every_ns // SECOND_NS) * SECOND_NS
-    return now_ns - (now_ns - phase_ns) % every_ns + every_ns

@@ -1,9 +1,7 @@
-"""The messages behind a finding as a sequence diagram: who asked whom, and the field that decides.
+"""The messages behind a finding as a sequence diagram: requests, responses, and the field that decides.
 
-Knows: that evidence of one exchange is one arrow, and which names endpoints have. Refuses to know pixels, colours and
-markup, and whether it is the request or the response that states something.
-Rule: arrows are in order of time; at most MESSAGES of them between at most LIFELINES parties, and what is not drawn is
-counted.
+Evidence of one exchange is one arrow. Arrows are in order of time; at most MESSAGES of them between at most LIFELINES
+parties, and those that are not drawn are counted.
 """
 
 import re
@@ -18,6 +16,8 @@ ERROR = re.compile(r"\b[A-Z][A-Z_]{4,} \(\d+\)")
 """`UNKNOWN_TOPIC_ID (100)`."""
 ID = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])")
 """A topic ID in Kafka's base64."""
+CONTROLLER = re.compile(r"controller \d+")
+"""What sent LeaderAndIsr, UpdateMetadata or StopReplica, as a claim names it: its client ID is a bare number."""
 SHORT = 6
 
 
@@ -34,7 +34,7 @@ def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()
     """Lifelines by name and arrows between them; None where fewer than two messages can be drawn. `decoded`: exchanges
     of the evidence, with their client IDs.
     """
-    clients = {(one["connection"], one["api"], one["correlation_id"]): one["client_id"] for one in decoded}
+    clients = {one["connection"]: one["client_id"] for one in decoded if one["client_id"]}
     exchanges: dict[tuple[str, str | None, int | None], list[Row]] = {}
     for side in sorted(finding["sides"], key=lambda side: side["time"]):
         if ">" in side["connection"] and side["api"]:
@@ -42,7 +42,7 @@ def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()
     lifelines: list[str] = []
     arrows: list[dict[str, Any]] = []
     for key, sides in exchanges.items():
-        ends = parties(key[0], sides, finding, names, clients.get(key))
+        ends = parties(key[0], sides, finding, names, clients.get(key[0]))
         if len({*lifelines, *ends}) > LIFELINES or len(arrows) >= MESSAGES:
             continue
         lifelines += [end for end in dict.fromkeys(ends) if end not in lifelines]
@@ -76,9 +76,11 @@ def parties(
     exchange states it: a finding about one client may rest on what another one did.
     """
     client, server = Conversation.of(connection)
-    words = {word for side in sides for word in side["claim"].split()}
+    claims = [side["claim"] for side in sides]
+    words = {word for claim in claims for word in claim.split()}
+    controller = next(filter(None, map(CONTROLLER.match, claims)), None)
     own = client_id or next((name for name in finding["client_ids"] if name in words), client.host)
-    return names.get(str(client), own), names.get(str(server), str(server))
+    return controller[0] if controller else names.get(str(client), own), names.get(str(server), str(server))
 
 
 def deciding(sides: Iterable[Row]) -> str:

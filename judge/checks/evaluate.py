@@ -37,8 +37,8 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-RATE_LIMITED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "id": "statements"}
-"""By space the table whose rows grow with every message: they are told once in a while (`judge.py`)."""
+RATE_LIMITED: Mapping[str, str] = {"client": "clients", "id": "statements"}
+"""By space the table whose rows grow with every message: they are told once in a while (`life_cycle.py`)."""
 
 
 @cache

@@ -54,6 +54,21 @@ def test_the_client_id_of_the_decoded_request_and_the_broker_that_metadata_named
     assert [line["name"] for line in made["lifelines"]] == ["admin", "broker 4", "10.0.0.7", "broker 1"]
 
 
+def test_a_controller_is_named_as_the_claims_name_it_and_not_by_its_client_id():
+    """In ZooKeeper mode its client ID is the bare broker ID, and two controllers may share a host."""
+    connection, claim = "10.0.0.8:40000>10.0.0.4:9092", "controller 3 of epoch 1 sends UpdateMetadata v8"
+    sent = [side(n, connection, n, claim, "UpdateMetadata") for n in (1, 2)]
+    decoded = [{"connection": connection, "api": "UpdateMetadata", "correlation_id": 1, "client_id": "3"}]
+    made = sequence({**FINDING, "sides": sent, "client_ids": []}, NAMES, decoded)
+    assert [line["name"] for line in made["lifelines"]] == ["controller 3", "broker 4"]
+
+
+def test_a_connection_keeps_its_client_id_where_one_exchange_was_not_decoded():
+    decoded = [{"connection": side(1)["connection"], "api": "Fetch", "correlation_id": 1, "client_id": "billing"}]
+    made = sequence({**FINDING, "sides": [side(1), side(2, correlation_id=2)], "client_ids": []}, NAMES, decoded)
+    assert [line["name"] for line in made["lifelines"]] == ["billing", "broker 1"]
+
+
 def test_arrows_and_lifelines_are_bounded_and_the_rest_is_counted():
     made = drawn(*(side(n, correlation_id=n) for n in range(20)))
     assert (len(made["arrows"]), made["left"]) == (MESSAGES, 20 - MESSAGES)

@@ -16,7 +16,6 @@ from tests.scenarios.roads import NAMES
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.ledger import Ledger
 
 
 class News(Judge):
@@ -106,11 +105,11 @@ def test_a_check_that_is_not_asked_finds_nothing(name, told):  # noqa: F811 - a 
 def test_where_repeated_subjects_do_not_wait_for_their_slot_the_law_fails(told, monkeypatch):  # noqa: F811 - a fixture
     batches = cut(in_time(told("zk28-recreate")), random.Random(0))
     expected, _ = last_rows(Everything, batches)
-    absorb = Ledger.absorb
+    repeated = Judge.repeated
 
-    def forgetful(ledger, claim):
-        absorb(ledger, claim)
-        ledger.repeated.clear()
+    def forgetful(judge):
+        judge.ledger.repeated.clear()
+        repeated(judge)
 
-    monkeypatch.setattr(Ledger, "absorb", forgetful)
+    monkeypatch.setattr(Judge, "repeated", forgetful)
     assert last_rows(News, batches)[0] != expected

@@ -107,7 +107,7 @@ def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
         ]
     )
     gone = ("id", numbered(9))
-    assert gone not in judge.due
+    assert gone not in judge.agenda.due
     assert gone not in judge.pending
     assert not judge.emitted.rows(gone)
     before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))

@@ -107,6 +107,10 @@ def test_what_nobody_else_has_shown_is_judged_however_late(tmp_path, shown):
     (tmp_path / "b").mkdir()
     loop.batch([written(tmp_path / "b", shown, "b", 1)])
     alone.batch([written(tmp_path / "b", shown, "b", 1, only=of_mine)])
+    nothing = written(
+        tmp_path / "b", shown, "b", 2, later_ns=AWAY_NS, only=lambda table: pa.compute.less(table["ts_ns"], 0)
+    )
+    alone.batch([nothing])  # all of its connections have settled
     news = rows_of(loop.emitted[told:])
     late = next(
         line["count"] for (table, _), line in news.items() if table == "coverage" and line["measure"] == "late_frames"
