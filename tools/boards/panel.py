@@ -154,9 +154,13 @@ ALERTED = Event(
 
 
 def worst(title: str, question: str, which: str = "") -> Panel:
-    """The worst open findings that these matchers choose: a row each, with a link to its evidence."""
-    query = Query(f"wirecheck_finding_info{{{ON}{which}}}", instant=True)
-    columns = ("sentence", "topic", "broker", "cluster", "code", "kind", "id", "instance")
+    """The worst open findings that these matchers choose: a row for each card, which all its findings share the sentence
+    of, with the time of the first one and a link to its evidence; the newest first.
+    """
+    since_ms = f"wirecheck_finding_first_seen_timestamp_seconds{{{ON}}} * 1000"
+    findings = f"{since_ms} * on (instance, cluster, id) group_right () wirecheck_finding_info{{{ON}{which}}}"
+    query = Query(f"sort_desc(bottomk by (cluster, sentence) (1, {findings}))", instant=True)
+    columns = ("sentence", "Value", "topic", "broker", "cluster", "code", "kind", "id", "instance")
     return Panel(title, question, "short", (query,), "table", wide=24, columns=columns, links=(FINDING,))
 
 
