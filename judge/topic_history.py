@@ -34,6 +34,9 @@ NEVER = -1
 SKEW_NS = 1_000_000_000
 """Two capture points, or the two ends of one change, may disagree about the order by this much."""
 
+CLOCKS_NS = 5_000_000_000
+"""Clocks of two capture points may be apart by this much; nothing on the wire measures it."""
+
 
 class History:
     def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
@@ -166,14 +169,17 @@ class Topic:
 
     def follows(self, old: History, new: History) -> bool:
         """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
-        creation, or because the one was told no more when the other was.
+        creation, or because the one was told no more when the other was: of two capture points by more than their
+        clocks may differ.
         """
         if self.mixed:
             return False
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
-        return created or old.last.last_word.ts_ns < new.born_ns
+        last, first = old.last.last_word, new.first.first
+        between_ns = first.ts_ns - last.ts_ns
+        return created or (between_ns > 0 if first.source == last.source else between_ns >= CLOCKS_NS)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
