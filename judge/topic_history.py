@@ -37,6 +37,8 @@ SKEW_NS = 1_000_000_000
 CLOCKS_NS = 5_000_000_000
 """Clocks of two capture points may be apart by this much; nothing on the wire measures it."""
 
+DENIED_NS = 10_000_000_000
+
 
 class History:
     def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
@@ -220,6 +222,17 @@ class Topic:
         """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
         ended = self.ended(history)
         return ended is not None
+
+    def denied(self, history: History) -> bool:
+        """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and nobody
+        reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.
+        """
+        for claim in self.context.claims("absence", self.group, "name", self.name):
+            reported_ns = history.reported.get(claim["endpoint"], 1 << 63)
+            denied_ns = claim.last.ts_ns - max(claim.first.ts_ns, reported_ns)
+            if history.last.last_word.ts_ns < claim.last.ts_ns and denied_ns >= DENIED_NS:
+                return not self.mixed
+        return False
 
 
 def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
