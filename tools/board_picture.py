@@ -1,7 +1,8 @@
 """The picture of the overview dashboard, from a real Prometheus: `python -m tools.board_picture` (make board).
 
 Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, as fast as they were
-captured, and what Grafana asks for a panel: its expressions with the board's variables set, over the range that is shown, at its step.
+captured, and what Grafana asks for a panel: its expressions with the board's variables set, over the range that is
+shown, at its step.
 Refuses to know how a panel looks: `board_svg.py` draws.
 Rule: no value is made up or retouched; the picture says under itself that Grafana did not draw it.
 """

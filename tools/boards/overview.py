@@ -82,7 +82,6 @@ FINDINGS = (
     worst(
         "Worst open findings",
         "What is wrong, and since when? A row for each cause; a click opens the monitor's report with the evidence.",
-        ', kind=~"violation|anomaly"',
     ),
     by_code(
         "Findings over time, by code",
