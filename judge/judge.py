@@ -288,8 +288,7 @@ class Judge:
                 if row and not forget and self.agenda.may_wait(subject, before, row):
                     continue
                 before = before if before.open else before._replace(stranger=stranger)
-                news = row.news if row else None
-                number = self.emitted.emit(subject, name, before, body, is_open=row is not None, news=news)
+                number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
                 table, _, key = name.partition("|")
                 yield EmittedRow(table, key, number, body)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.checks.evaluate import RATE_LIMITED, ROWS, codes_of
+from wirecheck.judge.checks.evaluate import NEWS, RATE_LIMITED, ROWS, codes_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures, failure
@@ -95,8 +95,8 @@ class Agenda:
         """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
         that it may leave with this batch is not held back.
         """
-        now_ns = self.agents.watermark_ns
-        if row.news is None or not before.open or row.news != before.news or self.tells(subject):
+        now_ns, news = self.agents.watermark_ns, NEWS.get(row.table)
+        if news is None or not before.open or news(row.body) != news(before.body) or self.tells(subject):
             return False
         if row.body["last_seen"] < now_ns - EVERY_NS:
             return False
