@@ -17,8 +17,8 @@ Rule: findings and rows that rest on what has left stand as they were told last;
 told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -35,6 +35,7 @@ from wirecheck.judge.claims.claim import (
     without_slots,
 )
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.failures import AGEING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
@@ -57,32 +58,18 @@ FOLDED_NS, BLOCK = 600_000_000_000, 60
 ANSWERED = ("id", "client", "link", "name")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
-Raised = Callable[[Subject, Exception], None]
-"""Told of a subject that could not be looked through; it stays as it is."""
 
 
-def again(_subject: Subject, error: Exception) -> None:
-    raise error
-
-
-def attempt(raised: Raised, subject: Subject, look: Callable[..., Any], *about: Any) -> Any:
-    """What is found in one subject; None where looking raises."""
-    try:
-        return look(*about)
-    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-        raised(subject, error)
-    return None
-
-
-def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+def age(ledger: Ledger, oldest_ns: int, failures: Failures) -> set[Subject]:
     """Take out what has left by the rules; the subjects that lost something."""
-    dead = {subject for subject in ledger.subjects("id") if attempt(raised, subject, ended, subject, ledger, oldest_ns)}
+    attempt = partial(failures.attempt, AGEING)
+    dead = {subject for subject in ledger.subjects("id") if attempt(subject, ended, subject, ledger, oldest_ns)}
     dead_ids = {subject[1] for subject in dead}
     changed: set[Subject] = set()
     for space in AGEING_SPACES:
         for subject in list(ledger.subjects(space)):
             claims = list(ledger.claims_of(*subject).values())
-            gone = claims if subject in dead else attempt(raised, subject, leaving, claims, oldest_ns, dead_ids)
+            gone = claims if subject in dead else attempt(subject, leaving, claims, oldest_ns, dead_ids)
             if gone:
                 ledger.remove(subject, gone)
                 changed.add(subject)
@@ -93,13 +80,13 @@ def leaving(claims: list[Claim], oldest_ns: int, dead_ids: set[str]) -> list[Cla
     return [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
 
 
-def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+def shorten(ledger: Ledger, oldest_ns: int, failures: Failures) -> set[Subject]:
     """Take slots older than this out of every claim; the subjects that lost some."""
     slot = oldest_ns // SLOT_NS
     changed: set[Subject] = set()
     for space in AGEING_SPACES:
         for subject in ledger.subjects(space):
-            if attempt(raised, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
+            if failures.attempt(AGEING, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
                 changed.add(subject)
     ledger.changed.update(map(shard_of, changed))
     return changed
@@ -118,15 +105,15 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
     return found
 
 
-def fold(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
-    """Count successes before this by blocks; no subject, as what is found in them stays the same."""
+def fold(ledger: Ledger, oldest_ns: int, failures: Failures) -> None:
+    """Count successes before this by blocks: what is found in them stays the same."""
+    attempt, before = partial(failures.attempt, AGEING), oldest_ns // SLOT_NS // BLOCK
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
             claims = [claim for claim in ledger.claims_of(*subject).values() if SUCCESS in claim.runs]
-            blocks = [attempt(raised, subject, folded, claim.runs, oldest_ns // SLOT_NS // BLOCK) for claim in claims]
+            blocks = [attempt(subject, folded, claim.runs, before) for claim in claims]
             if any(blocks):
                 ledger.rewrite(subject)
-    return set()
 
 
 def folded(runs: Runs, before: int) -> bool:
