@@ -70,11 +70,10 @@ class Judge:
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
-        oldest_ns, chunks, others = self.oldest_ns, list[Claim](), list[Claim]()
-        for claim in claims:
-            (chunks if claim.kind == CHUNK else others).append(claim)
+        oldest_ns, claims = self.oldest_ns, [*claims]
+        others = [claim for claim in claims if claim.kind != CHUNK]
         self.late += self.ledger.absorb_all(others, oldest_ns, partial(self.raised, FILING))
-        for chunk in chunks:
+        for chunk in [claim for claim in claims if claim.kind == CHUNK]:
             if chunk.last.ts_ns < oldest_ns:
                 self.late += 1
                 continue
