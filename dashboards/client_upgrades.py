@@ -1,9 +1,8 @@
 """What to do about a client that a Kafka release rejects: the first version of its library that works.
 
-Knows: the table (client_upgrades.tsv: by library and API, with sources), and which versions Java clients sent before
-they stated their software (Kafka 2.4, KIP-511). Refuses to know which client is rejected, and how that is shown.
-Rule: the first version is that of Kafka's own baseline; APIs refine it for older targets. A client that is newer is not
-asked to upgrade: its configuration chooses old versions. What is recognised by versions is a guess.
+The table is client_upgrades.tsv, by library and API, with sources. The first version is that of Kafka's own baseline;
+APIs refine it for older targets. A newer client is not asked to upgrade: its configuration chooses old versions. What
+is recognized by versions alone, as Java clients before Kafka 2.4 (KIP-511), is a guess.
 """
 
 import re

@@ -1,10 +1,8 @@
-"""The commands that show what a finding rests on, as they can be pasted into a shell.
+"""The commands that show what a finding rests on, ready to paste into a shell.
 
-Knows: `wirecheck decode` finds a message by its frame in a capture, and in an agent's frames by connection and time;
-tshark reads an API up to some version (tshark_versions.tsv: those of a release that distributions still carry; a newer
-one reads more). Refuses to know whether the files are still where they were.
-Rule: a command is only given where it shows something: tshark's not for a version that it would print as bytes, nor
-where key logs were given, of which it takes one.
+`wirecheck decode` finds a message by its frame in a capture, and in an agent's frames by connection and time. A command
+is given only where it shows something: tshark's neither for a version that it prints as bytes (tshark_versions.tsv:
+the releases that distributions carry) nor with several key logs, of which it takes one.
 """
 
 import re

@@ -1,8 +1,6 @@
 """Topics and clients as flat rows, and rows as CSV.
 
-Knows the descriptions of topics and the clients of a replay's JSON. Refuses to know how any of it was found, and what a
-terminal may be told (the command does that).
-Rule: a cell that nobody said anything for is empty.
+A cell is empty where the capture holds no value for it. Text that a terminal must not get is escaped by the command.
 """
 
 import csv

@@ -1,11 +1,8 @@
 """A replay's result as lines for a person at a terminal.
 
-Knows the one JSON object that a replay gives (coverage, clusters, topics, clients, findings) and how an SRE reads it:
-what was seen first, then what is known, then what is wrong, how to see it in Wireshark, and what to do. Refuses to know
-how any of it was found.
-The first screen is a card for each cause, worst harm first, and one line of what they rest on.
-Rule: nothing is shown that is not in the object, or known of its check, and everything a line claims can be looked up.
-What was not seen is one line of the first screen; everything else needs `-v`.
+The first screen is a card for each cause, worst harm first, and one line about what they rest on, with what was not
+seen; everything else needs `-v`. Nothing is shown that is not in the JSON object of the replay or known of its check,
+and everything a line claims can be looked up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

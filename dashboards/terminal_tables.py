@@ -1,8 +1,7 @@
-"""Topics and clients as tables for a terminal.
+"""Topics and clients as tables for a terminal. What is out of order stands out.
 
-Knows the descriptions of topics and the clients of a replay's JSON, and how an SRE scans them: what is out of order
-stands out. Refuses to know how any of it was found, and what may reach a terminal (the command does that).
-Rule: nothing is shown that is not in the objects; a cell that nobody said anything for is empty or says so.
+Nothing is shown that is not in the replay's JSON object; a cell without a value is empty or says why. Text that a
+terminal must not get is escaped by the command.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

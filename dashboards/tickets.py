@@ -1,7 +1,7 @@
 """A verdict for tickets and for CI: Markdown, JUnit's XML, SARIF.
 
-Knows: the JSON object of a replay, and what each of these forms has a place for. Refuses to know terminals and pages.
-Rule: whatever came from the wire is escaped as the form asks; a form says nothing that the object does not.
+Whatever came from the wire is escaped as the format requires. A format states nothing that the replay's JSON object
+does not.
 """
 
 import json

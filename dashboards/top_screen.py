@@ -2,8 +2,7 @@
 
     screen = Screen(); screen.press("s"); console.print(screen.draw(sample, columns=80, lines=24))
 
-Knows: what is shown where, and what keys do. Refuses to know where the values come from, terminals and time.
-Rule: it fits the terminal. Every text is legible before it comes here.
+It fits the terminal. Every text is legible before it comes here.
 """
 
 from __future__ import annotations

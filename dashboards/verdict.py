@@ -1,7 +1,6 @@
-"""What a replay means, in one sentence, and which findings somebody has to look into.
+"""What a replay means, in one sentence, and which findings need attention.
 
-Knows: kinds from worst to mildest, and that a verdict names what it rests on. Refuses to know how findings were made.
-Rule: nothing is called healthy that was not seen; the sentence says what was read of the traffic.
+Nothing is called healthy that was not seen; the sentence states how much of the traffic was read.
 """
 
 import base64

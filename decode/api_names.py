@@ -1,7 +1,6 @@
-"""API keys and their names.
+"""API keys and their names, from the layouts.
 
-Knows the layouts' names for keys. Does not know versions.
-Rule: an unknown key keeps its number as its name; nothing is guessed.
+An unknown key keeps its number as its name; nothing is guessed.
 """
 
 from functools import cache

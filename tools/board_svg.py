@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 Document = dict[str, Any]
@@ -109,16 +109,30 @@ def table(panel: Document, place: Place, found: Sequence[Series]) -> list[str]:
     organised = next(one["options"] for one in panel["transformations"] if one["id"] == "organize")
     columns = sorted(organised["indexByName"], key=organised["indexByName"].__getitem__)
     room = max(1, int(place.height // 22) - 1)
-    wide = place.width / len(columns)
-    parts = [words(place.x + wide * number, place.y + 14, name, "title") for number, name in enumerate(columns)]
+    edges = column_edges(panel, place, columns)
+    places = [*zip(columns, edges, edges[1:], strict=False)]
+    parts = [words(left, place.y + 14, name, "title") for name, left, _ in places]
     for line, one in enumerate(found[:room], start=1):
         y = place.y + 14 + line * 22
         parts.append(f'<line class="rule" x1="{place.x}" x2="{place.x + place.width}" y1="{y - 16}" y2="{y - 16}"/>')
-        for number, name in enumerate(columns):
-            parts.append(words(place.x + wide * number, y, one.labels.get(name, ""), fits=wide))
+        for name, left, right in places:
+            parts.append(words(left, y, one.labels.get(name, ""), fits=right - left))
     if len(found) > room:
         parts[0] += words(place.x + place.width, place.y - 12, f"{len(found)} rows, scrolls", "quiet", anchor="end")
     return parts if found else []
+
+
+def column_edges(panel: Document, place: Place, columns: Sequence[str]) -> list[float]:
+    """Where columns begin, and where the last ends: overrides set widths, the others share what is left equally."""
+    overrides = panel["fieldConfig"]["overrides"]
+    fixed = {
+        one["matcher"]["options"]: each["value"]
+        for one in overrides
+        for each in one["properties"]
+        if each["id"] == "custom.width"
+    }
+    others = (place.width - sum(fixed.values())) / max(1, len(columns) - len(fixed))
+    return [*accumulate((fixed.get(name, others) for name in columns), initial=place.x)]
 
 
 def state_timeline(panel: Document, place: Place, found: Sequence[Series]) -> list[str]:

@@ -1,8 +1,7 @@
 """What changed along the axis of the picture: errors by client as areas, offsets and epochs as lines.
 
-Knows: courses (`decode/show/over_time.py`), and which finding each kind of line belongs to. Does not know pixels,
-colours and markup: an outline is a path in a box as wide as there are slots and 100 high.
-Rule: a line joins values that were seen; the number at its name is the last of them.
+A line joins values that were seen; the number at its name is the last of them. An outline is a path in a box as wide as
+there are slots and 100 high; templates give it pixels and colors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

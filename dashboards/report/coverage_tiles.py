@@ -1,7 +1,6 @@
 """How much of the traffic was read: totals as tiles, endpoints and connections as rows.
 
-Knows: the measures of coverage and what each means to a reader. Refuses to know how they were counted.
-Rule: what is missing is shown before what is there, and nothing missing is called none rather than omitted.
+What is missing is shown before what is there. A measure without a value is shown as 0, not omitted.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,9 +1,7 @@
-"""Who used which topic ID when: lanes along the one axis of the page, one lane per speaker, one colour per topic ID.
+"""Who used which topic ID when: lanes along the one axis of the page, one lane per host, one color per topic ID.
 
-Knows: statements (who says, uses or refuses an id, from when to when), findings about topics, and that a lane is bars
-and marks side by side. Refuses to know pixels, colours and markup.
-Rule: nothing hides another: bars of one lane that overlap are on tracks of their own, marks that would touch are one
-that says how many. A bar begins and ends with a sighting; what a finding is about is hatched, and leads to it.
+Nothing hides another: overlapping bars of one lane are on tracks of their own, and marks that would touch are one mark
+with a count. A bar begins and ends with a sighting. What a finding is about is hatched, and links to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

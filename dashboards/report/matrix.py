@@ -1,8 +1,7 @@
-"""Who speaks which versions of which API: one row per software, one column per API.
+"""Who sends which versions of which API: one row per software, one column per API.
 
-Knows: clients as the replay tells them, and that a finding may refuse or cut off what one of them sends. Refuses to
-know which versions exist: what is marked was found by a check.
-Rule: clients that never said their software stand for themselves, because they are the ones an upgrade breaks.
+Only versions that a check found are marked. Clients that never stated their software have rows of their own, because
+they are the ones an upgrade breaks.
 """
 
 from collections.abc import Iterable, Mapping

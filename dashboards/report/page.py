@@ -1,8 +1,7 @@
 """The report: a replay's result as one page that needs no network.
 
-Knows: jinja2, the templates and their style and script, and that all of it is one file in the end. Refuses to know
-Spark, packets and how a finding was made: it reads the replay's JSON object and what is attached to it.
-Rule: every text passes jinja's escaping; style and script are allowed by their hash, and nothing else runs or loads.
+It is made from the replay's JSON object and what is attached to it. Every text passes jinja's escaping; style and
+script are allowed by their hash, and nothing else runs or loads.
 """
 
 import base64

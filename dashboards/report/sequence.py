@@ -1,9 +1,7 @@
-"""The messages behind a finding as a sequence diagram: who asked whom, and the field that decides.
+"""The messages behind a finding as a sequence diagram: requests, responses, and the field that decides.
 
-Knows: that evidence of one exchange is one arrow, and which names endpoints have. Refuses to know pixels, colours and
-markup, and whether it is the request or the response that states something.
-Rule: arrows are in order of time; at most MESSAGES of them between at most LIFELINES parties, and what is not drawn is
-counted.
+Evidence of one exchange is one arrow. Arrows are in order of time; at most MESSAGES of them between at most LIFELINES
+parties, and those that are not drawn are counted.
 """
 
 import re

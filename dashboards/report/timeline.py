@@ -1,7 +1,6 @@
-"""When which topic name meant which id: spans and marks along one axis, in percent of the capture's time.
+"""Which topic ID a topic name had when: spans and marks along one axis, in percent of the capture's time.
 
-Knows: first and last sightings of ids, and findings about them. Refuses to know pixels, colours and markup.
-Rule: a span is what was seen, not what is assumed: it begins and ends with a sighting.
+A span is what was seen, not what is assumed: it begins and ends with a sighting.
 """
 
 import datetime as dt

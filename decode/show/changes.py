@@ -1,11 +1,10 @@
-"""Who changed what: administrative requests with their sender and their answer, as an audit of a capture.
+"""Who changed what: administrative requests with their sender and their response, as an audit of a capture.
 
     for change in changes(tables): print(change.time_ns, change.action, change.object, change.principal)
 
-Knows: which APIs change a cluster, what each changes, and that a KRaft broker forwards such a request to the controller
-in an Envelope, with the client's principal and address. So one change may be seen twice, and one that a client sends by
-TLS may be seen in its Envelope only. Refuses to know how a change is printed.
-Rule: values of configurations and credentials are never part of a change; what was not seen is None.
+A KRaft broker forwards such a request to the controller in an Envelope, with the client's principal and address. So one
+change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. Values of configurations
+and credentials are never part of a change; what was not seen is None.
 """
 
 from __future__ import annotations

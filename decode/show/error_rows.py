@@ -1,10 +1,9 @@
-"""Errors of a capture by client, API and topic: how often, from when to when, and whether they go on.
+"""Errors of a capture by client, API and topic: how often, from when to when, and whether they are ongoing.
 
     for row in error_rows(counted(tables)): print(row.effect, row.error, row.client_id, row.count, row.status)
 
-Knows: what fails for a user when an API is answered with an error, and which errors are part of the protocol's normal
-course. Refuses to know how an error was counted and how a row is printed.
-Rule: "ongoing" needs evidence: the error is among the client's last answers of this API, and recent.
+"Ongoing" needs evidence: the error is among the client's last responses of this API, and recent. Errors that are part
+of the protocol's normal course are `routine`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What has to be learned of a capture, on the way, to know which messages somebody asked for.
+"""What has to be learned from a capture while it is read, to find the messages that a filter selects.
 
-Knows: a topic asked for by its name is spoken of by its id in most messages since Kafka 3.1, and other messages say
-which id that is; a frame number means one packet, and that packet one direction of one connection.
-Refuses to know options, and how a message is shown.
-Rule: an id is taken for a name only because a message said both in one row; a recreated topic has several.
+Most messages since Kafka 3.1 name a topic by its ID, and other messages map the ID to the name. A frame number means
+one packet, which belongs to one direction of one connection. An ID gets a name only if one row had both; a recreated
+topic has several IDs.
 """
 
 from __future__ import annotations

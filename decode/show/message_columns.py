@@ -2,9 +2,8 @@
 
     for table in of(tables, Filter(apis=("Fetch",))): print(table.num_rows)      # each with the schema SCHEMA
 
-Knows: the columns, and how they are filled many messages at once. Refuses to know files and options.
-Rule: the same messages, in the same order, with the same values as the lines of message_lines.py; a value is built for
-a message only where a filter needs it (a topic may be anywhere in a body).
+The messages, their order and their values are those of the lines of message_lines.py. Columns are filled many messages
+at once; a value is built for one message only where a filter needs it (a topic may be anywhere in a body).
 """
 
 from __future__ import annotations

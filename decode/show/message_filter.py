@@ -1,8 +1,7 @@
-"""Which messages a person asked for, in the words people use: API names, addresses, topics.
+"""Which messages to show, selected by API names, addresses and topics.
 
-Knows how an API, an endpoint and a topic are said, and what a wrong one is told. Refuses to know how a message is read
-and what a line of it looks like beyond the names asked for.
-Rule: what an Envelope carries passes as the Envelope itself does; a field that is not set wants everything.
+What an Envelope carries passes as the Envelope itself does. A field that is not set selects everything. A wrong value
+raises ValueError with the text for the user.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What a line of `wirecheck decode` says of a message whether it decodes or not: when, from whom to whom, and which.
+"""The part of a line of `wirecheck decode` that is there whether the message decodes or not: time, endpoints, API.
 
     head = Heads(exchanges)
-    head(i, "a client id")                # message i as one JSON object, but for what it says
+    head(i, "a client id")                # message i as one JSON object, without its content
 
-Knows the outer names of a line and where the frames of a message are. Refuses to know what a message says.
-Rule: columns become plain numbers once for all their rows; a capture has many, and a number of numpy's costs more than
-the text that is made of it.
+Columns become plain numbers once for all their rows: a capture has many rows, and a numpy number costs more than the
+text that is made of it.
 """
 
 from __future__ import annotations

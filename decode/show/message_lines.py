@@ -2,12 +2,10 @@
 
     for found in of(tables, Filter(apis=("Fetch",))): print(json.dumps(found))
 
-Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
-a broker's request log), which lines a person asked for, and their order. What an Envelope carries stands beside its
-body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made
-pretty (decode/show/message_page.py).
-Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
-Lines that wait for earlier ones are bounded; beyond that the oldest goes, though an older one may still come.
+The outer names are snake case; the body has Kafka's own names and form, so that it can be compared with a broker's
+request log. What an Envelope carries is beside its body, as `enveloped`. A message that was not decoded has a reason in
+place of the body. Lines that wait for earlier ones are bounded; the oldest is printed when there are too many, so an
+older one may still follow.
 """
 
 from __future__ import annotations

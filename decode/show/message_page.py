@@ -1,8 +1,7 @@
-"""A line of `wirecheck decode` for eyes: a headline and the body, indented; or one row of cells.
+"""A line of `wirecheck decode` for people: a headline and the body, indented; or one row of cells.
 
-Knows how people read a message: error codes by name, ids in both forms, what was left out as a length. Refuses to know
-where the line came from, and colours: each cell of a row has a role, and the printer may paint it.
-Rule: whatever the line's JSON says is in its page too, and nothing else; the same words with colour and without.
+Errors are shown by name, IDs in both forms, redacted bytes as a length. The page shows exactly what the line's JSON
+has, with the same words with color and without; each cell of a row has a role, which the printer may color.
 """
 
 from __future__ import annotations

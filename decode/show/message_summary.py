@@ -1,9 +1,7 @@
-"""What a message says in a few words: which topics, which group or transaction, which errors.
+"""What a message is about, in a few words: which topics, which group or transaction, which errors.
 
-Knows: in which columns of which tables topics, groups and error codes stand, in any API. Refuses to know how the words
-are put on a line, and whether they are wanted.
-Rule: read from columns, many messages at once; no value of a message is built for it. A topic that a message says only
-by its id has the name that other messages gave to this id, as far as they were seen by then, and else the id.
+It is read from columns, many messages at once; no value of a message is built for it. A topic that a message names only
+by its ID gets the name that earlier messages gave this ID, otherwise the ID is shown.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
     over_time(tables, {"billing-7"}, first_ns, last_ns).courses()    {"errors": [Course("billing-7", ...)], ...}
 
-Knows: errors of clients, epochs that controllers send, and the offset of the metadata log that a broker reports. Does
-not know which of them is a fault, and how it is drawn.
-Rule: as many courses as there are clients, controllers and brokers, at most MOST of each; a slot of which nothing is
-known has None.
+Errors of clients, epochs that controllers send, and the metadata-log offset that a broker reports: a course each, at
+most MOST of each kind. A slot without a value has None.
 """
 
 from __future__ import annotations

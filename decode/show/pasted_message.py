@@ -1,9 +1,7 @@
-"""One message by itself, as somebody pasted it: which bytes are it, which API and version it is, and its line.
+"""One message by itself, as a user pasted it: which bytes are the message, its API and version, and its line.
 
-Knows how a message looks outside of its connection: with its size in front or without, and that a request says its own
-API and version, a response does not. Refuses to know layouts and how digits become bytes.
-Rule: what the bytes say and what the person says must agree, or the person is told both; nothing is guessed from bytes
-that decode by chance.
+It may begin with its size. A request states its own API and version, a response does not. If the bytes and the options
+disagree, the error shows both; nothing is guessed from bytes that decode by chance.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Who talks now: requests, errors and latency of the last seconds of a capture that goes on.
+"""Who talks now: requests, errors and latency of the last seconds of a capture that is still running.
 
     recent = RecentTraffic(10); recent.add(exchanges); recent.talkers()[0].requests_per_s
 
-Knows: which of a window's counts belong to one client and API. Refuses to know how it is shown and where frames come
-from.
-Rule: time is capture time. What is older than the window is forgotten whole seconds at a time, so what is held grows
-with what happens within a window, never with the length of a capture.
+Time is capture time. What is older than the window is dropped whole seconds at a time, so memory grows with what
+happens within a window, never with the length of a capture.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@
     for exchanges in followed(tables): subject.add(exchanges)
     subject.views, subject.members, subject.commits
 
-Knows: in which messages brokers describe a topic, members join and leave a group, and offsets are committed. Refuses to
-know which of it is worth showing (subject_facts.py).
-Rule: kept is what concerns the name, and of that only what changed. Each list is bounded; what is beyond its bound is
-counted in `others`.
+Only what concerns the name is kept, and of that only what changed. Each list is bounded; what is beyond its bound is
+counted in `others`. What is worth showing is chosen in subject_facts.py.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What `wirecheck why` says of a topic, a client, a group or a broker: facts in sections.
+"""What `wirecheck why` shows of a topic, a client, a group or a broker: facts in sections.
 
     for section, facts in sections(subject, "topic").items(): ...
 
-Knows: which of what was kept of a name answers why it does not work, and in which order. Refuses to know how it was
-found (subject.py) and how a fact is printed.
-Rule: every fact has times and a count, or says nothing about them; nothing is a fact that was not seen. A section of
-more than MOST_FACTS ends with how many more there are.
+Every fact was seen, and has times and a count where they matter. A section of more than MOST_FACTS ends with how many
+more there are.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What clients asked of brokers and how they were answered, counted in one pass: `errors`, `why` and `diff` read it.
+"""What clients requested of brokers and the responses, counted in one pass: `errors`, `why` and `diff` read it.
 
     traffic = counted(tables)
     traffic.calls[Call("billing-7", "10.0.4.12", "10.0.1.3:9092", "Produce")].count
 
-Knows: who sent a request, which API, topics and error codes its exchange has, and how long the answer took. Refuses to
-know what is harmful and how any of it is shown.
-Rule: nothing in Python per message, only per error and per group of a chunk. Each table is bounded; what is beyond its
+Nothing runs in Python per message, only per error and per group of a chunk. Each table is bounded; what is beyond its
 bound is counted in `others`. A message that was not decoded counts as a call, and for nothing else.
 """
 

@@ -2,9 +2,7 @@
 
     for difference in differences(counted(before), counted(after)): print(difference.kind, difference.subject)
 
-Knows: which differences matter, and how large a change of a rate or a latency must be to be one. Refuses to know how
-they are printed, and which of them fail a gate.
-Rule: captures differ in length, so rates are compared and never counts. What was not seen often enough is not compared.
+Captures differ in length, so rates are compared and never counts. What was not seen often enough is not compared.
 """
 
 from __future__ import annotations

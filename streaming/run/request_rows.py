@@ -1,7 +1,7 @@
 """Requests, errors and durations by API and by broker, as a report shows them: the totals table, read back.
 
-Knows: how counts of buckets become quantiles. Refuses to know how they were counted (`steps/request_counts.py`).
-Rule: a quantile is the upper bound of the bucket that it lies in, and is shown as that; nothing is interpolated.
+A quantile is the upper bound of the bucket that it lies in, and is shown as that; nothing is interpolated. The buckets
+are those of `steps/request_counts.py`.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,8 @@
 """Stateful, by bucket: frames files in their order, exchanges out.
 
 An agent's frontier moves over contiguous file numbers only. Everything learned is in the snapshot, so that a repeated
-batch or a restart gives the same rows. If following a connection raises, it is set aside and reported.
+batch or a restart gives the same rows. If following a connection raises, it is set aside and reported. If the follower
+raises for any other reason, the file that causes it is quarantined, and open connections are joined again mid-stream.
 """
 
 import time
@@ -153,12 +154,16 @@ class Bucket:
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
         self.failed: list[tuple[str, str, str]] = []
-        """Connections that could not be followed: agent, connection, and why."""
+        """What could not be followed: agent, connection, and why."""
+        self.quarantined: dict[tuple[str, int], str] = {}
+        """Files of this batch with frames that could not be followed: by agent and number, and why."""
+        self.refused = 0
+        """Frames that the follower had refused when this batch began."""
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
         turns, missing, unread = self.in_order(cells)
-        refused, self.passed_ns = self.follower.refused, self.passed()
+        self.refused, self.passed_ns = self.follower.refused, self.passed()
         self.follower.expect([*self.agents])
         ready: list[FrameFile] = []
         yield from self.exchanges(some_together(map(self.bounded_rows, self.learned(turns, ready))))
@@ -167,7 +172,7 @@ class Bucket:
         yield from self.passed_over(unread)
         yield from self.came_late()
         yield from self.set_aside()
-        yield from self.not_followed(ready, self.follower.refused - refused)
+        yield from self.not_followed(ready)
 
     def learned(self, turns: Turns, ready: list[FrameFile]) -> Iterator[Exchanges]:
         """What the files tell, and the end of all agents if this is it; those followed are added to `ready`."""
@@ -183,19 +188,54 @@ class Bucket:
         left = self.follower.open + 1
         while left > self.follower.open:
             left = self.follower.open
-            yield self.noting(self.follower.drain(CONNECTIONS_A_CALL))
+            try:
+                yield self.noting(self.follower.drain(CONNECTIONS_A_CALL))
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                self.join_again(error)
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
         held = [file for file in files if file.segments is not None]
         for part, whose in calls(held):
-            yield self.noting(self.follower.receive(self.in_time(held, part, whose)))
+            yield from self.received(held, *self.in_time(held, part, whose))
         for file in files:
             yield from self.advance(file)
 
+    def received(self, files: list[FrameFile], part: Segments, whose: Ints) -> Iterator[Exchanges]:
+        """What frames tell. Where they cannot be followed together, those of each file are followed alone; a file whose
+        frames still cannot be is quarantined.
+        """
+        try:
+            yield self.noting(self.follower.receive(part))
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.join_again(error)
+            for number in np.unique(whose).tolist():
+                yield from self.received_alone(files[number], part.take(whose == number))
+
+    def received_alone(self, file: FrameFile, part: Segments) -> Iterator[Exchanges]:
+        try:
+            yield self.noting(self.follower.receive(part))
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.join_again(error)
+            self.quarantined[file.agent, file.file_seq] = described(error)
+
+    def join_again(self, error: Exception) -> None:
+        """The follower raised outside any connection, so that its memory cannot be used. A new one joins all
+        connections mid-stream: nothing that was handed out is repeated, and no request counts as unanswered.
+        """
+        self.refused -= self.follower.refused
+        self.failed.append(("", "", f"{self.follower.open:,} connections were joined again: {described(error)}"))
+        self.follower = Follower(ports=self.settings.ports, contained=True)
+        self.follower.expect([*self.agents])
+        for name, agent in self.agents.items():
+            self.follower.advance(name, agent.ts_ns, ended=agent.ended)
+
     def noting(self, learned: Exchanges) -> Exchanges:
         """The same; connections that the call could not follow are reported."""
-        self.failed += [(agent, name, described(error)) for agent, name, error in self.follower.failed]
+        self.failed += [
+            (agent, name, f"the connection was not followed: {described(error)}")
+            for agent, name, error in self.follower.failed
+        ]
         return learned
 
     def passed(self) -> int:
@@ -205,12 +245,12 @@ class Bucket:
         found.awaited = self.settings.awaited(self.label)
         return found.passed_ns
 
-    def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> Segments:
+    def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> tuple[Segments, Ints]:
         """Without the frames of connections that have settled, which are counted."""
         if (late := self.settled.late(part, self.passed_ns)) is None:
-            return part
+            return part, whose
         self.late.update(files[number].agent for number in whose[late].tolist())
-        return part.take(~late)
+        return part.take(~late), whose[~late]
 
     def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and the
@@ -247,7 +287,11 @@ class Bucket:
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
-        return [self.noting(self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended))]
+        try:
+            return [self.noting(self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended))]
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.join_again(error)
+            return []
 
     def believed(self, ts_ns: int) -> int:
         """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
@@ -298,15 +342,19 @@ class Bucket:
         self.settled.forget(self.passed_ns)
 
     def set_aside(self) -> Iterator[Tagged]:
-        """Connections that could not be followed: each bucket reports its own."""
+        """Connections and files that could not be followed: each bucket reports its own."""
+        for (agent, seq), why in self.quarantined.items():
+            marks = quarantine.marks(quarantine.file_name(agent, seq), f"its frames could not be followed: {why}")
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, marks, 0)))
+        self.quarantined.clear()
         for agent, connection, why in self.failed:
-            mark = frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, f"the connection was not followed: {why}")
+            mark = frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, why)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
         self.failed.clear()
 
-    def not_followed(self, ready: list[FrameFile], count: int) -> Iterator[Tagged]:
+    def not_followed(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
-        if count:
+        if count := self.follower.refused - self.refused:
             agent = ready[-1].agent
             mark = frames.Mark(frames.SKIPPED, self.agents[agent].ts_ns, None, count, "too many open connections")
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))

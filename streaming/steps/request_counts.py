@@ -1,9 +1,8 @@
 """What the exchanges of one cell add to the counters that operators watch: requests by duration, errors, round trips.
 
-Knows: the bounds of the histograms, which APIs have one each, and which a broker answers only once there is something
-to answer. Refuses to know how counts become metrics (`run/metrics_page.py`) and which broker is at an address.
-Rule: labels come from closed sets. With 200 brokers there are at most 2,000 series: docs/metrics.md has the sum. A
-duration is what the capture point sees, from the request's last byte to the response's first.
+Labels come from closed sets. With 200 brokers there are at most 2,000 series: docs/metrics.md has the sum. A
+duration is what the capture point sees, from the request's last byte to the response's first. Durations by broker are
+without the APIs that a broker answers only once there is something to answer.
 """
 
 from collections import Counter

@@ -202,7 +202,9 @@ def overrides(board, panel):
 @pytest.mark.parametrize(("board", "panel"), PANELS, ids=lambda it: getattr(it, "title", it))
 def test_every_override_matches_a_series_and_every_kind_in_a_legend_has_its_colour(board, panel):
     patterns = list(overrides(board, panel))
-    if patterns or (any("{{kind}}" in query.legend for query in panel.queries) and panel.shape != "bars"):
+    if panel.columns:
+        assert all(any(re.match(pattern, name) for name in panel.columns) for pattern in patterns)
+    elif patterns or (any("{{kind}}" in query.legend for query in panel.queries) and panel.shape != "bars"):
         names = set(series(panel))
         assert [pattern for pattern in patterns if not any(re.search(pattern, name) for name in names)] == []
         assert [name for name in names if not any(re.search(pattern, name) for pattern in patterns)] == []

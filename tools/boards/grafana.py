@@ -37,6 +37,8 @@ RUNBOOKS = "http://127.0.0.1:9108/runbooks"
 """Where a monitor serves them, until the variable of the dashboard says another place."""
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}
 """The same as in the report, wherever a series is a kind of finding."""
+SENTENCE_PIXELS = 640
+"""A sentence of 25 words nearly fits; of equal columns each would show its first two."""
 
 
 def documents() -> dict[Path, str]:
@@ -240,6 +242,9 @@ def rows(panel: Panel) -> table.Panel:
         made.with_transformation(
             models.DataTransformerConfig(id_val="organize", options={"indexByName": order, "excludeByName": {}})
         )
+    if "sentence" in panel.columns:
+        width = models.DynamicConfigValue(id_val="custom.width", value=SENTENCE_PIXELS)
+        made.override_by_name("sentence", [width])
     return made
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
 from wirecheck.decode.connection.connection import ends_of
-from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.shared import MOST_FAILED
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
@@ -280,3 +280,49 @@ def exchanged(rows):
         for e in found
         for c, m, o in zip(e.connection[e.request], e.messages.correlation_id[e.request], e.outcome, strict=True)
     )
+
+
+@pytest.mark.parametrize("fails", ["_columns", "_hand_out"])
+def test_a_file_whose_frames_make_the_follower_raise_is_quarantined_and_the_others_are_followed(
+    monkeypatch, frames_files, fails
+):
+    """A fault outside any connection, before the frames are followed or after."""
+    settings, cells = files_of(frames_files)
+    whole = exchanged(Bucket("L", 0, settings).receive(cells))
+    poison = read_file(cells[1])
+    times = set(poison.segments.ts_ns.tolist())
+    columns, original, now = Follower._columns, getattr(Follower, fails), []
+
+    def of_segments(self, segments):
+        now[:] = times & set(segments.ts_ns.tolist())
+        return columns(self, segments)
+
+    def failing(self, *given):
+        found = of_segments(self, *given) if fails == "_columns" else original(self, *given)
+        if now:
+            now.clear()
+            raise LookupError("what a packet holds")
+        return found
+
+    monkeypatch.setattr(Follower, "_columns", of_segments)
+    monkeypatch.setattr(Follower, fails, failing)
+    bucket = Bucket("L", 0, settings)
+    rows = [*bucket.receive(cells[:1]), *restored(bucket).receive(cells[1:])]
+    marks = [mark for said_ in said(rows) for mark in said_.marks]
+    [quarantined] = [mark for mark in marks if mark.kind == QUARANTINED]
+    assert quarantined.source == f"a-{poison.file_seq:010d}.parquet"
+    assert quarantined.reason.startswith("its frames could not be followed: LookupError in ")
+    joined = [mark for mark in marks if mark.kind == INPUT_ERROR and "joined again" in mark.reason]
+    assert len(joined) == 2, "all frames of a call, then those of the file alone"
+    followed = exchanged(rows)
+    assert len(whole) // 2 < len(followed) < len(whole)
+    assert not Counter(pairs(followed)) - Counter(pairs(whole)), "nothing is handed out twice"
+    assert not {*unanswered(followed)} - {*unanswered(whole)}, "no request counts as unanswered"
+
+
+def pairs(exchanges):
+    return [(name, correlation) for name, correlation, _ in exchanges]
+
+
+def unanswered(exchanges):
+    return [one for one in exchanges if one[2] in {CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING}]
