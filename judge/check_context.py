@@ -200,9 +200,9 @@ class CheckContext:
 
     def lives(self, group: Group) -> LogLives:
         if id(group) not in self.log_lives:
-            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
+            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.two_logs)
             try:
-                found = LogLives() if mixed else lives_of(self.of_log(group))
+                found = LogLives(mixed=True) if mixed else lives_of(self.of_log(group))
             except Exception as error:  # noqa: BLE001 - one odd claim about a log does not stop the judge
                 found = LogLives()
                 self.failures.add(failure(LIVES, (LIVES, group.key), error, cluster=group.key))

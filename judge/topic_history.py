@@ -132,6 +132,11 @@ class Topic:
         self.creations = context.claims("creation", group, "name", name)
 
     @cached_property
+    def mixed(self) -> bool:
+        """Whether two clusters that cannot be told apart have one ClusterId: neither's ID ends the other's."""
+        return self.context.lives(self.group).mixed
+
+    @cached_property
     def histories(self) -> list[History]:
         """All ids the name had, oldest first."""
         by_id: dict[str, list[Claim]] = {}
@@ -150,7 +155,7 @@ class Topic:
         """One id and the next, both of one life of the metadata log and no end taken back: across lives nothing is
         compared.
         """
-        return ((old, new) for old, new in pairwise(self.histories) if comparable(old, new))
+        return ((old, new) for old, new in pairwise(self.histories) if comparable(old, new) and not self.mixed)
 
     def successor(self, history: History) -> History | None:
         """The id that took its place, if one is known to have."""
@@ -163,6 +168,8 @@ class Topic:
         """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
         creation, or because the one was told no more when the other was.
         """
+        if self.mixed:
+            return False
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
@@ -182,6 +189,8 @@ class Topic:
         """The deletion that ended an id, or the end of its life of the log, if one was seen; a deletion that the log
         lost is taken back.
         """
+        if self.mixed:
+            return None
         later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
         until = min(later, default=1 << 63) + SKEW_NS
         lives = self.context.lives(self.group)

@@ -7,12 +7,13 @@ unauthenticated host, whatever it did and however often.
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.results.finding import Evidence, Side, first_of
+from wirecheck.judge.topology.clusters import Group, Place
 from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.strangers import UNREAD, Deed
@@ -45,7 +46,8 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
 
 
 def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    own = (c for c in context.ledger.claims("cluster_id", *subject) if c["endpoint"] in group.endpoints)
+    in_turn = context.clusters.disputed.intersection(group.endpoints)
+    own = (c for c in context.ledger.claims("cluster_id", *subject) if c["endpoint"] in in_turn)
     for (endpoint,), claims in gathered((claim for claim in own if claim["how"] != "accepted"), "endpoint"):
         for one, other in combinations(claims, 2):
             ids = (one["cluster_id"], other["cluster_id"])
@@ -56,37 +58,49 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
 
 def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. An address reported one cluster ID and, since some time, reports another. A virtual IP or proxy was
-    switched, or nodes were formatted for another cluster.
+    switched, perhaps there and back, or nodes were formatted for another cluster.
 
     Why it matters. Clients keep the topic IDs of the former cluster. Their fetches fail with UNKNOWN_TOPIC_ID until
     they refresh metadata. wirecheck does not compare versions and topics of the two clusters.
 
-    False positives. Normal if the switch was planned. An address that alternates between two clusters is CLU001.
+    False positives. Normal if the switch was planned. An address that alternates between two clusters in less than
+    10 s is CLU001.
 
     Source. KIP-78; KIP-516.
     """
     stated = context.ledger.claims("cluster_id", *subject)
+    switched: dict[str, list[tuple[Place, Place]]] = defaultdict(list)
     for endpoint, before, after in context.clusters.handovers():
-        if after.group is not group or subject != ("server",):
-            continue
+        if after.group is group and subject == ("server",):
+            switched[endpoint].append((before, after))
+    for endpoint, found in switched.items():
+        before, after = found[-1]
         mine = [claim for claim in stated if claim["endpoint"] == endpoint]
-        old = [claim for claim in mine if claim["cluster_id"] == before.group.cluster_id]
-        new = [claim for claim in mine if claim["cluster_id"] == after.group.cluster_id]
+        old = stated_before([c for c in mine if c["cluster_id"] == before.group.cluster_id], after.since_ns)
+        new = stated_after([c for c in mine if c["cluster_id"] == after.group.cluster_id], after.since_ns)
         carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
-            sides = (last_of(max(old, key=lambda claim: claim.last)), first_of(min(new, key=lambda claim: claim.first)))
-            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id}
-            words |= {"endpoint": endpoint, "since": clock(after.since_ns)}
-            words |= {"until": clock(max(claim.last.ts_ns for claim in old))}
-            yield Evidence((endpoint,), sides, topic_ids=tuple(sorted(ids)), first_ns=after.since_ns, words=words)
+            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "endpoint": endpoint}
+            words |= {"since": clock(after.since_ns), "until": clock(old[-1].sighting.ts_ns)}
+            about: dict[str, Any] = {"sides": (old[-1], new[0]), "topic_ids": tuple(sorted(ids)), "count": len(found)}
+            yield Evidence((endpoint,), first_ns=found[0][1].since_ns, **about, words=words)
+
+
+def stated_before(stated: list[Claim], at_ns: int) -> list[Side]:
+    """First and last statements that came before a time, in their order."""
+    return sorted((side for side in ends(stated) if side.sighting.ts_ns < at_ns), key=lambda side: side.sighting)
+
+
+def stated_after(stated: list[Claim], at_ns: int) -> list[Side]:
+    return sorted((side for side in ends(stated) if side.sighting.ts_ns >= at_ns), key=lambda side: side.sighting)
 
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
     endpoints that both continue to lead. Or two controllers accept the heartbeats of two registrations of one broker
-    number. Or one broker number reports two IDs for one topic name at two endpoints, for
-    30 s or more, and their broker lists share no address.
+    number. Or one broker number reports two IDs for one topic name at two endpoints, for 20 s or more, and their broker
+    lists share no address. Or two brokers do, each with a controller of its own that accepts heartbeats meanwhile.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
     the wrong cluster are accepted there. The two are shown as two clusters if their broker lists have different

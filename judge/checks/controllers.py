@@ -25,6 +25,7 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
@@ -470,9 +471,9 @@ def unclean_leader_election(subject: Subject, group: Group, context: CheckContex
     Why it matters. Records that only the former leader had are lost. Consumers beyond the new end are reset, and
     followers truncate.
 
-    False positives. An operator asked for it (`wirecheck changes` lists ElectLeaders requests), or the topic has
-    unclean.leader.election.enable. The only replica of a partition is elected like this after a crash. Elections by
-    ZooKeeper controllers and by KRaft before 3.2 are not marked.
+    False positives. An operator requested it, whom the finding names if the ElectLeaders request was captured. Or the
+    topic has unclean.leader.election.enable. The only replica of a partition is elected like this after a crash.
+    Elections by ZooKeeper controllers and by KRaft before 3.2 are not marked.
 
     Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
     """
@@ -480,8 +481,28 @@ def unclean_leader_election(subject: Subject, group: Group, context: CheckContex
         last = max(claims, key=lambda claim: claim.peak["offset"])
         words = {"leader": last["leader"], "partition": partition, "time": clock(last.first.ts_ns)}
         words["more"] = f" ({len(claims)} elections)" if len(claims) > 1 else ""
+        asked = who_asked(name_of(subject, group, context), partition, last.first.ts_ns, group, context)
+        words["asked_by_client"] = f", which {asked['client_id'] or 'a client'} requested" if asked else ""
         about = {**of_id(subject, group, context), "brokers": tuple(claim["leader"] for claim in claims)}
-        yield Evidence((subject[1], partition), tuple(map(first_of, claims)), **about, count=len(claims), words=words)
+        sides = (*map(first_of, claims), *((first_of(asked),) if asked else ()))
+        yield Evidence((subject[1], partition), sides, **about, count=len(claims), words=words)
+
+
+AT_ONCE_NS = 10_000_000_000
+"""An election that a client requests is made, and read by brokers, within this time of the response."""
+
+
+def who_asked(name: str | None, partition: int, at_ns: int, group: Group, context: CheckContext) -> Claim | None:
+    """The request for an unclean election that was granted for this partition."""
+    requests = context.claims("election_asked", group, "name", name) if name is not None else []
+    near = [
+        claim
+        for claim in requests
+        if claim["partition"] == partition
+        and min(abs(seen.ts_ns - at_ns) for seen in (claim.first, claim.last)) <= AT_ONCE_NS
+    ]
+    clients = {claim["client_id"] for claim in near}
+    return max(near, key=lambda claim: claim["how"] == FORWARDED) if len(clients) == 1 else None
 
 
 def log_directory_offline(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

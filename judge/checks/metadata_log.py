@@ -52,8 +52,9 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     Every broker builds its metadata from this log.
 
     False positives. None in a committed log. Records above the high watermark may be truncated and do not count. A log
-    that is read again has the same records at the same offsets, and a snapshot has no offsets. A name that is bound
-    again without a removal does not count, because the removal may not have been captured.
+    that is read again has the same records at the same offsets, and a snapshot has no offsets. Only records that one
+    server showed count: two servers may have the logs of two clusters. A name that is bound again without a removal
+    does not count, because the removal may not have been captured.
 
     Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
     """
@@ -75,10 +76,17 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     if created and (alive := lives_on(subject, created[0], group, context)):
         found["under the name of an ID that was removed only later"] = alive
     for rule, claims in found.items():
+        if not by_one_server(claims):
+            continue
         name = min((claim["name"] for claim in created), default=None)
         words = {"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)}
         sides, ids = tuple(map(first_of, claims)), (subject[1],)
         yield Evidence((rule, subject[1]), sides, topic=name, topic_ids=ids, count=len(claims), words=words)
+
+
+def by_one_server(records: list[Claim]) -> bool:
+    """Whether one server showed all of these records: else they may be of two logs, as of a cluster and its copy."""
+    return bool(set.intersection(*({claim.first.server, claim.last.server} for claim in records)))
 
 
 def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:

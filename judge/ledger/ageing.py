@@ -55,7 +55,7 @@ LASTING = {
     "mark",
 }
 FOLDED_NS, BLOCK = 600_000_000_000, 60
-ANSWERED = ("id", "client", "link", "name")
+ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
 
@@ -110,10 +110,19 @@ def fold(ledger: Ledger, oldest_ns: int, failures: Failures) -> None:
     attempt, before = partial(failures.attempt, AGEING), oldest_ns // SLOT_NS // BLOCK
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
-            claims = [claim for claim in ledger.claims_of(*subject).values() if SUCCESS in claim.runs]
+            claims = foldable(ledger.claims_of(*subject).values())
             blocks = [attempt(subject, folded, claim.runs, before) for claim in claims]
             if any(blocks):
                 ledger.rewrite(subject)
+
+
+def foldable(claims: Iterable[Claim]) -> list[Claim]:
+    """Those with successes; not what an endpoint of several ClusterIds stated, as its changes are told by it."""
+    found, ids = [claim for claim in claims if SUCCESS in claim.runs], dict[str, set[str]]()
+    for claim in found:
+        if claim.kind == "cluster_id":
+            ids.setdefault(claim["endpoint"], set()).add(claim["cluster_id"])
+    return [claim for claim in found if claim.kind != "cluster_id" or len(ids[claim["endpoint"]]) == 1]
 
 
 def folded(runs: Runs, before: int) -> bool:

@@ -14,14 +14,23 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
-from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
+from wirecheck.judge.topology.endpoint_history import (
+    Connections,
+    births,
+    cut,
+    disputed,
+    host_of,
+    is_literal,
+    pieces,
+    unknown,
+)
 from wirecheck.judge.topology.membership import (
     Membership,
     Node,
@@ -31,8 +40,10 @@ from wirecheck.judge.topology.membership import (
     carried,
     components,
     contradictions,
+    named_apart,
     taken_apart,
     twins,
+    two_logs,
     unreported,
 )
 
@@ -136,14 +147,16 @@ class Clusters:
         """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
-        self.twins = twins(by_kind, stated, reports)
+        self.two_logs = two_logs(by_kind, reports)
+        """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
+        self.twins = twins(self.two_logs, stated)
         """Endpoints of two live clusters with one ClusterId."""
         if self.twins:
             stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
-        for first, second in edges(by_kind, self.node):
+        for first, second in chain(self.returns(), edges(by_kind, self.node)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
         facts = self.spans_of(claim for claim in everything if not touches(claim))
@@ -175,6 +188,14 @@ class Clusters:
             spans = spans or [span for endpoint in group.endpoints for span in touched.get(endpoint, ())]
             if spans:
                 group.first_ns, group.last_ns = min(first for first, _ in spans), max(last for _, last in spans)
+
+    def returns(self) -> Iterator[tuple[Node, Node]]:
+        """Nodes of an endpoint that led to one cluster more than once."""
+        for endpoint, found in self.births.items():
+            known: dict[str, int] = {}
+            for number, (_, told) in enumerate(found):
+                if known.setdefault(told, number) != number:
+                    yield (endpoint, known[told]), (endpoint, number)
 
     def handovers(self) -> Iterator[tuple[str, Place, Place]]:
         """Endpoints that led to one cluster, then to another, and the places before and after."""
@@ -259,12 +280,35 @@ class Clusters:
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server
+        if len(self.places.get(heir, ())) > 2 and heir == server:
+            yield from self.in_places(claim, heir)
+            return
         first, last = self.of(server, claim.first.ts_ns), self.of(heir, claim.last.ts_ns)
         place = self.place(heir, claim.last.ts_ns)
         if first is last or place is None or place.since_ns <= claim.first.ts_ns:
             yield first, claim
             return
         yield from zip((first, last), cut(claim, place.since_ns), strict=True)
+
+    def in_places(self, claim: Claim, endpoint: str) -> Iterator[tuple[Group, Claim]]:
+        """A claim's parts where its endpoint led to several clusters while it was made: one per cluster, or, of answers
+        over time, one for each time that it led there, as what was answered between breaks a streak of errors.
+        """
+        since = [one for one in self.places[endpoint][1:] if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
+        groups = [self.of(endpoint, claim.first.ts_ns), *(one.group for one in since)]
+        if all(group is groups[0] for group in groups):
+            yield groups[0], claim
+            return
+        found: dict[int, tuple[Group, Claim]] = {}
+        for number, part in pieces(claim, [one.since_ns for one in since]):
+            group = groups[number]
+            if claim.runs:
+                yield group, part
+            elif id(group) in found:
+                found[id(group)][1].merge(part)
+            else:
+                found[id(group)] = group, part
+        yield from found.values()
 
     def spans_of(self, claims: Iterable[Claim]) -> Spans:
         """When something was said first and last of each endpoint, as far as it is known in each incarnation."""
@@ -444,7 +488,8 @@ def settled(claims: Iterable[Claim]) -> bool:
     for claim in claims:
         if claim.kind in kinds:
             kinds[claim.kind].append(claim)
-    if any(True for _ in (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1))):
+    told = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
+    if any(True for _ in told):
         return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:

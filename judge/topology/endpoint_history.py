@@ -1,8 +1,8 @@
 """One endpoint, several clusters, one after the other: when each began, and which part of a claim is whose.
 
-Rule: a cluster takes an endpoint over when all statements of the others came before; it does with the first connection
-after the longest silence between. A statement that both made is cut in two: what is not known of either part, how often
-it was said, is counted low.
+Rule: a cluster takes an endpoint over when all statements of the others came before, or for SUSTAINED_NS at least, as
+where an address is switched there and back; it does with the first connection after the longest silence between. A
+statement that several made is cut: what is not known of either part, how often it was said, is counted low.
 """
 
 from collections import defaultdict
@@ -13,16 +13,21 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.claims.claim import COUNT, SLOT_NS, Claim, Runs, every_run, slot_of
+from wirecheck.judge.claims.claim import AT, COUNT, FIRST, LAST, SLOT_NS, Claim, Runs, every_run, slot_of
 
 REQUESTS = "client"
 """The kind of claims that count every request, by the slot in which its connection began."""
+LOG = "log_order"
+"""The kind of claims that have high watermarks by slot, each with the time when it was seen."""
 ACCEPTED = "accepted"
 """How a ClusterId was stated that a request carried, and not an answer."""
 Births = dict[str, list[tuple[int, str]]]
 """Per endpoint its ClusterIds with the time from which each holds."""
 Connections = Callable[[str], Iterable[tuple[int, int]]]
 """From an endpoint to when its connections began and were seen last."""
+SUSTAINED_NS = 10_000_000_000
+"""An address that leads back to a cluster had led to the other one for so long: who gives connections to two clusters
+in turn changes sooner."""
 NAMES_BROKERS = {"Metadata", "DescribeCluster"}
 """Answers that have a ClusterId and the brokers' addresses in one."""
 
@@ -52,8 +57,9 @@ def births(
     also = statements_of_others(addresses, own)
     found: Births = {}
     for endpoint in sorted({*own, *also}):
-        every = apart([*own.get(endpoint, []), *also.get(endpoint, [])])
+        every = phases([*own.get(endpoint, []), *also.get(endpoint, [])])
         statements = every if one_after_another(every) and len(every) > 1 else own.get(endpoint, [])
+        statements = statements if one_after_another(statements) else apart(statements)
         if statements:
             seen = connections(endpoint) if len(statements) > 1 else ()
             found[endpoint] = begins(statements, seen, sorted(ranges[endpoint]))
@@ -76,9 +82,18 @@ def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
     accepted: dict[str, list[Statement]] = defaultdict(list)
     for claim in stated:
         found = accepted if claim["how"] == ACCEPTED else answered
-        found[claim["endpoint"]].append(Statement(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
+        found[claim["endpoint"]] += statements_of(claim)
     alone = {endpoint: spans for endpoint, found in accepted.items() if one_after_another(spans := apart(found))}
-    return alone | {endpoint: apart(found) for endpoint, found in answered.items()}
+    return alone | {endpoint: phases(found) for endpoint, found in answered.items()}
+
+
+def statements_of(claim: Claim) -> Iterable[Statement]:
+    """By slot of time, as far as slots are kept; else from the first to the last."""
+    runs, cluster_id = [*every_run(claim.runs)], claim["cluster_id"]
+    if not runs:
+        return [Statement(claim.first.ts_ns, claim.last.ts_ns, cluster_id)]
+    ends = [Statement(seen.ts_ns, seen.ts_ns, cluster_id) for seen in (claim.first, claim.last)]
+    return [*ends, *(Statement(run[FIRST], run[LAST], cluster_id) for run in runs)]
 
 
 def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]) -> dict[str, list[Statement]]:
@@ -94,6 +109,17 @@ def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]
     return found
 
 
+def phases(statements: list[Statement]) -> list[Statement]:
+    """One span per ClusterId and for as long as no other was stated, in the order of time."""
+    found: list[Statement] = []
+    for one in sorted(statements):
+        if found and found[-1].cluster_id == one.cluster_id:
+            found[-1] = found[-1]._replace(last_ns=max(found[-1].last_ns, one.last_ns))
+        else:
+            found.append(one)
+    return found
+
+
 def apart(statements: list[Statement]) -> list[Statement]:
     """One span per ClusterId, in the order in which they began."""
     spans: dict[str, Statement] = {}
@@ -104,7 +130,11 @@ def apart(statements: list[Statement]) -> list[Statement]:
 
 
 def one_after_another(statements: list[Statement]) -> bool:
-    return all(before.last_ns < after.first_ns for before, after in pairwise(statements))
+    """Whether an endpoint was one cluster's at any time, and did not change to and fro sooner than an address does."""
+    orderly = all(before.last_ns < after.first_ns for before, after in pairwise(statements))
+    again = len(statements) > len({one.cluster_id for one in statements})
+    brief = any(one.last_ns - one.first_ns < SUSTAINED_NS for one in statements[1:-1])
+    return orderly and not (again and brief)
 
 
 def begins(
@@ -137,13 +167,29 @@ def begun(after_ns: int, until_ns: int, connections: list[tuple[int, int]]) -> i
     return found
 
 
+def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
+    """What was said from each place's time on, by the place's number; of the first and of what is left at the end there
+    is a sighting, between them the time is known where answers were counted over time.
+    """
+    rest, number = claim, -1
+    for number, at_ns in enumerate(places):
+        early, rest = cut(rest, at_ns)
+        if number:
+            seen = [run[FIRST] for run in every_run(early.runs)], [run[LAST] for run in every_run(early.runs)]
+            if not all(seen):
+                continue
+            early.first, early.last = claim.last._replace(ts_ns=min(seen[0])), claim.last._replace(ts_ns=max(seen[1]))
+        yield number, early
+    yield number + 1, rest
+
+
 def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
     """What was said before a time and what was said after it: each part has the one sighting known of it."""
     slot = at_ns // SLOT_NS
     parts = []
     for seen, early in ((claim.first, True), (claim.last, False)):
         tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
-        peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
+        peak = {name: value for name, value in claim.peak.items() if of_part(claim, name, at_ns, early=early)}
         runs = runs_of(claim.runs, at_ns, early=early)
         parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, runs=runs))
     parts[0].count = early_count(claim, *parts)
@@ -177,6 +223,13 @@ def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:
                     run = [1, seen_ns, seen_ns] if both else [count, first_ns, last_ns]
                     found.setdefault(error, {}).setdefault(slot, {})[port] = run
     return found
+
+
+def of_part(claim: Claim, name: str, at_ns: int, *, early: bool) -> bool:
+    """Whether a value is of the part before a time, or after it: a high watermark of the metadata log has a time."""
+    if claim.kind == LOG and name.startswith(AT):
+        return (-claim.peak[name][1] < at_ns) is early
+    return belongs(name, at_ns // SLOT_NS, early=early)
 
 
 def belongs(name: str, slot: int, *, early: bool) -> bool:

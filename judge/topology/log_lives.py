@@ -68,6 +68,8 @@ class LogLives:
     """Lives in their order; a log that nothing is known of has one."""
 
     lives: tuple[Life, ...] = (FIRST,)
+    mixed: bool = False
+    """Two logs that both go on: which of their IDs came first is not known, and none ended the other."""
     epochs: tuple[Claim, ...] = field(default=(), repr=False)
 
     @property
@@ -75,7 +77,8 @@ class LogLives:
         return len(self.lives) - 1
 
     def facts(self) -> tuple[object, ...]:
-        return tuple((life.since_ns, life.written_ns, life.base) for life in self.lives[1:])
+        begun = ((life.since_ns, life.written_ns, life.base) for life in self.lives[1:])
+        return ("two logs",) if self.mixed else tuple(begun)
 
     def at(self, ts_ns: int) -> int:
         """The life at a time of the capture."""
@@ -119,7 +122,10 @@ def lives_of(claims: Iterable[Claim]) -> LogLives:
     orders, diverged = by_kind["log_order"], by_kind["log_diverged"]
     announced = [one for order in orders for one in announcements(order)]
     announced = announced or [one for claim in by_kind["heartbeat"] for one in read(claim)]
-    return LogLives(tuple(lives(beginnings(by_kind), announced, diverged)), tuple(by_kind["log_epoch"]))
+    candidates = beginnings(by_kind)
+    mixed = any(goes_on(one, announced) for one in candidates)
+    found = (FIRST,) if mixed else tuple(lives(candidates, announced, diverged))
+    return LogLives(found, mixed, tuple(by_kind["log_epoch"]))
 
 
 def beginnings(by_kind: dict[str, list[Claim]]) -> list[Beginning]:
@@ -188,6 +194,25 @@ def contradicts(announced: Announced, claim: Claim) -> bool:
         ends = int(claim["diverging_epoch"])
         return ends >= claim["epoch"] or 0 <= announced.epoch <= ends
     return claim.kind in {"log_epoch", "registration"} or announced.claim.key == claim.key
+
+
+def goes_on(one: Beginning, announced: list[Announced]) -> bool:
+    """Whether another server announces more than a beginning before it, and more than that after it, as if nothing had
+    begun: two logs.
+    """
+    begin_ns, end_ns = one.seen_ns + MARGIN_NS, one.seen_ns + 2 * SLOT_NS
+    reached: dict[str, int] = {}
+    others = [other for other in announced if other.claim["endpoint"] != one.claim["endpoint"]]
+    for other in others:
+        if (
+            other.ts_ns < one.seen_ns - MARGIN_NS
+            and other.high_watermark > one.offset
+            and contradicts(other, one.claim)
+        ):
+            server = other.claim["endpoint"]
+            reached[server] = max(other.high_watermark, reached.get(server, -1))
+    later = (other for other in others if begin_ns < other.ts_ns <= end_ns)
+    return any(other.high_watermark >= reached.get(other.claim["endpoint"], 1 << 63) for other in later)
 
 
 SOON_NS = 300 * 1_000_000_000

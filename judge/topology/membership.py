@@ -6,13 +6,14 @@ host names, and controllers' endpoints, are in no list, and only IDs that differ
 contradiction takes clusters of one ClusterId apart, never addresses alone: one leader epoch begins twice, at two
 endpoints that both go on leading; two controllers accept heartbeats of two registrations of one broker number at the
 same time; or one broker number answers at two endpoints, of lists that share no address, with two IDs for one name for
-longer than a change takes. The key of each is the ClusterId and its smallest endpoint.
+longer than a change takes, or two controllers accept heartbeats at the same time and brokers of lists that share no
+address with the other's report such IDs. The key of each is the ClusterId and its smallest endpoint.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
@@ -201,7 +202,7 @@ def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
             yield name, topic_id
 
 
-AT, MARGIN_MS, COMMON_SLOTS = "at:", 1_000, 3
+AT, COMMON_SLOTS = "at:", 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 20_000_000_000
 """So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
@@ -227,20 +228,30 @@ def unreported(_endpoint: str, _topic_id: str) -> None:
     return None
 
 
-def twins(claims: dict[str, list[Claim]], stated: dict[Node, str], reports: Reports) -> list[Twins]:
-    """`stated` are the ClusterIds by node; an endpoint whose ClusterId is not known, or changed, has no twin."""
+def twins(found: list[Twins], stated: dict[Node, str]) -> list[Twins]:
+    """Those of one ClusterId. `stated`: ClusterIds by node; where none is known, or it changed, there is none."""
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
+    return [twin for twin in found if ids[twin.one] == ids[twin.other] and len(ids[twin.one]) == 1]
+
+
+def two_logs(claims: dict[str, list[Claim]], reports: Reports) -> list[Twins]:
+    """Endpoints of two clusters, whichever ClusterIds are known of them."""
     found = {
         (twin.one, twin.other): twin
-        for twin in (*by_reports(claims, reports), *by_heartbeats(claims), *by_epochs(claims))
+        for twin in (
+            *by_reports(claims, reports),
+            *by_controllers(claims, reports),
+            *by_heartbeats(claims),
+            *by_epochs(claims),
+        )
     }
-    return [found[one, other] for one, other in sorted(found) if ids[one] == ids[other] and len(ids[one]) == 1]
+    return [found[ends] for ends in sorted(found)]
 
 
 def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
-    """Endpoints that lead two metadata logs at one time."""
+    """Endpoints that lead two metadata logs at one time: a leader's first record has one time, wherever it is read."""
     by_epoch: dict[int, list[Claim]] = defaultdict(list)
     for claim in claims["log_epoch"]:
         by_epoch[claim["epoch"]].append(claim)
@@ -250,7 +261,7 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
         for first, second in combinations(begun, 2):
             pair = (first["endpoint"], second["endpoint"])
             together = slots.get(pair[0], set()) & slots.get(pair[1], set())
-            again = abs(first["written"] - second["written"]) > MARGIN_MS
+            again = first["written"] != second["written"]
             if pair[0] != pair[1] and again and len(together) >= COMMON_SLOTS:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
 
@@ -313,6 +324,44 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
         if beside_ns > BESIDE_NS:
             said = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
             yield Twins(one, other, (first[0], second[0]), said)
+
+
+def named_apart(
+    claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS
+) -> Iterator[tuple[tuple[list[str], list[str]], tuple[str, str]]]:
+    """Endpoints, and the IDs they have for one name, of lists that share no address. Each list has a controller that
+    accepts heartbeats while the other's does: in a quorum one controller does.
+    """
+    root, slots = components(claims["address"]), defaultdict[str, set[str]](set)
+    for claim in claims["broker_epoch"]:
+        if claim["error"] == 0:
+            slots[root(claim["endpoint"])] |= claim.tally.keys()
+    names: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for claim in claims["names"] if len(slots) > 1 else ():
+        for name, topic_id in pairs(claim.peak):
+            names[root(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
+    for one, other in combinations(sorted(slots)[:MOST_ENDS], 2):
+        if len(slots[one] & slots[other]) < common_slots:
+            continue
+        for name in sorted(names[one].keys() & names[other].keys()):
+            mine, theirs = names[one][name], names[other][name]
+            for a, b in product(sorted(mine), sorted(theirs)):
+                if a != b and not (a in theirs and b in mine):
+                    yield (mine[a], theirs[b]), (a, b)
+
+
+def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
+    """Brokers that report two IDs for one name at one time, each with a controller of its own."""
+    for ends, ids in named_apart(claims):
+        told = [[(end, found) for end in sorted(at)[:MOST_ENDS] if (found := reports(end, topic_id))]
+                for at, topic_id in zip(ends, ids, strict=True)]  # fmt: skip
+        if not all(told):
+            continue
+        (one, first), (other, second) = (max(found, key=lambda each: each[1][1]) for found in told)
+        beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
+        if beside_ns > BESIDE_NS:
+            said = f"have different IDs of topic {first[0]['name']}, and each has a controller of its own"
+            yield Twins(*(one, other), (first[0], second[0]), said)
 
 
 def components(addresses: Iterable[Claim]) -> Callable[[str], str]:

@@ -65,6 +65,20 @@ def ctl013_fires(lab):
     election(lab, recovering=True)
 
 
+def requested(lab, partition=0, kind=1, error=0):
+    """An operator asks for the election."""
+    asked = {"electionType": kind, "topicPartitions": [{"topic": "orders", "partitions": [partition]}]}
+    result = {"partitionId": partition, "errorCode": error}
+    answer = {"replicaElectionResults": [{"topic": "orders", "partitionResult": [result]}]}
+    lab.metadata(0)
+    lab.talk(client_id="operator").ask(20, "ElectLeaders", 2, asked, answer)
+    election(lab, recovering=True)
+
+
+def ctl013_fires__as_requested(lab):
+    requested(lab)
+
+
 def ctl013_near_miss(lab):
     """A replica that was in sync."""
     election(lab, recovering=False)
@@ -204,16 +218,16 @@ def log004_near_miss__after_elections_that_wrote_nothing(lab):
     log005_fires__after_elections_that_wrote_nothing(lab)
 
 
-def node(lab, since, until, incarnation, epoch, server=B1, offset=0, brokers=None):
-    """Node 1 is registered by a controller, and reports how far it has read the log; nobody fetches the log."""
+def node(lab, since, until, incarnation, epoch, server=B1, offset=0, brokers=None, number=1):
+    """A node is registered by a controller, and reports how far it has read the log; nobody fetches the log."""
     lab.metadata(since, server=server, brokers=brokers or {B1: 1})
-    talk = lab.talk(server, "1", "10.0.0.14")
+    talk = lab.talk(server, str(number), "10.0.0.14")
     host, port = next(iter(brokers or {B1: 1})).split(":")
     listener = {"name": "PLAINTEXT", "host": host, "port": int(port)}
-    asked = {"brokerId": 1, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
+    asked = {"brokerId": number, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
     talk.ask(since, "BrokerRegistration", 1, asked, {"brokerEpoch": epoch})
     for at in range(since + 1, until, 2):
-        beat = {"brokerId": 1, "brokerEpoch": epoch, "currentMetadataOffset": epoch + offset + at}
+        beat = {"brokerId": number, "brokerEpoch": epoch, "currentMetadataOffset": epoch + offset + at}
         talk.ask(at, "BrokerHeartbeat", 1, beat, {"isFenced": False})
     lab.until = max(lab.until, until)
 
@@ -227,6 +241,35 @@ def log005_fires__by_the_registration_of_a_broker(lab):
 def log005_near_miss__a_node_that_starts_again(lab):
     node(lab, 0, 40, ID_1, 7, offset=100)
     node(lab, 50, 80, ID_2, 160)
+
+
+def log005_near_miss__a_stack_beside_it(lab):
+    """Two deployments with one fixed cluster ID, whose brokers have other numbers: the first log goes on."""
+    node(lab, 0, 80, ID_1, 7, offset=100)
+    node(lab, 30, 80, ID_2, 7, server=A1, brokers={A1: 5}, number=5)
+
+
+def stacks(lab, names=("orders", "orders")):
+    """The same; each has topics of its own."""
+    log005_near_miss__a_stack_beside_it(lab)
+    for at in range(1, 80, 10):
+        lab.metadata(at, [(names[0], ID_1)], server=B1, brokers={B1: 1})
+        if at > 30:
+            lab.metadata(at + 1, [(names[1], ID_2)], server=A1, brokers={A1: 5})
+
+
+def clu003_fires__by_brokers_that_each_have_a_controller(lab):
+    stacks(lab)
+
+
+def clu003_cannot_know__topics_of_other_names(lab):
+    stacks(lab, ("orders", "bills"))
+
+
+def tid017_near_miss__a_stack_beside_it(lab):
+    """A follower uses the ID of its own cluster, while another cluster of the same ID created the topic later."""
+    stacks(lab)
+    lab.fetches(range(2, 120, 2), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def log005_near_miss__out_of_order(lab):
@@ -281,6 +324,29 @@ def clu004_near_miss(lab):
         lab.metadata(at + 5, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
 
 
+def there_and_back(lab, times=((0, 30), (40, 80), (90, 150)), step=5):
+    """The address of broker 1 leads to another cluster and back; a reader keeps its ID."""
+    for number, (since, until) in enumerate(times):
+        other = number % 2
+        for at in range(since, until, step):
+            known = {"cluster_id": OTHER} if other else {}
+            lab.metadata(at, [("orders", ID_2 if other else ID_1)], brokers={B1: 1}, **known)
+        lab.fetches(range(since + 1, until, 2), ID_1, 100 if other else 0, client_id="reader")
+    lab.until = times[-1][1]
+
+
+def clu004_fires__there_and_back(lab):
+    there_and_back(lab)
+
+
+def clu001_fires__in_turn_for_less_than_10_s(lab):
+    there_and_back(lab, ((0, 30), (40, 46), (60, 90)), 2)
+
+
+def clu001_near_miss__there_and_back(lab):
+    there_and_back(lab)
+
+
 def clu004_cannot_know(lab):
     """Nothing after the switch states a ClusterId."""
     lab.metadata(0, [("orders", ID_1)], brokers={B1: 1})
@@ -290,12 +356,12 @@ def clu004_cannot_know(lab):
 A1, A2 = "10.0.1.1:9092", "10.0.1.2:9092"
 
 
-def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
+def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER), later=5.0):
     """B1 and A1 lead two logs of these ClusterIds; each names its own brokers."""
-    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 5))
+    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, later))
     for (server, brokers, topic_id, since), cluster_id in zip(two, ids, strict=True):
         shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
-        for at in range(since + 2, since + alive, 5):
+        for at in range(int(since) + 2, int(since) + alive, 5):
             shows(lab, at, 10 + at, server=server)
             for one in brokers:
                 lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers, cluster_id=cluster_id)
@@ -303,6 +369,16 @@ def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
 
 def clu003_fires(lab):
     two_clusters(lab)
+
+
+def clu003_fires__started_within_a_second(lab):
+    two_clusters(lab, later=0.25)
+
+
+def tid017_cannot_know__two_logs_of_unknown_clusters(lab):
+    """No answer with a ClusterId was captured: an ID of one cluster does not end the other's."""
+    two_clusters(lab, ids=(None, None))
+    lab.fetches(range(2, 120, 2), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def clu003_fires__by_registrations_of_one_epoch(lab):

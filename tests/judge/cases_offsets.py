@@ -170,6 +170,14 @@ def log002_cannot_know__whether_the_earlier_id_lives(lab):
     log(lab, 6, topic("orders", id_bytes(ID_2)), high_watermark=50, offset=20)
 
 
+def log002_cannot_know__whether_two_servers_have_one_log(lab):
+    """A cluster and its copy, of which no answer with the ClusterId was captured: both remove the topic."""
+    gone = id_bytes(ID_1)
+    log(lab, 5, topic("orders", gone), remove_topic(gone), high_watermark=50)
+    log(lab, 6, topic("orders", gone), high_watermark=50, server=B2)
+    log(lab, 7, remove_topic(gone), high_watermark=50, offset=30, server=B2)
+
+
 def log002_cannot_know__what_was_taken_back(lab):
     """The removal that came too late stands above the high watermark."""
     old, new = id_bytes(ID_1), id_bytes(ID_2)

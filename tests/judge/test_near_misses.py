@@ -6,7 +6,7 @@ import pytest
 
 from tests.decode.log.batches import topic
 from tests.judge.cases_control import id_bytes, node_beats, registers
-from tests.judge.cases_lives import begins, shows, writes
+from tests.judge.cases_lives import begins, requested, shows, writes
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, Lab
 
 INTERNAL = {B1: 1, B2: 2, B3: 3}
@@ -130,3 +130,15 @@ def test_a_healthy_operation_has_no_finding(story):
 @pytest.mark.parametrize(("story", "code"), FAULTS, ids=lambda part: getattr(part, "__name__", part))
 def test_a_fault_beside_it_is_found(story, code):
     assert code in accused(story)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [({}, True), ({"partition": 1}, False), ({"kind": 0}, False), ({"error": 84}, False)],
+    ids=["as it was made", "another partition", "a preferred leader", "not needed"],
+)
+def test_an_unclean_election_names_who_requested_it(wrong, named):
+    lab = Lab()
+    requested(lab, **wrong)
+    (found,) = [finding for finding in lab.findings() if finding["code"] == "CTL013"]
+    assert ("which operator requested" in found["summary"]) is named

@@ -14,7 +14,7 @@ from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.kinds import FORWARDED, SENT
 from wirecheck.judge.claims.reduce import Column, Rows
 
-UNKNOWN_TOPIC = 3
+UNKNOWN_TOPIC, UNCLEAN = 3, 1
 NOT_ASKED = (-(1 << 31), 0)
 """Authorized operations of an answer whose request did not ask for them; brokers before 2.5 say 0, which nobody who may
 see the topic at all can get."""
@@ -39,6 +39,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield from created(topics)
     if topics := batch.lines("DeleteTopics", "response", "responses"):
         yield from deleted(topics)
+    if elected := batch.lines("ElectLeaders", "response", "replica_election_results.partition_result"):
+        unclean = (elected["error_code"] == 0) & (elected.other("election_type", absent=0) == UNCLEAN)
+        asked = ["topic", "partition_id", *asking(elected), "@endpoint"]
+        yield elected.states("election_asked", asked, unclean)
 
 
 def bound(topics: Lines, source: str, where: Bools) -> Rows:
@@ -62,12 +66,15 @@ def deleted(topics: Lines) -> Iterator[Rows]:
 
 
 def changed(topics: Lines, topic_id: str | Column, action: str, good: Bools) -> Rows:
+    return topics.states("changed", ["name", topic_id, f"={action}", *asking(topics), "@endpoint"], good)
+
+
+def asking(lines: Lines) -> list[str | Column]:
     """Who asked for it: of an Envelope the client that it names."""
-    who: list[str | Column] = ["@client_id", "@host", "-", f"={SENT}"]
-    if (senders := topics.batch.senders) is not None:
-        host, principal = senders.host.take(topics.message), senders.principal.take(topics.message)
-        who = ["@client_id", host, principal, f"={FORWARDED}"]
-    return topics.states("changed", ["name", topic_id, f"={action}", *who, "@endpoint"], good)
+    if (senders := lines.batch.senders) is None:
+        return ["@client_id", "@host", "-", f"={SENT}"]
+    host, principal = senders.host.take(lines.message), senders.principal.take(lines.message)
+    return ["@client_id", host, principal, f"={FORWARDED}"]
 
 
 def states(partitions: Lines, source: str, good: Bools, name: str, state: str) -> Iterator[Rows]:

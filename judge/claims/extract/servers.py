@@ -20,11 +20,11 @@ from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
-from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
+from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, OTHERS, RESERVED, ZERO, Claim, Key, least
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped, spelled, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spelled, texts
 from wirecheck.judge.topology.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
@@ -64,7 +64,10 @@ def answered_versions(batch: Batch) -> Iterator[Rows]:
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for api, how in STATED:
         if header := batch.lines(api, "response"):
-            yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0)
+            over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
+            yield header.states(
+                "cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time
+            )
     for api in SENT:
         header = batch.lines(api, "request")
         if header and header.has("cluster_id"):

@@ -55,6 +55,50 @@ def test_two_that_are_told_side_by_side_begin_when_they_are_told():
     assert {at for at, key in told(clusters).items() if key == "B"} == set(range(100, 200, 10))
 
 
+def in_phases(*times, step=5):
+    """A and B in turn, by what their answers over time say: (first, last) seconds of each phase."""
+    found = {}
+    for number, (first, last) in enumerate(times):
+        found.setdefault("AB"[number % 2], []).extend(range(first, last + 1, step))
+    return [
+        claim("cluster_id", EAST, key, "metadata", at=at[0], until=at[-1], runs=runs(*((one, 0) for one in at)))
+        for key, at in found.items()
+    ]
+
+
+def test_an_address_that_is_switched_there_and_back_is_each_clusters_in_its_time():
+    clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
+    assert [told(clusters)[at] for at in (0, 40, 60, 90, 110, 190)] == ["A", "A", "B", "B", "A", "A"]
+    assert clusters.disputed == set()
+    assert len({id(clusters.of(EAST, at * S)) for at in (0, 190)}) == 1
+    assert [(before.group.key, after.group.key) for _, before, after in clusters.handovers()] == [
+        ("A", "B"),
+        ("B", "A"),
+    ]
+
+
+def test_an_address_that_leads_to_two_clusters_in_turn_is_neithers():
+    assert made(*in_phases((0, 40), (45, 50), (55, 90))).disputed == {EAST}
+    assert made(*in_phases((0, 90), (52, 140))).disputed == {EAST}
+
+
+def test_what_was_answered_by_three_in_turn_is_cut_where_they_changed():
+    clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
+    said = runs((10, 0, 3), (70, 100, 5), (80, 100, 2), (150, 0, 4))
+    use = claim("use", "x", "Fetch", "reader", "h", EAST, at=10, until=150, count=14, runs=said)
+    keys, parts = zip(*((group.key, part) for group, part in clusters.parts(use)), strict=True)
+    assert keys == ("A", "B", "A")
+    assert [part.runs for part in parts] == [runs((10, 0, 3)), runs((70, 100, 5), (80, 100, 2)), runs((150, 0, 4))]
+    assert (parts[1].first.ts_ns, parts[1].last.ts_ns) == (70 * S, 80 * S)
+    assert sum(part.count for part in parts) == 14
+
+
+def test_what_was_not_counted_over_time_stays_with_the_cluster_that_it_was_said_of():
+    clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
+    once = claim("use", "x", "Fetch", "reader", "h", EAST, at=10, until=150, count=2)
+    assert [(group.key, part.count) for group, part in clusters.parts(once)] == [("A", 2)]
+
+
 def test_what_both_said_is_cut_in_two():
     order = claim("control", EAST, 1, 1, False, "LeaderAndIsr", 4, 0, "10.0.0.99", at=10, until=150, count=9)
     clusters = made(stated("A", 1, 40), stated("B", 95, 190), connections=[(0, 70), (90, 190)])
