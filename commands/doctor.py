@@ -11,7 +11,7 @@ import click
 
 from wirecheck import colours, extension_modules
 from wirecheck.commands import options
-from wirecheck.commands.ending import FOUND
+from wirecheck.commands.ending import FOUND, Stop
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": colours.GREEN, "warn": colours.AMBER, "fail": colours.RED}
@@ -20,8 +20,9 @@ COLOURS = {"ok": colours.GREEN, "warn": colours.AMBER, "fail": colours.RED}
 @click.command(short_help="Show what this machine lacks, and how to fix it.")
 @options.interfaces("Check this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Check this directory for frames.")
+@click.option("--remove-class-archive", is_flag=True, help="Remove the archive of Java classes that Spark starts from.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the details of what is fine.")
-def doctor(interfaces: tuple[str, ...], out: Path | None, *, verbose: bool) -> None:
+def doctor(interfaces: tuple[str, ...], out: Path | None, *, remove_class_archive: bool, verbose: bool) -> None:
     """Check what capturing and replaying need on this machine. Failures and warnings come first.
 
     Exit status: 0 if nothing fails, 1 if something does.
@@ -31,6 +32,9 @@ def doctor(interfaces: tuple[str, ...], out: Path | None, *, verbose: bool) -> N
       wirecheck doctor
       wirecheck doctor -i eth0 --out /var/lib/wirecheck
     """
+    if remove_class_archive:
+        remove_archive()
+        return
     from wirecheck.capture.agent import agent_requirements as capture_room
 
     lines = [of_code(), *capture_room.checks(out, interfaces)]
@@ -44,6 +48,18 @@ def doctor(interfaces: tuple[str, ...], out: Path | None, *, verbose: bool) -> N
     else:
         click.echo(f"{mark('ok')}  {', '.join(dict.fromkeys(name for name, *_ in fine))}; details: -v")
     sys.exit(FOUND if any(state == "fail" for _, state, *_ in lines) else 0)
+
+
+def remove_archive() -> None:
+    if find_spec("pyspark") is None:
+        raise Stop("Spark is not installed, so there is no class archive")
+    from wirecheck.streaming.spark.class_archive import remove_all
+
+    try:
+        files, size = remove_all()
+    except OSError as failure:
+        raise Stop(f"{failure.filename}: {failure.strerror}") from failure
+    click.echo(f"Removed {files} {'file' if files == 1 else 'files'}, {size / 1e6:.0f} MB.")
 
 
 def show(line: Line) -> None:

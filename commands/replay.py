@@ -29,6 +29,7 @@ from wirecheck.commands.screen import as_json, console, legible, progress, tell
 from wirecheck.commands.units import rfc3339
 
 if TYPE_CHECKING:
+    from wirecheck.streaming.run.query_process import QueryProcess
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
@@ -180,14 +181,15 @@ def judged(
     from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), judge=JudgeSettings(principals=principals), **switches)
-    # Java, which ends with this process, may still write there
+    # Spark may still be ending in this folder while the verdict is printed
+    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
+    query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
     with (
-        tempfile.TemporaryDirectory(prefix="wirecheck-", ignore_cleanup_errors=True) as folder,
         tables_at(out, Path(folder) / "tables") as tables,
         frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
     ):
-        if engine == SPARK:
-            found = by_spark(frames, settings, Path(folder) / "work", tables)
+        if query is not None:
+            found = by_spark(query, frames, tables)
         else:
             run = judged_locally(frames, settings)
             found = run.result()
@@ -253,16 +255,30 @@ def page_of(result: Row, found: "Result", shown: Row) -> str:
     return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 
-def by_spark(frames: Frames, settings: "Settings", work: Path, tables: Path) -> "Result":
-    """What the monitor's query says of these frames, in this process. Spark ends with it."""
+def spark_query(work: Path, settings: "Settings") -> "QueryProcess":
+    """Spark, which starts while captures are read and ends with this command."""
     need_fitting()
-    from wirecheck.streaming.run import replay as job
-    from wirecheck.streaming.store.run_result import Result
+    from wirecheck.streaming.run.query_process import QueryProcess
+
+    command = click.get_current_context()
+    query = command.with_resource(QueryProcess(work, settings))
+
+    def finish() -> None:
+        if query.archiving:
+            with progress("making Spark's next start faster, once"):
+                query.finish()
+
+    command.call_on_close(finish)
+    return query
+
+
+def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
+    from wirecheck.streaming.run.query_process import QueryError
 
     frames.wait()
     files = files_of(frames)
     try:
         with progress("Spark is starting", then="judging") as advance:
-            return Result.read(tables, job.run(files, settings, work, tables, advance))
-    except job.ReplayError as error:
+            return query.judge(files, tables, advance)
+    except QueryError as error:
         raise Stop(str(error)) from error

@@ -50,8 +50,8 @@ def decoding(sides: Sequence[Row], inputs: Sequence[str]) -> Iterator[str]:
         elif side.get("connection") and side.get("time"):
             others.setdefault(side["connection"], []).append(side)
     for source, numbers in frames.items():
-        wanted = " ".join(f"--frame {number}" for number in sorted(numbers))
-        yield f"wirecheck decode {shlex.quote(source)} {wanted}"
+        options = " ".join(f"--frame {number}" for number in sorted(numbers))
+        yield f"wirecheck decode {shlex.quote(source)} {options}"
     if not inputs:
         return
     for connection, found in list(others.items())[:CONNECTIONS_SHOWN]:
@@ -80,8 +80,8 @@ def dissections(sides: Iterable[Row]) -> Iterator[str]:
             ports.setdefault(frame["source"], set()).update({str(port)} if port != NO_PORT else ())
     for source, numbers in frames.items():
         kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
-        wanted = ",".join(map(str, sorted(numbers)))
-        yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{wanted}}}'"
+        numbers_text = ",".join(map(str, sorted(numbers)))
+        yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{numbers_text}}}'"
 
 
 def read_by_tshark(side: Row) -> bool:

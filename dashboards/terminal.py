@@ -21,7 +21,6 @@ from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     BLAMED,
     KINDS,
-    beyond,
     blamed,
     by_kind,
     counted,
@@ -31,6 +30,7 @@ from wirecheck.dashboards.verdict import (
     named_cluster,
     not_compared,
     not_read,
+    overflow,
     sentence,
     share,
 )
@@ -112,7 +112,7 @@ def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[s
             console.print(Text(f"\n{name.capitalize()}", style="bold"))
             put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
-        console.print(Text(f"and {beyond(others)}", style=shade(PURPLE)))
+        console.print(Text(f"and {overflow(others)}", style=shade(PURPLE)))
     console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
     list_entries(result, axis, console)
     if result["findings"]:
@@ -121,13 +121,13 @@ def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[s
 
 def list_entries(result: Row, axis: Axis, console: Console) -> None:
     """What was found, each with its evidence and what is to be done about it."""
-    told = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding["id"]: finding for finding in result["findings"]}
     inputs = result.get("inputs", ())
-    sources = {side["frame"]["source"] for row in told.values() for side in row["sides"] if side.get("frame")}
+    sources = {side["frame"]["source"] for row in by_id.values() for side in row["sides"] if side.get("frame")}
     shown = Shown(axis, inputs, result.get("keylogs", ()), several=len(sources) > 1)
     for entry in result["entries"]:
         console.print()
-        for line in entry_lines(entry, told, shown):
+        for line in entry_lines(entry, by_id, shown):
             hang(line, console)
 
 
@@ -235,13 +235,13 @@ def worth_a_row(result: Row) -> list[Row]:
     return [row for row in topics if id(row) in kept]
 
 
-def entry_lines(entry: Row, told: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
+def entry_lines(entry: Row, by_id: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
     """An entry with its evidence, what is to be done about it, and indented what follows from it."""
-    yield from finding_lines(entry, told, shown.axis)
-    yield from evidence_lines(told[entry["findings"][0]], shown)
+    yield from finding_lines(entry, by_id, shown.axis)
+    yield from evidence_lines(by_id[entry["findings"][0]], shown)
     yield from next_lines(entry, shown.advised)
     for under in entry["consequences"]:
-        for line in (*finding_lines(under, told, shown.axis), *next_lines(under, shown.advised)):
+        for line in (*finding_lines(under, by_id, shown.axis), *next_lines(under, shown.advised)):
             yield Text("    ").append(line)
 
 
@@ -253,11 +253,11 @@ def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
         yield Text(NEXT, style="bold").append(advice, style="not bold")
 
 
-def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
+def finding_lines(entry: Row, by_id: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
     """What an entry says, and of whom else it says the same."""
-    finding = told[entry["findings"][0]]
+    finding = by_id[entry["findings"][0]]
     head = Text().append(f"{entry['code']} {entry['name']}", style=KIND_STYLES[entry["kind"]])  # only this has a colour
-    seen = sum(told[name]["count"] for name in entry["findings"])
+    seen = sum(by_id[name]["count"] for name in entry["findings"])
     head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}")
     yield head.append(f"  {finding['id']}")
     yield Text("  " + entry["sentence"], style="bold" if entry["consequences"] else "")
@@ -266,7 +266,7 @@ def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[T
     for words in also(entry):
         yield Text("  " + words)
     if finding.get("possible_causes"):
-        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}; that is not certain.")
+        yield Text(f"  May follow from {', '.join(named(by_id, finding['possible_causes']))}; that is not certain.")
     if entry["follows_from"]:
         yield Text(f"  Follows from {entry['follows_from']}")
 
@@ -294,9 +294,9 @@ def also(entry: Row) -> Iterator[str]:
             yield f"{len(names):,} {what}: {shown}{f' and {left:,} more (--format json)' if left > 0 else ''}"
 
 
-def named(told: Mapping[str, Row], ids: Iterable[str]) -> Iterator[str]:
+def named(by_id: Mapping[str, Row], ids: Iterable[str]) -> Iterator[str]:
     for name in ids:
-        yield f"{told[name]['code']} {name}" if name in told else name
+        yield f"{by_id[name]['code']} {name}" if name in by_id else name
 
 
 def side_text(side: Row, shown: Shown) -> str:

@@ -121,31 +121,31 @@ def troubles(topic: Row) -> str:
     partitions = topic["partitions"] if topic["state"] == "current" else []
     leaderless = sum(row["leader"] < 0 for row in partitions)
     short = sum(len(row["isr"]) < len(row["replicas"]) for row in partitions)
-    said = ((leaderless, "without leader"), (short, "under-replicated"))
-    return ", ".join(f"{count} {words}" for count, words in said if count)
+    counts = ((leaderless, "without leader"), (short, "under-replicated"))
+    return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
 def show_topics(topics: list[Row], console: Console) -> None:
     for number, topic in enumerate(topics):
         if number:
             console.print()
-        for name, said in heading(topic):
-            show_line(name, said, console)
+        for name, value in heading(topic):
+            show_line(name, value, console)
         if topic["partitions"]:
             put(partitions_table(topic["partitions"]), console)
         else:
             console.print("  no partitions were described")
 
 
-def show_line(name: str, said: Text, console: Console) -> None:
-    """On a terminal what is said goes on below itself; whoever reads a file or a pipe gets it in one line."""
+def show_line(name: str, value: Text, console: Console) -> None:
+    """On a terminal a long value is folded below itself; in a file or a pipe it is one line."""
     if not name or not console.is_terminal:
-        console.print(Text(f"  {name:13}  " if name else "").append_text(said), soft_wrap=True)
+        console.print(Text(f"  {name:13}  " if name else "").append_text(value), soft_wrap=True)
         return
     lines = Table.grid(padding=(0, 2))
     lines.add_column(no_wrap=True, min_width=13)
     lines.add_column(overflow="fold")
-    lines.add_row(name, said)
+    lines.add_row(name, value)
     console.print(Padding(lines, (0, 0, 0, 2)))
 
 
@@ -164,8 +164,8 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     yield "seen", Text(f"{topic['first_seen']} to {topic['last_seen']}")
     yield "internal", Text(f"{word(topic['internal'])}{by(topic['internal_claim'])}")
     operations = topic["authorized_operations"]
-    told = "not requested" if operations is None else ", ".join(operations)
-    yield "authorized", Text(f"{told}{by(topic['authorized_operations_claim'])}")
+    named = "not requested" if operations is None else ", ".join(operations)
+    yield "authorized", Text(f"{named}{by(topic['authorized_operations_claim'])}")
 
 
 def word(value: bool | None) -> str:
@@ -274,8 +274,8 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
         )
         return
     verb = "sends" if len(refused) == 1 else "send"
-    told = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
-    console.print(Text(told, style=shade(RED, bold=True)))
+    sentence = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
+    console.print(Text(sentence, style=shade(RED, bold=True)))
     made = gate_table(refused, many)
     if not many or fits(made, console):
         put(made, console)
@@ -318,8 +318,8 @@ def name(client: Row) -> str:
 
 
 def software(client: Row) -> str:
-    said = ((client["software_name"] or "").removeprefix("apache-kafka-"), client["software_version"])
-    return " ".join(part for part in said if part) or (
+    parts = ((client["software_name"] or "").removeprefix("apache-kafka-"), client["software_version"])
+    return " ".join(part for part in parts if part) or (
         f"like {client['looks_like']}" if client.get("looks_like") else "not sent"
     )
 

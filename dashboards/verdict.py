@@ -86,10 +86,10 @@ def nothing_of_kafka(coverage: Row) -> str:
     if coverage["encrypted_connections"]:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
-    other = sum(count for told, count in reasons.items() if told.rpartition(": ")[2] in NOT_TCP)
+    other = sum(count for reason, count in reasons.items() if reason.rpartition(": ")[2] in NOT_TCP)
     closed = Counter[str]()
-    for told, count in reasons.items():
-        closed[NOT_OPENED.get(told.rpartition(": ")[2], "")] += count
+    for reason, count in reasons.items():
+        closed[NOT_OPENED.get(reason.rpartition(": ")[2], "")] += count
     del closed[""]
     if other and not coverage["frames"] and other == sum(reasons.values()):
         return f"{plural(other, 'packet')}, none of them TCP"
@@ -123,19 +123,19 @@ def about(findings: Iterable[Row]) -> str:
     return f" about topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
 
 
-def beyond(others: Row) -> str:
+def overflow(others: Row) -> str:
     """What bounds by number omit: one `others` of a result."""
     return f"{others['count']:,} more {others['table']} of {others['cluster']} that were seen and are not kept"
 
 
 def basis(result: Row) -> str:
     coverage = result["coverage"]
-    said = f"{share(coverage)} of {coverage['messages']:,} messages were decoded"
+    text = f"{share(coverage)} of {coverage['messages']:,} messages were decoded"
     if coverage["encrypted_connections"]:
-        said += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
+        text += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     if coverage["unseen_bytes"]:
-        said += f", {size(coverage['unseen_bytes'])} never captured"
-    return said + "".join(f", {words}" for words in not_compared(coverage))
+        text += f", {size(coverage['unseen_bytes'])} never captured"
+    return text + "".join(f", {words}" for words in not_compared(coverage))
 
 
 def not_compared(coverage: Row) -> list[str]:
@@ -176,8 +176,8 @@ def cut(coverage: Row) -> str:
 def unreadable(coverage: Row) -> Counter[str]:
     """Packets that may have been Kafka's and cannot be read, by why; what is no TCP is none of them."""
     found: Counter[str] = Counter()
-    for told, count in coverage.get("details", {}).get("skipped_frames", {}).items():
-        if (reason := told.rpartition(": ")[2]) not in NOT_TCP:
+    for detail, count in coverage.get("details", {}).get("skipped_frames", {}).items():
+        if (reason := detail.rpartition(": ")[2]) not in NOT_TCP:
             found[reason] += count
     return found
 
@@ -192,8 +192,8 @@ def reasons(coverage: Row) -> str:
     """Why messages were not decoded, most frequent first: ` (3 without their request, 2 truncated)`."""
     found = coverage.get("details", {}).get("undecoded_messages", {})
     counts = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    said = ", ".join(f"{count:,} {WHY_UNDECODED.get(reason, reason.replace('_', ' '))}" for reason, count in counts)
-    return f" ({said})" if said else ""
+    listed = ", ".join(f"{count:,} {WHY_UNDECODED.get(reason, reason.replace('_', ' '))}" for reason, count in counts)
+    return f" ({listed})" if listed else ""
 
 
 def share(coverage: Row) -> str:
@@ -234,8 +234,8 @@ def heading(cluster: Row, clusters: Iterable[Row]) -> str:
     """A row of the table of clusters, as people call it among the others of its label."""
     if cluster["cluster_id"]:
         return str(cluster["cluster_id"])
-    told = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
-    return UNKNOWN_CLUSTER if told else "(ID not captured)"
+    has_id = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
+    return UNKNOWN_CLUSTER if has_id else "(ID not captured)"
 
 
 def hex_id(topic_id: str | None) -> str:

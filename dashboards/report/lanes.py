@@ -45,13 +45,13 @@ def topics(result: Row, statements: Iterable[Row], axis: Axis) -> list[dict[str,
 
 
 def topic_of(
-    key: tuple[str | None, str | None], said: list[Row], found: list[Row], lives: list[Row], axis: Axis
+    key: tuple[str | None, str | None], statements: list[Row], found: list[Row], lives: list[Row], axis: Axis
 ) -> dict[str, Any]:
     blamed = sorted((one for one in found if one["kind"] in BLAMED), key=lambda one: BLAMED.index(one["kind"]))
     born = {topic["topic_id"]: topic["first_seen"] for topic in lives if topic["topic_id"]}
-    ids = sorted({row["topic_id"] for row in said} | born.keys(), key=lambda one: (born.get(one, "~"), one))
+    ids = sorted({row["topic_id"] for row in statements} | born.keys(), key=lambda one: (born.get(one, "~"), one))
     speakers: dict[tuple[Any, ...], list[Row]] = {}
-    for row in sorted(shown(said, blamed), key=place):
+    for row in sorted(shown(statements, blamed), key=place):
         speakers.setdefault(place(row)[:3], []).append(row)
     lanes = [lane(rows, ids, born, blamed, axis) for rows in speakers.values()]
     return {
@@ -67,10 +67,10 @@ def topic_of(
     }
 
 
-def shown(said: Iterable[Row], blamed: Iterable[Row]) -> Iterator[Row]:
+def shown(statements: Iterable[Row], blamed: Iterable[Row]) -> Iterator[Row]:
     """All of brokers, controllers and the log; of clients those that findings are about."""
     named = {client for finding in blamed for client in finding["client_ids"]}
-    return (row for row in said if row["speaker"] != "client" or row["who"] in named)
+    return (row for row in statements if row["speaker"] != "client" or row["who"] in named)
 
 
 def place(row: Row) -> tuple[Any, ...]:
@@ -82,18 +82,18 @@ def place(row: Row) -> tuple[Any, ...]:
 def lane(rows: list[Row], ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> dict[str, Any]:
     """All bars of one speaker; those of a refusal are drawn over the bar of the same topic ID."""
     found = list(blamed)
-    said = [bar for row in rows if row["does"] != "refuses" for bar in bars_of(row, ids, born, found, axis)]
+    bars = [bar for row in rows if row["does"] != "refuses" for bar in bars_of(row, ids, born, found, axis)]
     refused = [bar for row in rows if row["does"] == "refuses" for bar in bars_of(row, ids, born, found, axis)]
-    tracks = on_tracks(said)
+    tracks = on_tracks(bars)
     for one in refused:
-        below = next((bar for bar in said if bar["number"] == one["number"]), None)
+        below = next((bar for bar in bars if bar["number"] == one["number"]), None)
         one["track"] = below["track"] if below else 0
     return {
         "who": called(rows[0]),
-        "bars": said + refused,
+        "bars": bars + refused,
         "tracks": max(tracks, 1),
-        "odd": any(bar["kind"] for bar in said + refused),
-        "said": "; ".join(words(row, axis) for row in rows),
+        "odd": any(bar["kind"] for bar in bars + refused),
+        "label": "; ".join(words(row, axis) for row in rows),
     }
 
 
@@ -128,7 +128,7 @@ def bars_of(row: Row, ids: list[str], born: Row, blamed: Iterable[Row], axis: Ax
             "number": number,
             "short": row["topic_id"][:SHORT],
             "refused": row["does"] == "refuses",
-            "said": words(row, axis),
+            "label": words(row, axis),
         }
 
 
@@ -184,11 +184,11 @@ def marks(found: Iterable[Row], axis: Axis) -> list[dict[str, Any]]:
 
 def entries(result: Row, axis: Axis) -> dict[str, Any]:
     """The entries that somebody has to look into, each with its time: causes with what follows right below them."""
-    told = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding["id"]: finding for finding in result["findings"]}
     every = [(entry, below) for top in result["entries"] for entry, below in flat(top)]
     blamed = [(entry, below) for entry, below in every if entry["kind"] in BLAMED]
     return {
-        "rows": [entry_row(entry, below, told, axis) for entry, below in blamed[:ENTRIES]],
+        "rows": [entry_row(entry, below, by_id, axis) for entry, below in blamed[:ENTRIES]],
         "left": max(len(blamed) - ENTRIES, 0),
     }
 
@@ -198,8 +198,8 @@ def flat(entry: Row) -> Iterator[tuple[Row, bool]]:
     yield from ((under, True) for under in entry["consequences"])
 
 
-def entry_row(entry: Row, below: bool, told: Mapping[str, Row], axis: Axis) -> dict[str, Any]:
-    found = [told[name] for name in entry["findings"]]
+def entry_row(entry: Row, below: bool, by_id: Mapping[str, Row], axis: Axis) -> dict[str, Any]:
+    found = [by_id[name] for name in entry["findings"]]
     first, last = min(one["first_seen"] for one in found), max(one["last_seen"] for one in found)
     return {
         **{name: entry[name] for name in ("code", "name", "kind", "sentence")},
@@ -236,22 +236,22 @@ OPEN_ROWS = 12
 
 def who_says(result: Row, statements: Iterable[Row]) -> dict[str, Any]:
     """Columns in order (metadata log, controllers as one, brokers, clients) and rows with a cell for each."""
-    said = list(statements)
+    every = list(statements)
     blamed = [one for kind in BLAMED for one in result["findings"] if one["kind"] == kind and one["topic"]]
     by_topic: dict[tuple[str | None, str | None], list[Row]] = {}
-    for row in said:
+    for row in every:
         by_topic.setdefault((row["cluster"], row["name"]), []).append(row)
     about: dict[tuple[str | None, str | None], list[Row]] = {}
     for finding in blamed:
         about.setdefault((finding["cluster"], finding["topic"]), []).append(finding)
     current = {(t["cluster"], t["name"]): t["topic_id"] for t in result["topics"] if t["state"] == "current"}
-    columns = columns_of(said, {client for finding in blamed for client in finding["client_ids"]})
+    columns = columns_of(every, {client for finding in blamed for client in finding["client_ids"]})
     made = [
         row_of(key, rows, columns, about.get(key, []), current.get(key))
         for key, rows in sorted(by_topic.items(), key=lambda item: (item[0][1] or "~", str(item[0][0])))
     ]
     made.sort(key=lambda row: not any(cell and cell["finding"] for cell in row["cells"]))
-    clients = {row["who"] for row in said if row["speaker"] == "client"}
+    clients = {row["who"] for row in every if row["speaker"] == "client"}
     return {
         "columns": columns,
         "rows": made[:ROWS],
@@ -260,11 +260,11 @@ def who_says(result: Row, statements: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def columns_of(said: Iterable[Row], named: set[str]) -> list[tuple[str, str]]:
+def columns_of(statements: Iterable[Row], named: set[str]) -> list[tuple[str, str]]:
     """(kind, name) of each; of clients those that findings name first."""
     found: dict[tuple[int, Any], tuple[str, str]] = {}
     clients: set[str] = set()
-    for row in said:
+    for row in statements:
         kind, name = column_of(row)
         if kind == "client":
             clients.add(name)
@@ -285,22 +285,22 @@ def column_of(row: Row) -> tuple[str, str]:
 
 def row_of(
     key: tuple[str | None, str | None],
-    said: list[Row],
+    statements: list[Row],
     columns: Iterable[tuple[str, str]],
     about: list[Row],
     current: str | None,
 ) -> dict[str, Any]:
     by_column: dict[tuple[str, str], list[Row]] = {}
-    for row in said:
+    for row in statements:
         by_column.setdefault(column_of(row), []).append(row)
-    ids = list(dict.fromkeys(row["topic_id"] for row in sorted(said, key=lambda row: row["first_seen"])))
+    ids = list(dict.fromkeys(row["topic_id"] for row in sorted(statements, key=lambda row: row["first_seen"])))
     cells = [cell(by_column[column], ids, about, current) if column in by_column else None for column in columns]
     return {"cluster": named_cluster(key[0]), "name": key[1], "current": current, "cells": cells}
 
 
-def cell(said: list[Row], ids: list[str], about: list[Row], current: str | None) -> dict[str, Any]:
-    refusing = [row for row in said if row["does"] == "refuses" and any(is_about(one, row) for one in about)]
-    last = max(refusing or said, key=lambda row: (row["last_seen"], ids.index(row["topic_id"])))
+def cell(statements: list[Row], ids: list[str], about: list[Row], current: str | None) -> dict[str, Any]:
+    refusing = [row for row in statements if row["does"] == "refuses" and any(is_about(one, row) for one in about)]
+    last = max(refusing or statements, key=lambda row: (row["last_seen"], ids.index(row["topic_id"])))
     odd = bool(refusing) or last["topic_id"] != current
     finding = next((one for one in about if odd and is_about(one, last)), None)
     return {

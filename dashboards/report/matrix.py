@@ -65,7 +65,7 @@ def line(key: tuple[str, ...], clients: list[Row], apis: Iterable[str], marks: M
         cells.append({"versions": ranges(versions), "mark": mark} if versions else None)
     return {
         "name": " ".join(part for part in key[1:] if part),
-        "said": key[0] == "software",
+        "stated": key[0] == "software",
         "clients": len(clients),
         "cells": cells,
     }

@@ -93,7 +93,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             mood=verdict.mood(result),
             cards=cards(result),
             causes=len(verdict.blamed(result)),
-            told={finding["id"]: finding for finding in result["findings"]},
+            findings_by_id={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
@@ -130,9 +130,9 @@ def cards(result: Row) -> list[dict[str, Any]]:
 def sequences(result: Row, attached: Attached) -> dict[str, Row]:
     """By finding its sequence diagram, of those that lead an entry."""
     names = sequence.names_of(attached.brokers, attached.statements)
-    told = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding["id"]: finding for finding in result["findings"]}
     leading = [entry["findings"][0] for top in result["entries"] for entry, _ in lanes.flat(top)]
-    drawn = {name: sequence.sequence(told[name], names, attached.exchanges.get(name, ())) for name in leading}
+    drawn = {name: sequence.sequence(by_id[name], names, attached.exchanges.get(name, ())) for name in leading}
     return {name: found for name, found in drawn.items() if found is not None}
 
 
@@ -148,8 +148,8 @@ def ticket(result: Row) -> str:
     if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any("commands" not in one for one in findings):
         return ""
     first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under["findings"]]
-    told = {finding["id"]: finding for finding in findings}
-    text = tickets.markdown({**result, "findings": [told[name] for name in first[:IN_TICKET]]})
+    by_id = {finding["id"]: finding for finding in findings}
+    text = tickets.markdown({**result, "findings": [by_id[name] for name in first[:IN_TICKET]]})
     left = len(findings) - IN_TICKET
     return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
 
@@ -182,7 +182,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
         "plural": plural,
-        "beyond": verdict.beyond,
+        "overflow": verdict.overflow,
         "cluster": verdict.named_cluster,
         "heading": verdict.heading,
         "size": verdict.size,

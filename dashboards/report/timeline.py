@@ -88,7 +88,9 @@ def row_of(key: tuple[str | None, str | None], ids: list[Row], found: list[Row],
             {"percent": axis.percent(f["first_seen"]), "kind": f["kind"], "code": f["code"], "id": f["id"]}
             for f in found[:20]
         ],
-        "said": "; ".join(f"{s['topic_id'] or 'no ID'} {s['state']} from {s['from']} to {s['to']}" for s in spans[:20]),
+        "label": "; ".join(
+            f"{s['topic_id'] or 'no ID'} {s['state']} from {s['from']} to {s['to']}" for s in spans[:20]
+        ),
     }
 
 

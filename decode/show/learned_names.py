@@ -58,21 +58,21 @@ class Names:
 
     def __init__(self, asked: frozenset[str]) -> None:
         self._asked = asked
-        self.said = asked | {FIXED_IDS[name] for name in asked & FIXED_IDS.keys()}
+        self.texts = asked | {FIXED_IDS[name] for name in asked & FIXED_IDS.keys()}
 
     def learn(self, decoded: Decoded) -> None:
         if not self._asked:
             return
         for ids_there, codes, texts in named(decoded):
             mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
-            self.said |= ids(ids_there[mine])
+            self.texts |= ids(ids_there[mine])
 
 
 class TopicNames(dict[bytes, str]):
     """Names of topic ids, as messages said them so far, and the one that Kafka reserves."""
 
     def __init__(self) -> None:
-        super().__init__({base64.urlsafe_b64decode(f"{said}=="): name for name, said in FIXED_IDS.items()})
+        super().__init__({base64.urlsafe_b64decode(f"{topic_id}=="): name for name, topic_id in FIXED_IDS.items()})
 
     def learn(self, decoded: Decoded) -> None:
         for ids_there, codes, texts in named(decoded):
@@ -134,8 +134,8 @@ def noting(frames: Iterable[pa.Table], numbers: tuple[int, ...], places: Places)
     """The same tables; which way the frames of these numbers went is noted in `places`."""
     for table in frames:
         if numbers:
-            wanted = pc.is_in(table["frame_no"], pa.array(numbers, pa.int64()))
-            for row in table.filter(pc.and_(wanted, pc.equal(table["kind"], FRAME))).to_pylist():
+            is_asked = pc.is_in(table["frame_no"], pa.array(numbers, pa.int64()))
+            for row in table.filter(pc.and_(is_asked, pc.equal(table["kind"], FRAME))).to_pylist():
                 ends = str(Peer(row["src_ip"], row["src_port"])), str(Peer(row["dst_ip"], row["dst_port"]))
                 places[row["source"], row["frame_no"]] = Packet(*ends, row["payload_len"])
         yield table

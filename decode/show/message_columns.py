@@ -66,16 +66,16 @@ NS_PER_MS = 1_000_000
 NO_ROWS = np.zeros(0, np.int64)
 
 
-def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading) -> Iterator[pa.Table]:
+def of(tables: Iterable[pa.Table], selected: Filter, reading: Reading) -> Iterator[pa.Table]:
     """Messages of frames tables in order of time, but for those that become known after WAIT_NS."""
     waiting, times = SCHEMA.empty_table(), np.zeros(0, np.int64)
     newest_ns = 0
     noticed = Noticed()
-    for batch in batches(tables, wanted, reading, noticed):
+    for batch in batches(tables, selected, reading, noticed):
         ts_ns = batch.exchanges.ts_ns
         if not len(ts_ns):
             continue
-        rows = rows_of(batch, wanted, reading, noticed)
+        rows = rows_of(batch, selected, reading, noticed)
         times = np.concatenate([times, ts_ns[rows]])
         order = np.argsort(times, kind="stable")
         times = times[order]
@@ -89,19 +89,19 @@ def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading) -> Iterator
         yield waiting
 
 
-def rows_of(batch: DecodedBatch, wanted: Filter, reading: Reading, noticed: Noticed) -> Ints:
+def rows_of(batch: DecodedBatch, selected: Filter, reading: Reading, noticed: Noticed) -> Ints:
     """The messages that pass."""
     inside = batch.enveloped(reading)
-    rows = np.array(wanted.rows(batch.exchanges, inside), np.int64)
-    if wanted.client is not None:
+    rows = np.array(selected.rows(batch.exchanges, inside), np.int64)
+    if selected.client is not None:
         codes, texts = client_codes(batch)
-        named = np.array([wanted.names(text, None) for text in [*texts, None]], np.bool_)[codes]
+        named = np.array([selected.names(text, None) for text in [*texts, None]], np.bool_)[codes]
         for i, carried in inside.items():
-            named[i] |= wanted.names(None, carried)
+            named[i] |= selected.names(None, carried)
         rows = rows[named[rows]]
-    if wanted.topic is not None or wanted.frames:
-        return np.array([*kept(batch, rows, inside, wanted, noticed)], np.int64)
-    if wanted.error:
+    if selected.topic is not None or selected.frames:
+        return np.array([*kept(batch, rows, inside, selected, noticed)], np.int64)
+    if selected.error:
         failed = batch.decoded.status >= Status.TRUNCATED
         for there, where in kinds_of(batch.decoded):
             failed[first_errors(there, where)[0]] = True
@@ -111,7 +111,7 @@ def rows_of(batch: DecodedBatch, wanted: Filter, reading: Reading, noticed: Noti
     return rows
 
 
-def kept(batch: DecodedBatch, rows: Ints, inside: dict[int, Line], wanted: Filter, noticed: Noticed) -> Iterator[int]:
+def kept(batch: DecodedBatch, rows: Ints, inside: dict[int, Line], selected: Filter, noticed: Noticed) -> Iterator[int]:
     """Those that pass by their values, which are built for it."""
     head = Heads(batch.exchanges)
     details_of = Details(batch.decoded, Reading(summary=True), batch.topic_names)
@@ -119,7 +119,7 @@ def kept(batch: DecodedBatch, rows: Ints, inside: dict[int, Line], wanted: Filte
         found = head(i, None) | details_of(i)
         if i in inside:
             found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
-        if wanted.keeps(found, batch.names.said, noticed.frames):
+        if selected.keeps(found, batch.names.texts, noticed.frames):
             yield i
 
 

@@ -82,18 +82,18 @@ class Filter:
 
     @cached_property
     def ends(self) -> tuple[End, ...]:
-        said = self.connection.split(">") if self.connection is not None else []
-        if len(said) > 2:
+        ends = self.connection.split(">") if self.connection is not None else []
+        if len(ends) > 2:
             raise ValueError(f"{self.connection}: a connection has two ends")
-        return tuple(map(endpoint, said))
+        return tuple(map(endpoint, ends))
 
     @cached_property
     def topics(self) -> frozenset[str]:
-        """The texts that say the topic: bodies have ids in base64."""
-        said = self.topic or ""
-        plain = said.replace("-", "")
+        """The texts that mean the topic: bodies have ids in base64."""
+        text = self.topic or ""
+        plain = text.replace("-", "")
         found = base64.urlsafe_b64encode(bytes.fromhex(plain)) if HEX_ID.fullmatch(plain) else b""
-        return frozenset({said, found.rstrip(b"=").decode()} - {""})
+        return frozenset({text, found.rstrip(b"=").decode()} - {""})
 
     @cached_property
     def called(self) -> re.Pattern[str]:
@@ -140,8 +140,8 @@ class Filter:
 
     def names(self, client: str | None, inside: Line | None) -> bool:
         """Whether it is of the client that was asked for, or carries something that is."""
-        said = [client, *(layer["client_id"] for layer in layers(inside))]
-        return self.client is None or any(one is not None and self.called.fullmatch(one) for one in said)
+        client_ids = [client, *(layer["client_id"] for layer in layers(inside))]
+        return self.client is None or any(one is not None and self.called.fullmatch(one) for one in client_ids)
 
     def keeps(self, found: Line, topics: frozenset[str], places: Places) -> bool:
         """Whether a line passes by its value and its place; `topics` are the texts that mean the topic."""
@@ -163,24 +163,24 @@ def wrong(line: Line) -> bool:
     return "malformed" in line or bool(line["summary"].errors)
 
 
-def endpoint(said: str) -> End:
+def endpoint(text: str) -> End:
     """An address, and a port or None. IPv6 with a port stands in brackets."""
-    host, colon, port = said.rpartition(":")  # not `Peer.of`, which reads any text: this one names what is wrong
+    host, colon, port = text.rpartition(":")  # not `Peer.of`, which reads any text: this one names what is wrong
     if not host or (":" in host and not host.endswith("]")):
-        host, colon, port = said, "", ""
+        host, colon, port = text, "", ""
     try:
         address = str(ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
         raise ValueError(
-            f"{said}: not an address; give IP, IP:PORT or IP:PORT>IP:PORT (client first), IPv6 as [fd00::1]:9092"
+            f"{text}: not an address; give IP, IP:PORT or IP:PORT>IP:PORT (client first), IPv6 as [fd00::1]:9092"
         ) from None
     if colon and not (port.isdecimal() and 0 < int(port) < 1 << 16):
-        raise ValueError(f"{said}: {port or 'nothing'} is not a port")
+        raise ValueError(f"{text}: {port or 'nothing'} is not a port")
     return address, int(port) if colon else None
 
 
-def matches(wanted: End, end: tuple[str, int]) -> bool:
-    return wanted[0] == end[0] and wanted[1] in {None, end[1]}
+def matches(selected: End, end: tuple[str, int]) -> bool:
+    return selected[0] == end[0] and selected[1] in {None, end[1]}
 
 
 def layers(line: Line | None) -> Iterator[Line]:

@@ -82,14 +82,14 @@ class Noticed:
 
 
 def of(
-    tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN, noticed: Noticed | None = None
+    tables: Iterable[pa.Table], selected: Filter, reading: Reading = PLAIN, noticed: Noticed | None = None
 ) -> Iterator[Line]:
     """Lines of all messages in frames tables, in order of time.
 
     But for those that become known after WAIT_NS, or when more is to be held than WAITING_ROWS.
     """
     waiting, newest_ns = Waiting(), 0
-    for ts_ns, rows, found in timed_lines(tables, wanted, reading, noticed or Noticed()):
+    for ts_ns, rows, found in timed_lines(tables, selected, reading, noticed or Noticed()):
         newest_ns = max(newest_ns, ts_ns)
         if found is not None:
             waiting.add(ts_ns, rows, found)
@@ -98,17 +98,17 @@ def of(
 
 
 def timed_lines(
-    tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
+    tables: Iterable[pa.Table], selected: Filter, reading: Reading, noticed: Noticed
 ) -> Iterator[tuple[int, int, Line | None]]:
-    """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
+    """(time, rows of tables, line) of messages as they become known; None for a message that is not selected."""
     newest_ns = 0
-    for batch in batches(tables, wanted, reading, noticed):
+    for batch in batches(tables, selected, reading, noticed):
         exchanges, decoded = batch.exchanges, batch.decoded
         clients, inside = client_ids(exchanges), batch.enveloped(reading)
         details_of, head = Details(decoded, reading, batch.topic_names), Heads(exchanges)
         times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), batch.answered))
-        for i in sorted(wanted.rows(exchanges, inside), key=times.__getitem__):
-            if not wanted.names(clients.get(i), inside.get(i)):
+        for i in sorted(selected.rows(exchanges, inside), key=times.__getitem__):
+            if not selected.names(clients.get(i), inside.get(i)):
                 continue
             found = head(i, clients.get(i)) | details_of(i)
             if reading.summary:
@@ -116,7 +116,7 @@ def timed_lines(
                 found["broker"] = batch.brokers.get(found["dst" if found["side"] == SIDES[REQUEST] else "src"])
             if i in inside:
                 found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
-            kept = wanted.keeps(found, batch.names.said, noticed.frames)
+            kept = selected.keeps(found, batch.names.texts, noticed.frames)
             yield times[i], sizes[i], found if kept else None
         if len(exchanges.messages) and reading.at_once:
             newest_ns = max(newest_ns, int(exchanges.ts_ns.max()))
@@ -142,11 +142,11 @@ class DecodedBatch:
         return enveloped(self.decoded, self.answered, reading, self.topic_names)
 
 
-def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
+def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
     """Messages of frames tables, as they become known."""
-    names = Names(wanted.topics)
+    names = Names(selected.topics)
     topic_names, brokers = TopicNames(), Brokers()
-    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
+    for exchanges in followed(noting(within(tables, selected), selected.frames, noticed.frames), selected.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         decoded = read(exchanges.messages, reading.dialect)
         names.learn(decoded)
@@ -156,15 +156,15 @@ def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, notice
         yield DecodedBatch(exchanges, decoded, names, topic_names, brokers)
 
 
-def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:
-    """The same tables, up to those that begin when nothing wanted can become known any more."""
+def within(tables: Iterable[pa.Table], selected: Filter) -> Iterator[pa.Table]:
+    """The same tables, up to those that begin when nothing selected can become known any more."""
     begun = False
     for table in tables:
         ts_ns = table["ts_ns"].to_numpy()[table["kind"].to_numpy() == FRAME]
         if len(ts_ns) and not begun:
-            wanted.settle(int(ts_ns.min()))
+            selected.settle(int(ts_ns.min()))
             begun = True
-        if wanted.until is not None and len(ts_ns) and int(ts_ns.min()) > wanted.until.ns + LONGEST_NS:
+        if selected.until is not None and len(ts_ns) and int(ts_ns.min()) > selected.until.ns + LONGEST_NS:
             return
         yield table
 
@@ -234,8 +234,8 @@ def enveloped(
             "size": int(messages.size[i]),
         }
         wrong = {"undecoded": "too-deep"} if steps == 1 and messages.key[i] == ENVELOPE else without_ids(messages, i)
-        said = details_of(i, wrong)
-        found[envelope] = named | said | ({"enveloped": deeper[i]} if i in deeper else {})
+        details = details_of(i, wrong)
+        found[envelope] = named | details | ({"enveloped": deeper[i]} if i in deeper else {})
     return found
 
 
@@ -275,8 +275,8 @@ def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> L
     """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong."""
     status = Status(decoded.status[i])
     if status == Status.OK:
-        spoken = Dialect(decoded.dialect[i])
-        drafted = {"dialect": spoken.label} if spoken >= Dialect.KIP516_DRAFT else {}
+        dialect = Dialect(decoded.dialect[i])
+        drafted = {"dialect": dialect.label} if dialect >= Dialect.KIP516_DRAFT else {}
         if not body:
             return drafted
         value = nested(decoded, i, contents=contents)["body"]

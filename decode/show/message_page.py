@@ -88,11 +88,11 @@ def packed(element: Line, indent: str, width: int) -> Iterator[str]:
             yield from rows({name: inner}, indent, width)
             row = ""
             continue
-        said = f"{name}: {scalar(name, inner)}"
-        if row and len(row) + len(said) + 2 > width:
+        field = f"{name}: {scalar(name, inner)}"
+        if row and len(row) + len(field) + 2 > width:
             yield row
             row = ""
-        row = f"{row}  {said}" if row else indent + said
+        row = f"{row}  {field}" if row else indent + field
     yield from [row] if row else []
 
 

@@ -194,11 +194,11 @@ def topic_codes(
     texts = list(texts)
     if topic_id is not None:
         by_id, unique = id_codes(table[topic_id])
-        said = [each.tobytes() for each in unique]
-        real = np.array([each != NO_ID for each in said], np.bool_)[by_id]
+        raw_ids = [each.tobytes() for each in unique]
+        real = np.array([each != NO_ID for each in raw_ids], np.bool_)[by_id]
         nameless = (codes < 0) | (np.array([*map(len, texts), 0])[codes] == 0)
         codes = np.where(nameless, np.where(real, by_id + len(texts), -1), codes)
-        texts += [names.get(each) or id_text(each) for each in said]
+        texts += [names.get(each) or id_text(each) for each in raw_ids]
     return codes, texts
 
 
@@ -227,9 +227,9 @@ def errors_of(
 def about_of(table: Table, where: Columns) -> dict[int, str]:
     found: dict[int, str] = {}
     for name, word in where.about:
-        for message, said in zip(table.message.tolist(), table[name].strings(), strict=True):
-            if said:
-                found.setdefault(message, f"{word} {said}")
+        for message, text in zip(table.message.tolist(), table[name].strings(), strict=True):
+            if text:
+                found.setdefault(message, f"{word} {text}")
     return found
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.traffic import Chunk, Count, Wanted
+    from wirecheck.decode.show.traffic import Chunk, Count, Selection
     from wirecheck.decode.wire import Ints
 
 MOST = 200
@@ -37,7 +37,7 @@ HEADERS = {
     "BrokerHeartbeat": (OFFSETS, "broker_id", "current_metadata_offset"),
 }
 """Requests that state a number: what it is, by whom it is, and the number, of the fields of the request."""
-ALSO: Wanted = tuple((api, SIDES[REQUEST], fields[1:]) for api, fields in HEADERS.items())
+ALSO: Selection = tuple((api, SIDES[REQUEST], fields[1:]) for api, fields in HEADERS.items())
 
 
 class Course(NamedTuple):

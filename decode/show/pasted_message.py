@@ -38,20 +38,18 @@ def single(
 
 def _request(data: bytes, key: int | None, version: int | None) -> list[tuple[bytes, Ids]]:
     """The bytes that may be the request, without and with a size in front, and what each is."""
-    said = key is not None and version is not None
+    is_given = key is not None and version is not None
     if len(data) < IDS_BYTES:
         if key is None or version is None:
             raise ValueError(f"{len(data)} bytes do not say which API and version they are a request of")
         return [(data, (key, version))]
-    behind_size = _sized(data) or (said and len(data) >= SIZE_BYTES + IDS_BYTES)
+    behind_size = _sized(data) or (is_given and len(data) >= SIZE_BYTES + IDS_BYTES)
     parts = [data, data[SIZE_BYTES:]] if behind_size else [data]
     fitting = [(part, _ids(part)) for part in parts if _agree(_ids(part), key, version)]
     if not fitting and (key is not None or version is not None):
-        wanted = (
-            f"{'any API' if key is None else names()[key]} {'of any version' if version is None else f'v{version}'}"
-        )
+        asked = f"{'any API' if key is None else names()[key]} {'of any version' if version is None else f'v{version}'}"
         raise ValueError(
-            f"these bytes begin as a request of {_named(_ids(data))}, not of {wanted}: "
+            f"these bytes begin as a request of {_named(_ids(data))}, not of {asked}: "
             "a request begins with its header, API key and version first"
         )
     return fitting or [(parts[-1], _ids(parts[-1]))]

@@ -149,7 +149,7 @@ class Subject:
         self.commit(chunk, keys()["OffsetCommit"])
         self.register(chunk, keys()["BrokerRegistration"])
 
-    def room(self, kept: Any) -> bool:
+    def has_space(self, kept: Any) -> bool:
         if len(kept) < MOST:
             return True
         self.others += 1
@@ -165,7 +165,7 @@ class Subject:
         id_of = dict(zip(named.tolist(), ids, strict=True))
         for row, topic_id in id_of.items():
             time_ns = int(chunk.exchanges.ts_ns[topics.message[row]])
-            if topic_id.strip("A") and (topic_id in self.ids or self.room(self.ids)):
+            if topic_id.strip("A") and (topic_id in self.ids or self.has_space(self.ids)):
                 seen = self.ids.setdefault(topic_id, [time_ns, time_ns, 0])
                 seen[:] = [min(seen[0], time_ns), max(seen[1], time_ns), seen[2] + 1]
         rows = np.flatnonzero(np.isin(parts.parent, named))
@@ -178,12 +178,12 @@ class Subject:
 
     def see_view(self, server: str, partition: int, chunk: Chunk, message: int, view: View) -> None:
         seen = self.views.get((server, partition))
-        if seen is None and self.room(self.views):
+        if seen is None and self.has_space(self.views):
             seen = self.views[server, partition] = []
         time_ns = int(chunk.exchanges.ts_ns[message])
         if seen and seen[-1].view == view:
             seen[-1].last_ns = time_ns
-        elif seen is not None and self.room(seen):
+        elif seen is not None and self.has_space(seen):
             seen.append(Described(view, time_ns, time_ns))
 
     def see_client(self, chunk: Chunk) -> None:
@@ -192,7 +192,7 @@ class Subject:
         half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)[mine]
         for index in np.unique(exchanges.connection[half]).tolist():
             connection = exchanges.connections[index]
-            if self.room(self.connections):
+            if self.has_space(self.connections):
                 self.connections.add((connection.name, connection.started_ns))
         for api in ("JoinGroup", *HEARTBEATS):
             header = chunk.tables(keys()[api], REQUEST)[""]
@@ -212,9 +212,9 @@ class Subject:
         response = int(exchanges.response[index])
         asked_ns = int(chunk.asked_ns[index])
         until_ns = int(exchanges.ts_ns[response]) if response >= 0 else asked_ns
-        if self.room(self.moves):
+        if self.has_space(self.moves):
             self.moves.append(Move(asked_ns, kind, member, call.client_id, call.host, generation, until_ns, reason))
-        if member and (member in self.members or self.room(self.members)):
+        if member and (member in self.members or self.has_space(self.members)):
             one = self.members.setdefault(member, Member(call.client_id, call.host, asked_ns, until_ns))
             one.last_ns = max(one.last_ns, until_ns)
             one.generation = max(one.generation, generation)
@@ -269,7 +269,7 @@ class Subject:
         for row, member, generation in zip(rows.tolist(), *columns, strict=True):
             index = int(chunk.exchange_of[header.message[row]])
             asked_ns, call = int(chunk.asked_ns[index]), chunk.call(index)
-            if member and (member in self.members or self.room(self.members)):
+            if member and (member in self.members or self.has_space(self.members)):
                 one = self.members.setdefault(member, Member(call.client_id, call.host, asked_ns, asked_ns))
                 one.last_ns, one.generation = max(one.last_ns, asked_ns), max(one.generation, generation)
 
@@ -285,7 +285,7 @@ class Subject:
             ):
                 place = texts[int(codes[parts.parent[row]])], partition
                 index = int(chunk.exchange_of[parts.message[row]])
-                if place in self.commits or self.room(self.commits):
+                if place in self.commits or self.has_space(self.commits):
                     self.commits[place] = Commit(offset, int(chunk.asked_ns[index]), chunk.call(index).client_id)
         if self.commits:
             self.see_watermarks(chunk)
@@ -310,7 +310,7 @@ class Subject:
         for message, broker in zip(asked.message.tolist(), asked["broker_id"].tolist(), strict=True):
             index = int(chunk.exchange_of[message])
             answer = answer_to(chunk, index, answers)
-            if answer is not None and answers["error_code"][answer] == 0 and self.room(self.registrations):
+            if answer is not None and answers["error_code"][answer] == 0 and self.has_space(self.registrations):
                 self.registrations.append((int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])))
 
 

@@ -161,11 +161,11 @@ def described(subject: Subject, at_ns: int | None) -> Iterator[Fact]:
         if now:
             found[partition][now[-1].view].append((now[-1], server))
     for partition, views in sorted(found.items()):
-        newest_ns = max(min(one.since_ns for one, _ in told) for told in views.values())
-        for view, told in sorted(views.items(), key=lambda one: -len(one[1])):
-            since_ns, last_ns = min(one.since_ns for one, _ in told), max(one.last_ns for one, _ in told)
+        newest_ns = max(min(one.since_ns for one, _ in replies) for replies in views.values())
+        for view, replies in sorted(views.items(), key=lambda one: -len(one[1])):
+            since_ns, last_ns = min(one.since_ns for one, _ in replies), max(one.last_ns for one, _ in replies)
             last_ns = last_ns if at_ns is None else min(last_ns, at_ns)
-            who = brokers_of(subject, (server for _, server in told))
+            who = brokers_of(subject, (server for _, server in replies))
             late = since_ns < newest_ns and last_ns > newest_ns + CLOCKS_NS
             yield Fact(f"partition {partition}", who, None, since_ns, last_ns, words(view), late)
 

@@ -54,7 +54,7 @@ STEPS = 16
 """Buckets of a latency in each doubling: a quantile is right within 2.2 %."""
 
 
-Wanted = tuple[tuple[str, str, tuple[str, ...]], ...]
+Selection = tuple[tuple[str, str, tuple[str, ...]], ...]
 """(api, side, columns)"""
 
 
@@ -194,7 +194,7 @@ class Traffic:
     decoded: int = 0
     first_ns: int = 0
     last_ns: int = 0
-    also: Wanted = ()
+    also: Selection = ()
     """More columns to read, for who is given the chunks."""
 
     def add(self, exchanges: Exchanges) -> Chunk | None:
@@ -388,10 +388,10 @@ class Chunk:
 
     @property
     def kinds(self) -> list[tuple[int, int]]:
-        """(API key, side) of messages that were decoded and of which a column is wanted."""
+        """(API key, side) of messages that were decoded and of which a column is fields_of."""
         well, messages = self.decoded.status == Status.OK, self.exchanges.messages
         found = np.unique(messages.key[well].astype(np.int64) * 2 + messages.side[well])
-        return [(key, side) for key, side in (divmod(int(one), 2) for one in found) if wanted(key, side)]
+        return [(key, side) for key, side in (divmod(int(one), 2) for one in found) if fields_of(key, side)]
 
     def tables(self, key: int, side: int) -> dict[str, Table]:
         if (key, side) not in self._tables:
@@ -462,7 +462,7 @@ ALSO = {(FETCH, REQUEST): REPLICA, (API_VERSIONS, REQUEST): SOFTWARE, (METADATA,
 
 
 @cache
-def wanted(key: int, side: int) -> tuple[str, ...]:
+def fields_of(key: int, side: int) -> tuple[str, ...]:
     """Columns that are counted of one kind of message."""
     if known()[key][0] < 0:
         return ()
@@ -483,9 +483,9 @@ def at(path: str, name: str) -> str:
 
 
 @cache
-def projection(also: Wanted = ()) -> Projection:
-    kinds = {(key, side) for key in names() for side in (REQUEST, RESPONSE) if wanted(key, side)}
-    found = {(name_of(key), SIDES[side]): wanted(key, side) for key, side in kinds}
+def projection(also: Selection = ()) -> Projection:
+    kinds = {(key, side) for key in names() for side in (REQUEST, RESPONSE) if fields_of(key, side)}
+    found = {(name_of(key), SIDES[side]): fields_of(key, side) for key, side in kinds}
     for api, side, more in also:
         found[api, side] = (*found.get((api, side), ()), *more)
     return only(found)

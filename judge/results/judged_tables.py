@@ -111,10 +111,10 @@ CLIENTS = ResultTable(
 )
 HARMS = ResultTable(
     "harms",
-    "Clients whose requests are rejected. One row per client, topic and API.",
+    "Clients whose requests are rejected or not answered. One row per client, topic and API.",
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
-    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer"},
+    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer client:overdue link:answered"},
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )

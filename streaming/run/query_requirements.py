@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 
 def checks() -> list[tuple[str, str, str, str]]:
     """(name, state, said, fix) each."""
-    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, memory, disk, worker)
+    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, archive, memory, disk, worker)
     return [tuple(seen) for look in looks for seen in look()]  # type: ignore[misc]
 
 
@@ -95,6 +95,17 @@ def java() -> Iterator[Seen]:
             return
         where = "a wheel" if found.folder.is_relative_to(work) else str(found.folder)
     yield Seen("java", "ok", f"{found.version} in {where}", "")
+
+
+def archive() -> Iterator[Seen]:
+    """Of Java's classes, which the first replay through Spark writes."""
+    from wirecheck.streaming.spark.class_archive import archives, cache_folder
+
+    for path in archives(cache_folder()):
+        size = f"{path.stat().st_size / 1e6:.0f} MB"
+        yield Seen(
+            "class archive", "ok", f"{path}: {size}, halves Spark's start; remove it: --remove-class-archive", ""
+        )
 
 
 def memory() -> Iterator[Seen]:

@@ -20,17 +20,12 @@ from wirecheck.streaming.run.failure import reason
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
-from wirecheck.streaming.spark.java import JavaMissing
-from wirecheck.streaming.spark.session import RUNNING, SparkDidNotStart, close_session, last_line, open_session
-from wirecheck.streaming.spark.tuning import Session
+from wirecheck.streaming.spark.session import RUNNING, last_line
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.settings import Settings
 
 BATCH_BYTES = 16 << 20
 """Frames files of one batch: bounds memory; each batch costs a second of its own. Redacted, it is a GB of capture."""
-PARTITIONS = 1
-"""Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
-partition would take the memory of two Pythons."""
 Progress = Callable[[int, int], None]
 
 
@@ -44,17 +39,6 @@ class Judged(NamedTuple):
     run: str
     """The ID under which its result tables are."""
     query: StreamingQuery
-
-
-def run(files: list[Path], settings: Settings, work: Path, out: Path, on_progress: Progress) -> str:
-    """The ID under which the tables of these files are, judged by a Spark that ends with this. Raises ReplayError."""
-    session = Session(work / "spark", partitions=PARTITIONS, verbose=settings.verbose)
-    try:
-        return judge(open_session(session), files, settings, work=work, out=out, on_progress=on_progress).run
-    except (JavaMissing, SparkDidNotStart) as failure:
-        raise ReplayError(str(failure)) from failure
-    finally:
-        close_session()
 
 
 def judge(

@@ -17,7 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from wirecheck.streaming.spark.java import find_java
+from wirecheck.streaming.spark.class_archive import ClassArchive, archive_of
+from wirecheck.streaming.spark.java import Java, find_java
 from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
 from wirecheck.streaming.spark.tuning import QUERY, Session, settings
 
@@ -48,6 +49,8 @@ class Running:
 
     work: Path | None = None
     spark: SparkSession | None = None
+    archive: ClassArchive | None = None
+    """Of Java's classes, if Java is to write it as it ends."""
 
 
 RUNNING = Running()
@@ -66,6 +69,7 @@ def open_session(session: Session) -> SparkSession:
     RUNNING.work = session.work
     hold_little()
     java = find_java(session.work)
+    archive = archive_option(java, session)
     os.environ |= {
         "JAVA_HOME": str(java.folder),
         "PYSPARK_PYTHON": sys.executable,
@@ -75,12 +79,24 @@ def open_session(session: Session) -> SparkSession:
     log = session.work / "spark.log"
     with inherited_by_java(None if session.verbose else log), own_interrupt():
         try:
-            RUNNING.spark = SparkSession.builder.config(map=settings(session)).getOrCreate()
+            RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError) as failure:
             problem = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
             fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
             raise SparkDidNotStart(f"{problem}; {fix}") from failure
     return RUNNING.spark
+
+
+def archive_option(java: Java, session: Session) -> str:
+    """For Java: which archive of its classes to read, or to write."""
+    archive = archive_of(java)
+    if archive is None:
+        return ""
+    if whole := archive.whole():
+        return archive.read_option(whole)
+    option = archive.write_option() if session.archiving else ""
+    RUNNING.archive = archive if option else None
+    return option
 
 
 @contextmanager

@@ -88,9 +88,12 @@ class Session:
     """For months, not for minutes."""
     verbose: bool = False
     """Spark's own words on the terminal instead of in WORK/spark.log."""
+    archiving: bool = False
+    """Java is to write an archive of its classes if there is none; whoever opens the session ends it accordingly."""
 
 
-def settings(session: Session) -> dict[str, str]:
+def settings(session: Session, archive: str = "") -> dict[str, str]:
+    """`archive`: Java's option for its archive of classes."""
     log4j = session.work / "log4j2.properties"
     log4j.write_text(LOG4J, encoding="ascii")
     scratch = session.work / "scratch"
@@ -103,7 +106,7 @@ def settings(session: Session) -> dict[str, str]:
         "spark.master": f"local[{session.cores}]",
         "spark.sql.shuffle.partitions": str(session.partitions),
         "spark.driver.memory": session.memory,
-        "spark.driver.extraJavaOptions": f"{LASTING_JVM if session.lasting else JVM} {files}",
+        "spark.driver.extraJavaOptions": f"{LASTING_JVM if session.lasting else JVM} {files} {archive}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(session.work / "warehouse"),
         "spark.executorEnv.PYTHONPATH": python_path(),

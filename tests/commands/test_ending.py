@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -276,52 +275,3 @@ def test_what_this_user_may_not_look_into_is_said_in_a_line_and_is_no_finding(ru
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {closed}")
     assert told.stderr.endswith(f": permission denied to user {user_name()}\n")
-
-
-@pytest.fixture
-def java(tmp_path, monkeypatch):
-    """Stands in for Java: Spark's launcher starts it."""
-
-    def install(script):
-        home = tmp_path / "java"
-        (home / "bin").mkdir(parents=True)
-        (home / "release").write_text('JAVA_VERSION="17.0.15"\n')
-        (home / "bin" / "java").write_text(f"#!/bin/sh\n{script}\n")
-        (home / "bin" / "java").chmod(0o755)
-        monkeypatch.setenv("JAVA_HOME", str(home))
-
-    return install
-
-
-@pytest.mark.parametrize(("verbose", "shown"), [((), ""), (("-v",), "Error: no memory\n")], ids=["quiet", "verbose"])
-def test_java_that_ends_is_one_line_and_its_own_words_reach_the_terminal_only_if_asked_for(
-    java, tmp_path, verbose, shown
-):
-    (tmp_path / "tmp").mkdir()
-    java("echo 'Error: no memory' >&2; exit 7")
-    process = started("replay", EXAMPLE, "--engine", "spark", *verbose, tmp=tmp_path / "tmp")
-    out, err = process.communicate(timeout=120)
-    said = "Error: no memory" if not verbose else ".*"
-    line = f"wirecheck: Spark did not start: {said}; try another Java by JAVA_HOME, and see what wirecheck doctor says"
-    assert (process.returncode, out) == (2, "")
-    assert re.fullmatch(line, err.splitlines()[-1])
-    assert shown in err
-    assert verbose or err.count("\n") == 1
-    assert list((tmp_path / "tmp").iterdir()) == []
-
-
-def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java_behind(java, tmp_path):
-    (tmp_path / "tmp").mkdir()
-    java(f"echo $$ > {tmp_path}/pid; exec cat")  # as Spark's does, it ends with its input
-    process = started("replay", EXAMPLE, "--engine", "spark", tmp=tmp_path / "tmp")
-    pid = int(await_that(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), process, "Java"))
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode in INTERRUPTED, out, err) == (True, "", "wirecheck: interrupted\n")
-    await_that(lambda: not alive(pid), None, "the end of Java")
-
-
-def alive(pid):
-    with suppress(OSError):
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return False

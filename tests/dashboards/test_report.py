@@ -246,8 +246,8 @@ def test_a_page_about_versions_draws_the_clients_and_apis_that_are_rejected():
     found = {
         "apis": ["Metadata", "Produce"],
         "rows": [
-            {"name": "old", "said": False, "clients": 1, "cells": [plain, marked]},
-            {"name": "new", "said": True, "clients": 2, "cells": [plain, plain]},
+            {"name": "old", "stated": False, "clients": 1, "cells": [plain, marked]},
+            {"name": "new", "stated": True, "clients": 2, "cells": [plain, plain]},
         ],
     }
     made = matrix.picture(found)
