@@ -74,7 +74,7 @@ TOPICS = ResultTable(
     "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     columns("topics"),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
-    reads={"name": "topic name:serves", "id": "id:*"},
+    reads={"name": "topic name:absence name:serves", "id": "id:*"},
     shown=Shown(order_by=("cluster", "name", "first_seen")),
     bounded=True,
 )
