@@ -60,6 +60,7 @@ class Judge:
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(main.get("failing", ()))
+        self.ages = partial(self.failures.attempt, AGEING)
         self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.agenda)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
@@ -224,7 +225,7 @@ class Judge:
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
         if self.agenda.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
-            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, self.failures)
+            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, self.ages)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -234,9 +235,9 @@ class Judge:
         self.failures.forget(AGEING)
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         oldest_ns = self.watermark_ns - horizon_ns
-        subjects = self.beside(ageing.age(self.ledger, oldest_ns, self.failures))
+        subjects = self.beside(ageing.age(self.ledger, oldest_ns, self.ages))
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(ageing.shorten(self.ledger, oldest_ns, self.failures))
+            shortened = self.beside(ageing.shorten(self.ledger, oldest_ns, self.ages))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
         self.strange(subjects)
         return list(self.judged(subjects, self.context(), forget=subjects))

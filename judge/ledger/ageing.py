@@ -17,8 +17,8 @@ Rule: findings and rows that rest on what has left stand as they were told last;
 told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -35,7 +35,6 @@ from wirecheck.judge.claims.claim import (
     without_slots,
 )
 from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.failures import AGEING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
@@ -58,11 +57,12 @@ FOLDED_NS, BLOCK = 600_000_000_000, 60
 ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
+Attempt = Callable[..., Any]
+"""From a subject, a function and its arguments what it makes; None where it raises: the subject stays as it is."""
 
 
-def age(ledger: Ledger, oldest_ns: int, failures: Failures) -> set[Subject]:
+def age(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> set[Subject]:
     """Take out what has left by the rules; the subjects that lost something."""
-    attempt = partial(failures.attempt, AGEING)
     dead = {subject for subject in ledger.subjects("id") if attempt(subject, ended, subject, ledger, oldest_ns)}
     dead_ids = {subject[1] for subject in dead}
     changed: set[Subject] = set()
@@ -80,13 +80,13 @@ def leaving(claims: list[Claim], oldest_ns: int, dead_ids: set[str]) -> list[Cla
     return [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
 
 
-def shorten(ledger: Ledger, oldest_ns: int, failures: Failures) -> set[Subject]:
+def shorten(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> set[Subject]:
     """Take slots older than this out of every claim; the subjects that lost some."""
     slot = oldest_ns // SLOT_NS
     changed: set[Subject] = set()
     for space in AGEING_SPACES:
         for subject in ledger.subjects(space):
-            if failures.attempt(AGEING, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
+            if attempt(subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
                 changed.add(subject)
     ledger.changed.update(map(shard_of, changed))
     return changed
@@ -105,9 +105,9 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
     return found
 
 
-def fold(ledger: Ledger, oldest_ns: int, failures: Failures) -> None:
+def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
     """Count successes before this by blocks: what is found in them stays the same."""
-    attempt, before = partial(failures.attempt, AGEING), oldest_ns // SLOT_NS // BLOCK
+    before = oldest_ns // SLOT_NS // BLOCK
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
