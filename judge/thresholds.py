@@ -62,6 +62,9 @@ class Settings:
     """A client that never got anything of a topic is hurt by so many error answers ..."""
     never_s: int = 60
     """... over at least this long: some poll once in a while."""
+    patience_s: int = 29
+    """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
+    little less between packets."""
     principals: int = 1
     """Whether findings name the principal and the address of who changed a topic; 0: the client ID alone."""
 

@@ -33,6 +33,7 @@ NOUNS = {
     "OffsetCommit": ("offset commit", "offset commits"),
 }
 BLAMED = frozenset({"violation", "anomaly"})
+REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
@@ -190,9 +191,9 @@ def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, lis
     return {place: sorted(every) for place, every in names.items()}
 
 
-def possible_sentence(names: Sequence[str]) -> str:
+def possible_sentence(names: Sequence[str], verbs: tuple[str, str] = REFUSED) -> str:
     shown = listed([name or "a client without an ID" for name in names])
-    return f"this may be why {shown} {'is' if len(names) == 1 else 'are'} refused" if names else ""
+    return f"this may be why {shown} {verbs[len(names) > 1]}" if names else ""
 
 
 def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
@@ -230,6 +231,9 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+    if fact["error"] == harm.NO_RESPONSE:
+        what = "gets no response" if fact["topic"] is None else f"cannot write to {fact['topic']}"
+        return f"{what}: {plural(fact['count'], fact['api'] + ' request')} unanswered in {lasted}"
     if fact["api"] in READS:
         return f"has read nothing from {fact['topic']} for {lasted}"
     if fact["api"] == "Produce":
@@ -307,8 +311,11 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         text = origin(row, dated=facts.context.dated) if ends else summary(row, facts.context)
     if (more := entry["count"] - 1) and row["code"] != RECREATED:
         text += f" ({more:,} more like it)"
-    unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
-    text += f"; {possible_sentence(unsure)}" if unsure else ""
+    text = capitalized(text)
+    for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
+        mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm["errors"]) == silent]
+        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine))
+        text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
     began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
     return {
         "sentence": text,
@@ -359,8 +366,13 @@ def party(one: Row) -> str:
 
 def kept_old_id(facts: CardFacts) -> str:
     kept = list(dict.fromkeys(one["client_id"] or "a client" for one in facts.harmed["clients"]))
-    text = f"; {listed(kept)} kept the old topic ID" if kept else ""
-    return f"{text}, which {numbered(facts.stale)} may still give them" if kept and facts.stale else text
+    if not kept:
+        rejects = [name for one in facts.entry["consequences"] if one["code"] == REJECTED for name in one["findings"]]
+        brokers = sorted({broker for name in rejects for broker in facts.context.findings[name]["brokers"]})
+        verb = "rejects" if len(brokers) == 1 else "reject"
+        return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
+    text = f"; {listed(kept)} kept the old topic ID"
+    return f"{text}, which {numbered(facts.stale)} may still give them" if facts.stale else text
 
 
 def numbered(brokers: Sequence[int]) -> str:
@@ -405,7 +417,8 @@ def impact(card: Row, clients: int) -> str:
 def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
     one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
-    return f"{count:,} {one if count == 1 else many} rejected ({error})"
+    did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
+    return f"{count:,} {one if count == 1 else many} {did}"
 
 
 def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
@@ -428,9 +441,11 @@ class Sentence(NamedTuple):
     text: str
 
 
+UNKNOWN_TOPIC = "no such topic"
+"""What brokers report that do not know a topic, in place of its ID."""
 OPTIONAL = frozenset({"by", "kept"})
 """Words that a sentence does without."""
-RECREATED = "TID001"
+RECREATED, REJECTED = "TID001", "TID002"
 """Its sentences name all of its clients; several of it are several topics."""
 
 
@@ -471,6 +486,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "at_once": created if created == deleted else "",
         "by": by_whom(row),
         "kept": kept_old_id(facts),
+        "unknown": "yes" if row["words"].get("one") == UNKNOWN_TOPIC else "",
     }
 
 

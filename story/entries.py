@@ -29,13 +29,14 @@ STATES = ERRORS | fields(
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
-    "api apis broker by client controller key leader newer newest node range software version versions where"
+    "api apis asked_by_client broker by client controller key leader newer newest node range software version versions"
+    " where"
 )
 """Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
 DIFFERS = fields(
-    "brokers bytes committed connections count cut directories earlier end ended epoch from gaps high highest how isr"
-    " last low minimum more names new offset offsets old partition partitions seconds since subjects then these those"
-    " time to told topic topic_id topics until"
+    "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high highest"
+    " how isr last low minimum more names new offset offsets old partition partitions seconds since subjects then these"
+    " those time to told topic topic_id topics until"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

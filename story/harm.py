@@ -1,4 +1,5 @@
-"""Who is hurt by which finding: facts of refused requests (the table of harms) beside the findings they follow from.
+"""Who is hurt by which finding: facts of refused and unanswered requests (the table of harms) beside the findings they
+follow from.
 
 Rule: nothing is guessed. A harm belongs to the entry of a finding that the table allows, whose relations all hold and
 whose time fits; a relation that is sure comes before one that is not, and a lower rank before a higher one. Where none
@@ -31,6 +32,8 @@ HURT = "hurt"
 CLOSES = "VER001"
 """The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
+NO_RESPONSE = "NO_RESPONSE"
+"""In place of an error."""
 
 
 class Rule(NamedTuple):
@@ -77,6 +80,11 @@ def broker_keys(row: Row) -> set[Any]:
     return set(row["brokers"])
 
 
+def no_response_keys(row: Row) -> set[Any]:
+    """Of a finding always: its rule asks for harm of this kind."""
+    return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
+
+
 KEYS: Mapping[str, Callable[[Row], set[Any]]] = {
     "client": client_keys,
     "any id": id_keys,
@@ -84,6 +92,7 @@ KEYS: Mapping[str, Callable[[Row], set[Any]]] = {
     "topic": topic_keys,
     "partition": partition_keys,
     "broker": broker_keys,
+    "no response": no_response_keys,
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 

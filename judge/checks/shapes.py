@@ -13,13 +13,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Runs, Subject
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Runs, Subject
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
+
+RETRY_NS = 30 * SECOND_NS
+"""Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,26 @@ def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak
             before += [Streak(1, one.first_ns, one.first_ns, one.errors)] if one.first_ns < success.first_ns else []
             after += [Streak(1, one.last_ns, one.last_ns, one.errors)] if one.last_ns > success.last_ns else []
     return before, after
+
+
+def waits(claim: Claim) -> list[Streak]:
+    """When a client waited without a response, oldest first. One that gave up asks again within RETRY_NS."""
+    runs = [run for ports in claim.runs.get(WAITED, {}).values() for run in ports.values()]
+    found: list[Streak] = []
+    for one in sorted(
+        (Streak(run[COUNT], run[FIRST], run[LAST]) for run in runs), key=lambda run: (run.first_ns, run.last_ns)
+    ):
+        if found and one.first_ns <= found[-1].last_ns + RETRY_NS:
+            found[-1] = found[-1].joined(one)
+        else:
+            found.append(one)
+    return found
+
+
+def longest_wait(claim: Claim, context: CheckContext) -> Streak | None:
+    """The longest of them that hurts its client, which then had to give up."""
+    hurts = (one for one in waits(claim) if one.seconds >= context.settings.patience_s)
+    return max(hurts, key=lambda one: (one.seconds, -one.first_ns), default=None)
 
 
 def goes_on(claim: Claim, since_ns: int, for_ns: int) -> bool:

@@ -13,10 +13,20 @@ from typing import NamedTuple
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, counted, end_ns, gathered, of_link, resting_on
+from wirecheck.judge.checks.shapes import (
+    apis_of,
+    clients_of,
+    clock,
+    counted,
+    end_ns,
+    gathered,
+    longest_wait,
+    of_link,
+    resting_on,
+)
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, slot_name
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
-from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, OVERDUE_NS, SECOND_NS
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
@@ -174,6 +184,50 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         words["to"] = clock(longest.last_ns)
         words["more"] = f" {len(found) - 1} shorter pauses." if len(found) > 1 else ""
         yield Evidence((endpoint,), sides, brokers=(broker,), count=len(found), words=words)
+
+
+def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A server leaves requests of clients without a response for longer than clients wait (30 s). The response
+    comes late, or the client gives up and closes the connection.
+
+    Why it matters. The client fails, although nothing was rejected. The process hangs, its disk is slow, or its queue
+    of requests is full.
+
+    False positives. A client with a longer timeout may not notice. Connections of which anything is missing from the
+    capture do not count. Nor does the time that a request itself allows. Nor do requests that wait for other brokers or
+    members (Produce, OffsetCommit, JoinGroup), or those of brokers and controllers.
+
+    Source. request.timeout.ms of Kafka's clients; KIP-19.
+    """
+    overdue = (claim for claim in context.claims("overdue", group, *subject) if claim["api"] not in ON_OTHERS)
+    hurt = [(claim, longest_wait(claim, context)) for claim in overdue]
+    found = [(claim, wait) for claim, wait in hurt if wait is not None]
+    if not found:
+        return
+    context.watch()  # who is behind the endpoint
+    claims, (last, longest) = [claim for claim, _ in found], max(found, key=lambda one: one[1].seconds)
+    endpoint, broker = last["endpoint"], context.clusters.broker(last["endpoint"], longest.last_ns)
+    sides = tuple(
+        Side(seen._replace(ts_ns=ts_ns), what)
+        for claim, wait in found
+        for seen, ts_ns, what in (
+            (claim.first, wait.first_ns, f"{client_of(claim)} sends {claim['api']} to {endpoint}"),
+            (claim.last, wait.last_ns, f"{client_of(claim)} has waited {wait.seconds:.0f} s for a response"),
+        )
+    )
+    words = {
+        "who": endpoint if broker is None else f"Broker {broker} ({endpoint})",
+        "clients": len({(claim["client_id"], claim["host"]) for claim in claims}),
+        "seconds": f"{longest.seconds:.0f}",
+        "apis": apis_of(claims),
+    }
+    count = sum(wait.count for _, wait in found)
+    clients = clients_of(claims)
+    yield Evidence((endpoint,), sides, client_ids=clients, brokers=(broker,), count=count, words=words)
+
+
+def client_of(claim: Claim) -> str:
+    return claim["client_id"] or "a client without an ID"
 
 
 class Pause(NamedTuple):

@@ -1,20 +1,21 @@
 """Rows of the tables clients, clusters and harms.
 
 Rule: a client is a client ID at an address; one of two clusters has a row in each. Unauthenticated hosts are no
-cluster. A row of harms is made of answers that were captured. A client is hurt if it is stuck (`checks/shapes.py`), is
-refused for longer than its grace period, or was never granted anything; any other refusals affected it briefly. Of one
-topic, and of one client, the worst MOST rows are kept; one more row counts the others. Which finding it follows from is
-the story's.
+cluster. A row of harms is made of answers that were captured, or of requests that provably got none. A client is hurt
+if it is stuck (`checks/shapes.py`), is refused for longer than its grace period, was never granted anything, or got no
+response for so long that it had to give up; anything less affected it briefly. Of one topic, and of one client, the
+worst MOST rows are kept; one more row counts the others. Which finding it follows from is the story's.
 """
 
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck
+from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits
 from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Subject, every_run
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import known
@@ -73,6 +74,8 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 HURT, BRIEFLY = "hurt", "briefly"
+NO_RESPONSE = "NO_RESPONSE"
+"""In place of an error: the response came too late, or never."""
 MOST = 32
 MOST_PARTITIONS = 16
 BRIEF_ANSWERS = 5
@@ -102,30 +105,39 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         if refused:
             uses = by_client(context.claims("use", group, *subject))
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
+            topic = RefusedTopic(name, subject[1])
             every = (Refused(*who, claims, uses.get(who, [])) for who, claims in refused.items())
-            yield from rows(subject[1], RefusedTopic(name, subject[1]), every, group, context)
+            yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
+            topic = RefusedTopic(name, None)
             every = (Refused(*who, found, found) for who, found in by_client(claims).items())
-            yield from rows("|".join((*subject[1:], name)), RefusedTopic(name, None), every, group, context)
+            bodies = ((one[:3], body_of(one, topic, group, context)) for one in every)
+            yield from rows("|".join((*subject[1:], name)), bodies, group)
+        for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
+            of = RefusedTopic(*named_as)
+            waited = ((who, unanswered(who, of, found, group, context)) for who, found in by_client(ones).items())
+            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
 
 
-def by_client(claims: Iterable[Claim]) -> dict[tuple[str | None, str, str], list[Claim]]:
+Who = tuple[str | None, str, str]
+"""Client ID, address and API."""
+
+
+def by_client(claims: Iterable[Claim]) -> dict[Who, list[Claim]]:
     return {(client_id, host, api): found for (client_id, host, api), found in gathered(claims, "client_id host api")}
 
 
-def rows(
-    about: str, topic: RefusedTopic, every: Iterable[Refused], group: Group, context: CheckContext
-) -> Iterator[ResultRow]:
+def rows(about: str, bodies: Iterable[tuple[Who, Body | None]], group: Group) -> Iterator[ResultRow]:
     """The worst first; those beyond are one row."""
-    made = [(one, body) for one in every if (body := body_of(one, topic, group, context)) is not None]
-    made.sort(key=lambda pair: (pair[1]["level"] != HURT, -pair[1]["count"], str(pair[0][:3])))
-    for one, body in made[:MOST]:
-        key = "|".join((group.key, about, one.client_id or "", one.host, one.api))
+    made = [(who, body) for who, body in bodies if body is not None]
+    made.sort(key=lambda pair: (pair[1]["level"] != HURT, -pair[1]["count"], str(pair[0])))
+    for (client_id, host, api), body in made[:MOST]:
+        key = "|".join((group.key, about, client_id or "", host, api))
         yield ResultRow("harms", key, body, news_of(body))
     if len(made) > MOST:
         empty = {**made[MOST][1], "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
@@ -142,22 +154,48 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
         return None
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
+    errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
+    facts = {"level": level, "partitions": sorted(numbers)[:MOST_PARTITIONS], "errors": errors, **topic_columns(topic)}
+    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts}
+
+
+def topic_columns(topic: RefusedTopic) -> Body:
+    return {"topic": topic.name, "topic_id": topic.topic_id}
+
+
+def unanswered(who: Who, topic: RefusedTopic, claims: list[Claim], group: Group, context: CheckContext) -> Body:
+    """The longest time that each server left a client without a response. It has one again once the server answers."""
+    longest = [(claim, max(waits(claim), key=lambda one: one.seconds)) for claim in claims]
+    patience_s = context.settings.patience_s
+    level = HURT if any(one.seconds >= patience_s for _, one in longest) else BRIEFLY
+    of_level = [
+        replace(one, ended=answers_after(claim, one.last_ns, group, context))
+        for claim, one in longest
+        if (one.seconds >= patience_s) == (level == HURT)
+    ]
+    facts = {"level": level, "partitions": [], "errors": [NO_RESPONSE], **topic_columns(topic)}
+    return {**columns_of(who, claims, of_level, group, context), **facts}
+
+
+def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:
+    every = context.claims("answered", group, "link", claim["endpoint"])
+    return any(run[LAST] >= ts_ns for one in every for run in every_run(one.runs, (SUCCESS,)))
+
+
+def columns_of(who: Who, claims: list[Claim], waited: list[Streak], group: Group, context: CheckContext) -> Body:
+    """What rows of harms have whatever the harm is."""
+    client_id, address, api = who
     return {
         "withdrawn": False,
         "cluster": group.cluster,
-        "level": level,
-        "client_id": one.client_id,
-        "address": one.host,
-        "api": one.api,
-        "topic": topic.name,
-        "topic_id": topic.topic_id,
-        "partitions": sorted(numbers)[:MOST_PARTITIONS],
-        "errors": [named(error) for error in sorted({error for streak in of_level for error in streak.errors})],
-        "brokers": sorted({b for claim in one.refusals if (b := context.broker(claim)) is not None}),
-        "count": sum(streak.count for streak in of_level),
-        "first_seen": min(streak.first_ns for streak in of_level),
-        "last_seen": max(streak.last_ns for streak in of_level),
-        "recovered": all(streak.ended for streak in of_level),
+        "client_id": client_id,
+        "address": address,
+        "api": api,
+        "brokers": sorted({b for claim in claims if (b := context.broker(claim)) is not None}),
+        "count": sum(streak.count for streak in waited),
+        "first_seen": min(streak.first_ns for streak in waited),
+        "last_seen": max(streak.last_ns for streak in waited),
+        "recovered": all(streak.ended for streak in waited),
     }
 
 

@@ -71,7 +71,7 @@ TOPICS = ResultTable(
     "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     columns("topics"),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
-    reads={"name": "topic name:serves", "id": "id:*"},
+    reads={"name": "topic name:absence name:serves", "id": "id:*"},
     shown=Shown(order_by=("cluster", "name", "first_seen")),
     bounded=True,
 )
@@ -108,10 +108,10 @@ CLIENTS = ResultTable(
 )
 HARMS = ResultTable(
     "harms",
-    "Clients whose requests are rejected. One row per client, topic and API.",
+    "Clients whose requests are rejected or not answered. One row per client, topic and API.",
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
-    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer"},
+    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer client:overdue link:answered"},
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
 )
 """Facts of who is hurt; which finding it follows from is the story's."""

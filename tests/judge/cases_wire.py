@@ -192,6 +192,62 @@ def vis004_cannot_know(lab):
     lab.until = 100
 
 
+def given_up(lab, api="Produce", version=9, *, waited=30.1, times=(10, 41), client_id="writer", **request):
+    """A client that asks, waits, closes the connection and tries again on another."""
+    lab.metadata(0)
+    for at in times:
+        talk = lab.talk(client_id=client_id).ask(at - 1, "Metadata", 12, {"topics": None}, {"clusterId": None})
+        talk.ask(at, api, version, request or {"acks": -1, "timeoutMs": 30_000}, outcome=CLOSED_BY_CLIENT)
+        talk.closed = at + waited
+        talk.facts.update(closed_by="client-fin")
+        lab.until = max(lab.until, talk.closed + 1)
+
+
+def wir007_fires(lab):
+    given_up(lab, "ApiVersions", 3)
+
+
+def wir007_fires__one_wait(lab):
+    given_up(lab, "Fetch", 12, times=(10,), maxWaitMs=500)
+
+
+def wir007_fires__late_answers(lab):
+    lab.metadata(0).ask(10, "Fetch", 12, {"maxWaitMs": 500}, {"responses": []}, answered_in=45)
+    lab.until = 60
+
+
+def wir007_near_miss(lab):
+    """It closes in time, or waits as long as it allowed, for others of its group, or as a broker."""
+    given_up(lab)
+    given_up(lab, "Metadata", 12, waited=5, topics=None)
+    given_up(lab, "Fetch", 12, waited=29, maxWaitMs=30_000)
+    given_up(lab, "JoinGroup", 7, waited=200, times=(10,))
+    given_up(lab, "Metadata", 12, client_id="broker-2-fetcher-0", topics=None)
+    lab.talk().ask(10, "Produce", 9, {"acks": 0, "timeoutMs": 500}, outcome=NO_RESPONSE_DUE)
+    lab.until = 300
+
+
+def wir007_near_miss__waits_that_are_far_apart(lab):
+    given_up(lab, "Metadata", 12, waited=15, times=(10, 100, 200), topics=None)
+
+
+def wir007_cannot_know(lab):
+    """The response may be in what was not captured, or come after the capture."""
+    lab.metadata(0)
+    for facts in (
+        {"gaps": ((START, 1, 100),), "unseen_response_bytes": 100},
+        {"gaps": ((START, 0, 100),), "unseen_request_bytes": 100},
+        {"cut_bytes": 900, "cut_segments": 3},
+        {"from_start": False, "responses": 0},
+    ):
+        talk = lab.talk(client_id="writer")
+        talk.ask(10, "Produce", 9, {"acks": -1, "timeoutMs": 30_000}, outcome=CLOSED_BY_CLIENT)
+        talk.closed = 60
+        talk.facts.update(closed_by="client-fin", **facts)
+    lab.talk().ask(10, "Fetch", 12, {"maxWaitMs": 500}, outcome=PENDING)
+    lab.until = 70
+
+
 def foreign(lab, **facts):
     """Bytes that are no Kafka at a server that speaks it with others."""
     lab.metadata(0)

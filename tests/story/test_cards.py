@@ -214,7 +214,7 @@ def test_a_finding_begins_with_the_first_of_its_evidence():
     denied = found("CTL010", at_s=50, topic="t", topic_ids=[OLD], brokers=[1], words=words, sides=[side])
     (card,) = cards([denied], [refused("writer", "Produce")])
     assert (named(card), card["cause"]["time"]) == (["writer"], at(12))
-    assert card["cause"]["sentence"] == "broker 1 is the leader of t-0 in epoch 2 and rejects requests for it"
+    assert card["cause"]["sentence"] == "Broker 1 is the leader of t-0 in epoch 2 and rejects requests for it"
 
 
 def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():

@@ -1,0 +1,85 @@
+"""Claims about clients that waited long for a response: it came late, or never.
+
+Rule: nothing is guessed. It counts only where the connection was captured whole, up to the packet that ended the wait:
+the response, the close, or at least one later packet, as what the client acknowledged shows what it was sent. Requests
+whose own wait is not known do not count, and none of brokers and controllers.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from wirecheck.decode.api_names import name_of
+from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
+from wirecheck.decode.message import Status
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
+from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
+from wirecheck.judge.claims.extract.wire_format import ROUNDS, waits_ns
+
+LONG_NS = 10_000_000_000
+"""No client gives up sooner: of the libraries known, franz-go adds the least, 10 s, to what its request allows."""
+ENDINGS = (ANSWERED, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
+NO_TOPIC = (None, None)
+WORDS = ("name", "topic_id")
+MOST_TOPICS = 8
+"""So many topics of one request count."""
+NEVER_NS = np.iinfo(np.int64).max
+
+
+def claims(batch: Batch) -> Iterator[Claim]:
+    exchanges = batch.exchanges
+    rows = np.flatnonzero((exchanges.request >= 0) & np.isin(exchanges.outcome, ENDINGS))
+    asked, answer = exchanges.request[rows], exchanges.response[rows]
+    connection = exchanges.connection[asked]
+    over_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
+    close_ns = np.array([each.close_ns or NEVER_NS for each in exchanges.connections], np.int64)[connection]
+    until_ns = np.minimum(np.where(answer >= 0, exchanges.ts_ns[answer], over_ns), close_ns)
+    waited_ns = until_ns - exchanges.ts_ns[asked]
+    long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
+    allowed_ns = waits_ns(batch, asked[long])
+    for place, allows_ns in zip(long.tolist(), allowed_ns.tolist(), strict=True):
+        message, of = int(asked[place]), exchanges.connections[connection[place]]
+        gave_up = (of.closed_by or "").startswith("client") and until_ns[place] == close_ns[place]
+        enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
+        if waited_ns[place] >= enough_ns and whole(of):
+            yield from overdue(batch, message, int(until_ns[place]))
+
+
+def whole(connection: Connection) -> bool:
+    """Whether all that both sides sent was captured; of one that began before the capture, once both were seen."""
+    lost = (
+        connection.unseen_request_bytes,
+        connection.unseen_response_bytes,
+        connection.cut_bytes,
+        connection.skipped_bytes,
+        connection.conflicting_bytes,
+        connection.resynchronised,
+        connection.limits_hit,
+        connection.unlisted,
+        connection.is_guess,
+    )
+    return connection.protocol == "kafka" and not any(lost) and (connection.from_start or connection.responses > 0)
+
+
+def overdue(batch: Batch, message: int, until_ns: int) -> Iterator[Claim]:
+    api = name_of(int(batch.decoded.messages.key[message]))
+    client_id = batch.client_id(np.array([message])).value(0)
+    if api in ROUNDS or is_internal(client_id) or TO_BROKERS.fullmatch(client_id or ""):
+        return
+    client, server, host = batch.names[batch.exchanges.connection[message]]
+    slot, run = until_ns // SLOT_NS, [1, int(batch.exchanges.ts_ns[message]), until_ns]
+    seen = batch.sightings.at(message)
+    for topic in topics(batch, message) if api == "Produce" else (NO_TOPIC,):
+        runs = {WAITED: {slot_name(slot): {client.rpartition(":")[2]: list(run)}}}
+        yield Claim("overdue", (client_id, host, server, api, *topic), seen, runs=runs)
+
+
+def topics(batch: Batch, message: int) -> list[tuple[str | None, str | None]]:
+    """Name and ID of each topic that a Produce request writes to: a write waits for the replicas of one of them."""
+    lines = batch.lines("Produce", "request", "topic_data")
+    rows = np.flatnonzero(lines.message == message) if lines else np.empty(0, np.int64)
+    if lines is None or not len(rows):
+        return [NO_TOPIC]
+    names, ids = (lines.column(word if lines.has(word) else "-", rows).at(np.arange(len(rows))) for word in WORDS)
+    return sorted(set(zip(names, ids, strict=True)), key=str)[:MOST_TOPICS]

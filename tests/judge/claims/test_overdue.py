@@ -1,0 +1,58 @@
+"""Claims about clients that waited, from packets: what the capture proves, and what it does not."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.decode.connection.conversations import METADATA, USUAL, opened, request, response, segments
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.message import decode
+from wirecheck.judge.claims.extraction import claims
+
+S = 1_000_000_000
+
+
+def waits(frames):
+    """The claims about waiting that all frames in one call make, and the end of the capture."""
+    follower = Follower(USUAL)
+    results = [follower.receive(segments(frames)), follower.drain()]
+    every = [claim for one in results for claim in claims(one, decode(one.messages))]
+    return [claim for claim in every if claim.kind == "overdue"]
+
+
+def waiting(seconds):
+    """Something was answered; then the client asks, and so much time passes."""
+    talk = opened().request(request(METADATA, 1, 9, b"\0\0\0\0"))
+    talk.ts_ns += int(seconds * S)
+    return talk
+
+
+def test_a_client_that_gives_up_waited():
+    (claim,) = waits(waiting(31).close().segments)
+    assert claim["api"] == "Metadata"
+    ((run,),) = (ports.values() for ports in claim.runs["waited"].values())
+    assert run[0] == 1
+    assert run[2] - run[1] == pytest.approx(31 * S, abs=S)
+
+
+def test_a_close_after_a_short_wait_is_none():
+    assert waits(waiting(3).close().segments) == []
+
+
+def test_a_response_that_was_acknowledged_and_not_captured_is_no_wait():
+    """As in a capture of one direction, or one that loses packets."""
+    talk = waiting(0).response(response(9))
+    talk.ts_ns += 31 * S
+    frames = talk.close().segments
+    lost = len(frames) - 4
+    assert waits(frames[:lost] + frames[lost + 1 :]) == []
+    assert waits([frame for frame in frames if frame.src == talk.client]) == []
+    assert waits([frame for frame in frames if frame.src == talk.server]) == []
+
+
+def test_the_end_of_the_capture_is_no_wait_unless_a_later_packet_shows_it():
+    """The client's keep-alive acknowledges what it got: nothing."""
+    talk = waiting(31)
+    assert waits(talk.segments) == []
+    probe = replace(talk.segments[-1], payload=b"", ts_ns=talk.ts_ns, seq=talk.client_seq - 1)
+    assert len(waits([*talk.segments, probe])) == 1
