@@ -4,10 +4,12 @@ Rule: a new table is its declaration here, its columns there, a function that ma
 """
 
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow as pa
 
+from wirecheck.judge.results.finding import news_of
 from wirecheck.judge.results.result_table import (
     CLUSTER,
     NUMBERS,
@@ -64,6 +66,7 @@ FINDINGS = ResultTable(
         hidden=frozenset({"revision", "label", "state"}),
         as_object={"words": ("name", "value")},
     ),
+    news=news_of,
 )
 """Its rows are made by the checks (`evaluate.py`)."""
 TOPICS = ResultTable(
@@ -113,6 +116,7 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={"id": "id:refused id:use id:binding", "client": "client:named_answer client:overdue link:answered"},
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
+    news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )
 """Facts of who is hurt; which finding it follows from is the story's."""
 CLUSTERS = ResultTable(
