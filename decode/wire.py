@@ -74,6 +74,9 @@ class Messages:
 
 def together(parts: Sequence[Messages]) -> Messages:
     """Several batches as one, in the order given."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Messages.__slots__}
     for name in ("at", "span_at"):
         columns[name] = _offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))

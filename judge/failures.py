@@ -74,6 +74,14 @@ class Failures:
         self.sorted: dict[str, list[Failure]] | None = None
         """By cluster, until one comes or goes: asked for once per endpoint."""
 
+    def attempt(self, step: str, subject: Subject, make: Callable[..., Made], *about: Any) -> Made | None:
+        """What a step makes of a subject; None where it raises, which is then what there is to say of the two."""
+        try:
+            return make(*about)
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.add(failure(step, (step, *subject), error))
+        return None
+
     def add(self, *failed: Failure) -> None:
         for one in failed:
             self.new.append(one)

@@ -5,7 +5,7 @@ and withdrawn when nothing makes it any more. Time is capture time. What raises 
 nothing else, and the rows of its subject stand.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ class Judge:
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(main.get("failing", ()))
+        self.ages = partial(self.failures.attempt, AGEING)
         self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.agenda)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
@@ -70,11 +71,10 @@ class Judge:
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
-        oldest_ns, chunks, others = self.oldest_ns, list[Claim](), list[Claim]()
-        for claim in claims:
-            (chunks if claim.kind == CHUNK else others).append(claim)
+        oldest_ns, claims = self.oldest_ns, [*claims]
+        others = [claim for claim in claims if claim.kind != CHUNK]
         self.late += self.ledger.absorb_all(others, oldest_ns, partial(self.raised, FILING))
-        for chunk in chunks:
+        for chunk in [claim for claim in claims if claim.kind == CHUNK]:
             if chunk.last.ts_ns < oldest_ns:
                 self.late += 1
                 continue
@@ -225,7 +225,7 @@ class Judge:
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
         if self.agenda.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
-            self.attempt(ageing.fold, self.agents.passed_ns - ageing.FOLDED_NS)
+            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, self.ages)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -235,18 +235,12 @@ class Judge:
         self.failures.forget(AGEING)
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         oldest_ns = self.watermark_ns - horizon_ns
-        subjects = self.beside(self.attempt(ageing.age, oldest_ns))
+        subjects = self.beside(ageing.age(self.ledger, oldest_ns, self.ages))
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(self.attempt(ageing.shorten, oldest_ns))
+            shortened = self.beside(ageing.shorten(self.ledger, oldest_ns, self.ages))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
         self.strange(subjects)
         return list(self.judged(subjects, self.context(), forget=subjects))
-
-    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]], oldest_ns: int) -> set[Subject]:
-        def raised(subject: Subject, error: Exception) -> None:
-            self.failures.add(failure(AGEING, (AGEING, *subject), error))
-
-        return age(self.ledger, oldest_ns, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
@@ -288,8 +282,7 @@ class Judge:
                 if row and not forget and self.agenda.may_wait(subject, before, row):
                     continue
                 before = before if before.open else before._replace(stranger=stranger)
-                news = row.news if row else None
-                number = self.emitted.emit(subject, name, before, body, is_open=row is not None, news=news)
+                number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
                 table, _, key = name.partition("|")
                 yield EmittedRow(table, key, number, body)
 

@@ -16,15 +16,14 @@ adds up with the others of its kind. One that was silent for longer than any fol
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.checks.evaluate import RATE_LIMITED, ROWS, codes_of
+from wirecheck.judge.checks.evaluate import NEWS, RATE_LIMITED, ROWS, codes_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
-from wirecheck.judge.failures import SETTLING, Failures, failure
+from wirecheck.judge.failures import SETTLING, Failures, Made
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, Revision, table_of
 from wirecheck.judge.ledger.ledger import Ledger, in_order
@@ -95,8 +94,8 @@ class Agenda:
         """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
         that it may leave with this batch is not held back.
         """
-        now_ns = self.agents.watermark_ns
-        if row.news is None or not before.open or row.news != before.news or self.tells(subject):
+        now_ns, news = self.agents.watermark_ns, NEWS.get(row.table)
+        if news is None or not before.open or news(row.body) != news(before.body) or self.tells(subject):
             return False
         if row.body["last_seen"] < now_ns - EVERY_NS:
             return False
@@ -237,28 +236,23 @@ class Settlement:
         self.lacking.clear()
         advertised, known = self.advertised(), dict[Subject, Added]()
         for subject in connections:
-            with self.contained(subject):
-                self.added_by(subject, advertised, known)
+            self.attempt(subject, self.added_by, subject, advertised, known)
         for link in sorted({link_of(subject) for subject in connections}):
             if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
                 self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
         self.lacking -= lacking  # once more is enough: what is told comes with its answer
 
-    @contextmanager
-    def contained(self, about: Subject) -> Iterator[None]:
-        """Whatever foreign bytes bring about here is said of its subject, and ends nothing else."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - see above
-            self.failures.add(failure(SETTLING, (SETTLING, *about), error))
-        else:
-            self.failures.judged((SETTLING, *about), ())
+    def attempt(self, about: Subject, make: Callable[..., Made], *arguments: Any) -> Made | None:
+        """Tried again: what was said of it before is over."""
+        self.failures.judged((SETTLING, *about), ())
+        return self.failures.attempt(SETTLING, about, make, *arguments)
 
     def advertised(self) -> dict[tuple[str, str], Ranges]:
         found = {}
         for claim in self.ledger.claims("advertised", "server"):
-            with self.contained(("server", str(claim.key[:1]))):
-                found[claim["endpoint"], digest(claim["ranges"])] = read(claim["ranges"])
+            ranges = self.attempt(("server", str(claim.key[:1])), read, claim["ranges"])
+            if ranges is not None:
+                found[claim["endpoint"], digest(claim["ranges"])] = ranges
         return found
 
     def added_by(self, subject: Subject, advertised: Advertised, known: dict[Subject, Added]) -> None:
@@ -335,8 +329,7 @@ class Settlement:
         """What connections added becomes nameless; they themselves leave once their rows were told (`leave`)."""
         known = dict[Subject, Added]()
         for subject in sorted(subjects):
-            with self.contained(subject):
-                self.unname(subject, known)
+            self.attempt(subject, self.unname, subject, known)
 
     def unname(self, connection: Subject, known: dict[Subject, Added]) -> None:
         key = connection_key(self.ledger.claims_of(*connection).values())

@@ -174,19 +174,10 @@ def excess(space: str, most: int, ledger: Ledger, rank: Callable[[Subject], Any]
     return sorted(ledger.subjects(space), key=rank)[: count - most] if count > most + most // SLACK else []
 
 
-def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Subject]:
-    """The subjects that leave; none while there are not too many."""
-    count = ledger.count(space)
-    if count <= most + most // SLACK:
-        return []
-    known = {subject: standing(subject, ledger) for subject in ledger.subjects(space)}
-    never = sorted(((s.first_ns, subject) for subject, s in known.items() if not s.answered), reverse=True)
-    gone = [subject for _, subject in never[: count - most]]
-    more = count - most - len(gone)
-    if more > 0:
-        rest = sorted((emitted.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
-        gone += [subject for *_, subject in rest[:more]]
-    return gone
+def rank(subject: Subject, ledger: Ledger, emitted: EmittedRows) -> tuple[Any, ...]:
+    """What was never answered leaves first, the youngest of it; else what no finding blames, the oldest first."""
+    answered, first_ns, last_ns = standing(subject, ledger)
+    return (True, emitted.blamed(subject), last_ns, subject) if answered else (False, -first_ns, subject)
 
 
 def too_many_followers(ledger: Ledger) -> list[Subject]:
@@ -264,7 +255,7 @@ class SubjectEvictor:
             self.ledger.forget(subject)
         topics, clients = self.settings.most_topics, self.settings.most_clients
         for space, most in (("name", topics), ("id", topics), ("client", clients)):
-            gone = over(space, self.ledger, self.emitted, most)
+            gone = excess(space, most, self.ledger, lambda one: rank(one, self.ledger, self.emitted))
             near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}
             for subject in gone:
                 self.leaves(subject)

@@ -34,6 +34,11 @@ NEVER = -1
 SKEW_NS = 1_000_000_000
 """Two capture points, or the two ends of one change, may disagree about the order by this much."""
 
+CLOCKS_NS = 5_000_000_000
+"""Clocks of two capture points may be apart by this much; nothing on the wire measures it."""
+
+DENIED_NS = 10_000_000_000
+
 
 class History:
     def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
@@ -166,14 +171,17 @@ class Topic:
 
     def follows(self, old: History, new: History) -> bool:
         """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
-        creation, or because the one was told no more when the other was.
+        creation, or because the one was told no more when the other was: of two capture points by more than their
+        clocks may differ.
         """
         if self.mixed:
             return False
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
-        return created or old.last.last_word.ts_ns < new.born_ns
+        last, first = old.last.last_word, new.first.first
+        between_ns = first.ts_ns - last.ts_ns
+        return created or (between_ns > 0 if first.source == last.source else between_ns >= CLOCKS_NS)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
@@ -214,6 +222,17 @@ class Topic:
         """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
         ended = self.ended(history)
         return ended is not None
+
+    def denied(self, history: History) -> bool:
+        """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and nobody
+        reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.
+        """
+        for claim in self.context.claims("absence", self.group, "name", self.name):
+            reported_ns = history.reported.get(claim["endpoint"], 1 << 63)
+            denied_ns = claim.last.ts_ns - max(claim.first.ts_ns, reported_ns)
+            if history.last.last_word.ts_ns < claim.last.ts_ns and denied_ns >= DENIED_NS:
+                return not self.mixed
+        return False
 
 
 def topic_of(name: str, group: Group, context: CheckContext) -> Topic:

@@ -29,7 +29,8 @@ STATES = ERRORS | fields(
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
-    "api apis broker by client controller key leader newer newest node range software version versions where"
+    "api apis asked_by_client broker by client controller key leader newer newest node range software version versions"
+    " where"
 )
 """Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
 DIFFERS = fields(

@@ -139,6 +139,8 @@ def carries_log(messages: Messages, spans: Spans) -> Ints:
     may = (messages.side[rows] == RESPONSE) & ((messages.key[rows] == FETCH) | (messages.key[rows] == FETCH_SNAPSHOT))
     may[1:] &= rows[1:] != rows[:-1]
     rows, first = rows[may], spans.offset[records[may]]
+    if not len(rows):
+        return rows
     end = np.minimum(messages.at[rows] + first, messages.at[rows + 1])
     by_id = (messages.key[rows] == FETCH) & (messages.version[rows] >= FIRST_BY_ID)
     data = messages.data.tobytes()

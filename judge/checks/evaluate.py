@@ -17,7 +17,7 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
 from wirecheck.judge.ledger.ledger import Ledger
-from wirecheck.judge.results.finding import Evidence, finding, identity, news_of
+from wirecheck.judge.results.finding import Evidence, finding, identity
 from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
@@ -39,6 +39,9 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 
 RATE_LIMITED: Mapping[str, str] = {"client": "clients", "id": "statements"}
 """By space the table whose rows grow with every message: they are told once in a while (`life_cycle.py`)."""
+
+
+NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
 
 
 @cache
@@ -115,7 +118,7 @@ def findings(
         if cluster is None and kind == "violation":  # whose rule was broken is not known
             kind = "anomaly"
         row |= {"state": "open", "kind": kind}
-        yield ResultRow(FINDINGS.name, name, row, news_of(check, evidence, row))
+        yield ResultRow(FINDINGS.name, name, row)
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

@@ -57,32 +57,19 @@ FOLDED_NS, BLOCK = 600_000_000_000, 60
 ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
-Raised = Callable[[Subject, Exception], None]
-"""Told of a subject that could not be looked through; it stays as it is."""
+Attempt = Callable[..., Any]
+"""From a subject, a function and its arguments what it makes; None where it raises: the subject stays as it is."""
 
 
-def again(_subject: Subject, error: Exception) -> None:
-    raise error
-
-
-def attempt(raised: Raised, subject: Subject, look: Callable[..., Any], *about: Any) -> Any:
-    """What is found in one subject; None where looking raises."""
-    try:
-        return look(*about)
-    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-        raised(subject, error)
-    return None
-
-
-def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+def age(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> set[Subject]:
     """Take out what has left by the rules; the subjects that lost something."""
-    dead = {subject for subject in ledger.subjects("id") if attempt(raised, subject, ended, subject, ledger, oldest_ns)}
+    dead = {subject for subject in ledger.subjects("id") if attempt(subject, ended, subject, ledger, oldest_ns)}
     dead_ids = {subject[1] for subject in dead}
     changed: set[Subject] = set()
     for space in AGEING_SPACES:
         for subject in list(ledger.subjects(space)):
             claims = list(ledger.claims_of(*subject).values())
-            gone = claims if subject in dead else attempt(raised, subject, leaving, claims, oldest_ns, dead_ids)
+            gone = claims if subject in dead else attempt(subject, leaving, claims, oldest_ns, dead_ids)
             if gone:
                 ledger.remove(subject, gone)
                 changed.add(subject)
@@ -93,13 +80,13 @@ def leaving(claims: list[Claim], oldest_ns: int, dead_ids: set[str]) -> list[Cla
     return [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
 
 
-def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+def shorten(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> set[Subject]:
     """Take slots older than this out of every claim; the subjects that lost some."""
     slot = oldest_ns // SLOT_NS
     changed: set[Subject] = set()
     for space in AGEING_SPACES:
         for subject in ledger.subjects(space):
-            if attempt(raised, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
+            if attempt(subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
                 changed.add(subject)
     ledger.changed.update(map(shard_of, changed))
     return changed
@@ -118,15 +105,15 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
     return found
 
 
-def fold(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
-    """Count successes before this by blocks; no subject, as what is found in them stays the same."""
+def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
+    """Count successes before this by blocks: what is found in them stays the same."""
+    before = oldest_ns // SLOT_NS // BLOCK
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
-            blocks = [attempt(raised, subject, folded, claim.runs, oldest_ns // SLOT_NS // BLOCK) for claim in claims]
+            blocks = [attempt(subject, folded, claim.runs, before) for claim in claims]
             if any(blocks):
                 ledger.rewrite(subject)
-    return set()
 
 
 def foldable(claims: Iterable[Claim]) -> list[Claim]:

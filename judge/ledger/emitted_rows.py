@@ -24,8 +24,6 @@ class Revision(NamedTuple):
     body: dict[str, Any]
     stranger: bool = False
     """A finding about what was never answered without error when it was emitted (`subject_eviction.py`)."""
-    news: int | None = None
-    """As the row had it (`result_table.py`)."""
 
 
 NEVER = Revision(0, open=False, body={})
@@ -60,12 +58,11 @@ class EmittedRows:
         body: dict[str, Any],
         *,
         is_open: bool,
-        news: int | None = None,
     ) -> int:
         """The number of a row's new revision."""
         shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger, news)
+        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
         return number
 
     def forget(self, subject: Subject, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, bool, dict[str, Any], int, int]
@@ -68,8 +68,8 @@ class Shard:
 
     def claim(self, row: list[Any]) -> Claim:
         kind, key, first, last, count, tally, peak, runs = row
-        begin = Sighting._make(self.sightings[first])
-        end = begin if first == last else Sighting._make(self.sightings[last])
+        begin = sighting(self.sightings[first])
+        end = begin if first == last else sighting(self.sightings[last])
         return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak, runs=runs)
 
     def glance(self, subject: Subject) -> Iterator[Glance]:

@@ -7,11 +7,10 @@ response for so long that it had to give up; anything less affected it briefly. 
 worst MOST rows are kept; one more row counts the others. Which finding it follows from is the story's.
 """
 
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
@@ -138,7 +137,7 @@ def rows(about: str, bodies: Iterable[tuple[Who, Body | None]], group: Group) ->
     made.sort(key=lambda pair: (pair[1]["level"] != HURT, -pair[1]["count"], str(pair[0])))
     for (client_id, host, api), body in made[:MOST]:
         key = "|".join((group.key, about, client_id or "", host, api))
-        yield ResultRow("harms", key, body, news_of(body))
+        yield ResultRow("harms", key, body)
     if len(made) > MOST:
         empty = {**made[MOST][1], "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
         rest = {**empty, "others": len(made) - MOST, "count": sum(body["count"] for _, body in made[MOST:])}
@@ -225,9 +224,3 @@ def partitions_of(claim: Claim) -> set[int]:
 def named(error: int) -> str:
     known_as = schemas.errors().get(error)
     return known_as.name if known_as else f"error {error}"
-
-
-def news_of(body: Body) -> int:
-    """Who is hurt by what is told at once, how often and until when once in a while."""
-    columns: list[Any] = [body[name] for name in ("level", "topic", "errors", "brokers", "first_seen", "recovered")]
-    return zlib.crc32(repr(columns).encode())

@@ -7,7 +7,6 @@ the row. Times in rows are nanoseconds of capture time; people's formats are mad
 import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,9 +18,7 @@ CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
 GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps", "cut"})
-"""Words of summaries that go on while the same is seen again: how often, and when last."""
-BY = "_by_"
-"""In the names of words that say who changed a topic: they may be seen later than the change."""
+"""Words of findings that go on while the same is seen again: how often, and when last."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
 """Columns of a finding of which each change is news."""
 
@@ -133,13 +130,6 @@ class Number(int):
         return f"{int(self)}" if not noun else f"{int(self)} {noun}{'' if self == 1 else 's'}"
 
 
-class Unsaid:
-    """In place of a number that grows."""
-
-    def __format__(self, noun: str) -> str:
-        return ""
-
-
 def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
     words = {
         "topic": evidence.topic or "(not named)",
@@ -152,10 +142,6 @@ def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
     return {name: Number(word) if type(word) is int else word for name, word in words.items()}
 
 
-def news_of(rule: Rule, evidence: Evidence, row: Mapping[str, Any]) -> int:
-    """A number that changes with all of a finding but how often it was seen, when last, and by what since the first."""
-    words = words_of(evidence, row["brokers"])
-    steady = rule.summary.format(**{name: Unsaid() if name in GROWING else word for name, word in words.items()})
-    who = [evidence.words[name] for name in evidence.words if BY in name]
-    said = [steady, row["sides"][0], *(row[column] for column in SAME), who]
-    return zlib.crc32(json.dumps(said).encode())
+def news_of(row: Mapping[str, Any]) -> list[Any]:
+    """All of a finding but how often it was seen, when last, and by what since the first."""
+    return [row["sides"][0], *(row[name] for name in SAME), [w for w in row["words"] if w["name"] not in GROWING]]

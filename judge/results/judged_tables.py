@@ -4,10 +4,12 @@ Rule: a new table is its declaration here, its columns there, a function that ma
 """
 
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow as pa
 
+from wirecheck.judge.results.finding import news_of
 from wirecheck.judge.results.result_table import (
     CLUSTER,
     NUMBERS,
@@ -64,6 +66,7 @@ FINDINGS = ResultTable(
         hidden=frozenset({"revision", "label", "state"}),
         as_object={"words": ("name", "value")},
     ),
+    news=news_of,
 )
 """Its rows are made by the checks (`evaluate.py`)."""
 TOPICS = ResultTable(
@@ -71,7 +74,7 @@ TOPICS = ResultTable(
     "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     columns("topics"),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
-    reads={"name": "topic name:serves", "id": "id:*"},
+    reads={"name": "topic name:absence name:serves", "id": "id:*"},
     shown=Shown(order_by=("cluster", "name", "first_seen")),
     bounded=True,
 )
@@ -113,6 +116,7 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={"id": "id:refused id:use id:binding", "client": "client:named_answer client:overdue link:answered"},
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
+    news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )
 """Facts of who is hurt; which finding it follows from is the story's."""
 CLUSTERS = ResultTable(

@@ -4,7 +4,7 @@ Rule: whoever reads, writes, thins, lists or documents a table asks its value, a
 grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark refuses nanoseconds).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,8 +26,6 @@ class ResultRow(NamedTuple):
     table: str
     id: str
     body: Body
-    news: int | None = None
-    """Of what is told at once when it changes; None where that is all of it."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,8 @@ class ResultTable:
     """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`)."""
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
+    news: Callable[[Body], Any] | None = None
+    """What of a row is told at once when it changes, else once in a while; None where that is all of it."""
     in_result: bool = True
     """Whether it is part of a verdict, and read back."""
     bounded: bool = False

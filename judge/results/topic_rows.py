@@ -46,7 +46,7 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             replaced = topic.successor(history) is not None
-            deleted = not replaced and topic.deleted(history)
+            deleted = not replaced and (topic.deleted(history) or topic.denied(history))
             state = "replaced" if replaced else "deleted" if deleted else "former" if former else "current"
             earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
             ended = topic.ended(history)

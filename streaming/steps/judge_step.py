@@ -67,7 +67,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             case tagged.CLAIMS:
                 claimed: Claimed = from_cell(row.cell, Claimed)
                 claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
-                totals.claims((claim for claim in claims if claim.last.ts_ns >= oldest_ns), judge.ledger)
+                totals.claims(claims, oldest_ns, judge.ledger)
                 judge.absorb(claims)
                 requests.update(claimed.requests)
                 passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []

@@ -130,7 +130,7 @@ def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
 def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     is_frame = pc.equal(table["kind"], frames.FRAME)
     marks = table.filter(pc.invert(is_frame))
-    table = table.filter(is_frame)
+    table = chosen(table, is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
     file_marks = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
     whole = segments(table)
@@ -139,12 +139,23 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
         yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, file_marks, part)))
 
 
+def chosen(table: pa.Table, is_frame: pa.ChunkedArray) -> pa.Table:
+    """The frames; they are not copied where marks come before and after them only, as in most files."""
+    rows = np.flatnonzero(is_frame.to_numpy())
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return table.slice(rows[0], len(rows))
+    return table.filter(is_frame)
+
+
 def mark(row: dict[str, Any]) -> frames.Mark:
     return frames.Mark(row["kind"], row["ts_ns"], row["source"], row["count"], row["reason"])
 
 
 def deal(whole: Segments, buckets: int) -> Iterator[Segments | None]:
     """The rows of each bucket, in their order, with the endpoints they need; None where it has none."""
+    if buckets == 1:
+        yield own_endpoints(whole) if len(whole) else None
+        return
     bucket = whole.buckets(buckets)
     order = np.argsort(bucket, kind="stable")
     edges = np.searchsorted(bucket[order], np.arange(buckets + 1))

@@ -55,10 +55,14 @@ class Totals:
             self.known[measure, detail] = (revision + (not again), count)
             self.changed.add((measure, detail))
 
-    def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
-        """Before the ledger has absorbed them: it says how far a connection was counted."""
+    def claims(self, claims: Iterable[Claim], oldest_ns: int, ledger: Ledger) -> None:
+        """What was last seen at `oldest_ns` or later, before the ledger has absorbed it: it says how far a connection
+        was counted.
+        """
         sums: Counter[tuple[str, str]] = Counter()
         for claim in claims:
+            if claim.last.ts_ns < oldest_ns:
+                continue
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
                 self.connection(claim, ledger.claims_of(*subject).get(claim.identity), sums)

@@ -73,6 +73,8 @@ class Talk:
     """Exchanges that were answered out of order."""
     dialect: int = Dialect.KAFKA
     facts: dict = field(default_factory=dict)
+    source: str = "lab.pcap"
+    """What it was captured in."""
 
     def ask(self, at, api, version, request, response=None, *, outcome=None, answered_in=0.001):
         """One exchange: the request at `at` seconds, its answer a millisecond later."""
@@ -285,7 +287,7 @@ def exchanged(talk):
     asked, answers, outcomes = np.array(talk.exchanges, np.int64).reshape(-1, 3).T
     frames = np.arange(1, count + 1, dtype=np.int64)
     given = dict(  # noqa: C408 -- named as the fields are
-        label="lab", names=("lab.pcap",), connections=(talk.connection(),), messages=messages,
+        label="lab", names=(talk.source,), connections=(talk.connection(),), messages=messages,
         connection=np.zeros(count, np.int32), ts_ns=ts_ns, ts_last_ns=ts_ns, source=np.zeros(count, np.int32),
         frame_first=frames, frame_last=frames, stream_offset=np.zeros(count, np.int64),
         gap_bytes=np.zeros(count, np.int64), request=asked.astype(np.int64), response=answers.astype(np.int64),

@@ -100,3 +100,26 @@ def test_an_id_used_at_an_address_of_two_clusters_in_turn_is_of_none_of_them():
     clu004_near_miss(lab)
     lab.fetches(range(0, 60, 4), ID_1, client_id="reader")
     assert places(lab) == {(None, None, ID_1, "unresolved"), (None, None, ID_2, "unresolved")}
+
+
+def denied(*times, server=B1, after=()):
+    """A broker reports a topic and later answers that there is none, at these seconds."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], server=server)
+    for at in times:
+        lab.metadata(at, [("orders", None, 3)])
+    for at in after:
+        lab.metadata(at, [("orders", ID_1)])
+    return topics(lab)[("orders", ID_1)][0]
+
+
+def test_an_id_that_its_broker_denies_for_10_s_is_deleted_without_a_controllers_word():
+    """As after a cluster was formatted again, of which only brokers were captured."""
+    assert denied(20, 25, 31) == "deleted"
+
+
+def test_an_id_that_is_denied_for_a_moment_by_another_broker_or_before_it_is_reported_again_is_current():
+    """A broker that has just started knows no topic before its controller sends it all of them."""
+    assert denied(20, 22) == "current"
+    assert denied(20, 25, 31, server=B2) == "current"
+    assert denied(20, 25, 31, after=[40]) == "current"
