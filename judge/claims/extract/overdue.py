@@ -1,7 +1,7 @@
-"""Claims about clients that waited long for a response: it came late, or never.
+"""Claims about clients that waited long for a response that never came.
 
 Rule: nothing is guessed. It counts only where the connection was captured whole, up to the packet that ended the wait:
-the response, the close, or at least one later packet, as what the client acknowledged shows what it was sent. Requests
+the close, or at least one later packet, as what the client acknowledged shows what it was sent. Requests
 whose own wait is not known do not count, and none of brokers and controllers.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.api_names import name_of
-from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
 from wirecheck.decode.message import Status
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
@@ -19,7 +19,7 @@ from wirecheck.judge.claims.extract.wire_format import ROUNDS, waits_ns
 
 LONG_NS = 10_000_000_000
 """No client gives up sooner: of the libraries known, franz-go adds the least, 10 s, to what its request allows."""
-ENDINGS = (ANSWERED, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
+ENDINGS = (CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
 NO_TOPIC = (None, None)
 WORDS = ("name", "topic_id")
 MOST_TOPICS = 8
@@ -30,11 +30,11 @@ NEVER_NS = np.iinfo(np.int64).max
 def claims(batch: Batch) -> Iterator[Claim]:
     exchanges = batch.exchanges
     rows = np.flatnonzero((exchanges.request >= 0) & np.isin(exchanges.outcome, ENDINGS))
-    asked, answer = exchanges.request[rows], exchanges.response[rows]
+    asked = exchanges.request[rows]
     connection = exchanges.connection[asked]
     over_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
     close_ns = np.array([each.close_ns or NEVER_NS for each in exchanges.connections], np.int64)[connection]
-    until_ns = np.minimum(np.where(answer >= 0, exchanges.ts_ns[answer], over_ns), close_ns)
+    until_ns = np.minimum(over_ns, close_ns)
     waited_ns = until_ns - exchanges.ts_ns[asked]
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
     allowed_ns = waits_ns(batch, asked[long])
