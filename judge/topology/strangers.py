@@ -215,7 +215,9 @@ class Strangers:
             asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
             self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects, asked)
         now = self.hosts.get(host)
-        if before is None or (now is not None and (now.stranger, now.asked) == (before.stranger, before.asked)):
+        if before is None:  # what was judged while nothing was odd about it is not listed: the rows of its clients
+            return {here} if now is None else {here, *(one for one in self.ledger.subjects("client") if host in one)}
+        if now is not None and (now.stranger, now.asked) == (before.stranger, before.asked):
             return {here}
         return {here, *before.subjects}
 
