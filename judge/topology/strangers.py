@@ -196,7 +196,10 @@ class Strangers:
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
         links = {subject[1] for subject in touched if subject[0] == "link"} if self.hosts else set()
         hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
+        unlisted = hosts - self.hosts.keys()
         found = {subject for host in sorted(hosts) for subject in self.again(host)}
+        if turned := set(filter(self.is_stranger, unlisted)):  # rows of its clients may rest on its word already
+            found |= {client for client in self.ledger.subjects("client") if client[2] in turned}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
 
@@ -215,9 +218,7 @@ class Strangers:
             asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
             self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects, asked)
         now = self.hosts.get(host)
-        if before is None:  # what was judged while nothing was odd about it is not listed: the rows of its clients
-            return {here} if now is None else {here, *(one for one in self.ledger.subjects("client") if host in one)}
-        if now is not None and (now.stranger, now.asked) == (before.stranger, before.asked):
+        if before is None or (now is not None and (now.stranger, now.asked) == (before.stranger, before.asked)):
             return {here}
         return {here, *before.subjects}
 
