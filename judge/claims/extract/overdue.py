@@ -24,7 +24,6 @@ NO_TOPIC = (None, None)
 WORDS = ("name", "topic_id")
 MOST_TOPICS = 8
 """So many topics of one request count."""
-NEVER_NS = np.iinfo(np.int64).max
 
 
 def claims(batch: Batch) -> Iterator[Claim]:
@@ -32,15 +31,13 @@ def claims(batch: Batch) -> Iterator[Claim]:
     rows = np.flatnonzero((exchanges.request >= 0) & np.isin(exchanges.outcome, ENDINGS))
     asked = exchanges.request[rows]
     connection = exchanges.connection[asked]
-    over_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
-    close_ns = np.array([each.close_ns or NEVER_NS for each in exchanges.connections], np.int64)[connection]
-    until_ns = np.minimum(over_ns, close_ns)
+    until_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
     waited_ns = until_ns - exchanges.ts_ns[asked]
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
     allowed_ns = waits_ns(batch, asked[long])
     for place, allows_ns in zip(long.tolist(), allowed_ns.tolist(), strict=True):
         message, of = int(asked[place]), exchanges.connections[connection[place]]
-        gave_up = (of.closed_by or "").startswith("client") and until_ns[place] == close_ns[place]
+        gave_up = bool(of.close_ns) and (of.closed_by or "").startswith("client")
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
         if waited_ns[place] >= enough_ns and whole(of):
             yield from overdue(batch, message, int(until_ns[place]))
