@@ -1,16 +1,17 @@
-"""The life of a subject: when it is checked again, when its rows are told, and when a connection settles and leaves.
+"""The life of a subject: when it is checked again, when its rows are emitted, and when a connection settles and leaves.
 
 News is checked with the batch that brings it; where only counts and times have changed, once in a slot, and where that
-is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
+is traffic without an error, once in EVERY_NS. Rows are emitted with the batch that changes them; those that grow with
 every message once a minute, and so findings of which only the count, the last time and later evidence have changed. No
-check looks at a connection: its rows are told within a minute of news, and while they only grow once in CONNECTION_NS.
+check looks at a connection: its rows are emitted within a minute of news, and once in CONNECTION_NS while they only
+grow.
 
 Rules: a subject waits for one time, the earliest that it was given; each has its own second of the minute. A row that
-was held back is told within its time of capture time, when its connection settles, and when the capture ends, so that
-the last revision of every row is the one it would have been. An account follows from the claims about one connection
+was held back is emitted within that time, when its connection settles, and when the capture ends, so that the last
+revision of every row is the one it would have been. An account follows from the claims about one connection
 and the ranges that servers advertised. A connection that has left the follower settles once every agent that is waited
-for has passed its last packet by AFTER_NS: its rows stand as they are told then, and what it added loses its name, and
-adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
+for has passed its last packet by AFTER_NS: its rows stand as they are emitted then, and what it added loses its name,
+and adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
 """
 
 import zlib
@@ -81,29 +82,29 @@ class Agenda:
             self.wait(subject, next_ns(subject, since_ns, every_ns))
 
     def held_back(self, subject: Subject, known: Iterable[str]) -> str | None:
-        """The table whose rows of a subject are told another time. `known`: the names of those of before; a client that
-        nobody knew of, or an id that nobody disputed, is news.
+        """The table whose rows of a subject are emitted another time. `known`: the names of those of before; a new
+        client, or an id that was not disputed before, is news.
         """
         table = RATE_LIMITED.get(subject[0])
-        if table is None or self.tells(subject) or all(table_of(name) != table for name in known):
+        if table is None or self.is_turn_of(subject) or all(table_of(name) != table for name in known):
             return None
         self.wait(subject, next_ns(subject, self.agents.watermark_ns, EVERY_NS))
         return table
 
     def may_wait(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
-        """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
+        """Whether a row that has changed has no news, and is emitted another time. One that was seen last so long ago
         that it may leave with this batch is not held back.
         """
         now_ns, news = self.agents.watermark_ns, NEWS.get(row.table)
-        if news is None or not before.open or news(row.body) != news(before.body) or self.tells(subject):
+        if news is None or not before.open or news(row.body) != news(before.body) or self.is_turn_of(subject):
             return False
         if row.body["last_seen"] < now_ns - EVERY_NS:
             return False
         self.wait(subject, next_ns(subject, now_ns, EVERY_NS))
         return True
 
-    def tells(self, subject: Subject) -> bool:
-        """Whether this batch brings the subject's own second of the minute: then every row is told."""
+    def is_turn_of(self, subject: Subject) -> bool:
+        """Whether this batch brings the subject's own second of the minute: then every row is emitted."""
         return self.agents.over or next_ns(subject, self.before_ns, EVERY_NS) <= self.agents.watermark_ns
 
     def changed_shards(self) -> dict[str, Any]:
@@ -341,7 +342,7 @@ class Settlement:
                     self.ledger.absorb(nameless(claim))
 
     def leave(self, connections: Iterable[Subject]) -> None:
-        """Connections that have settled: their rows stand as they were told, and are not remembered."""
+        """Connections that have settled: their rows stand as they were emitted, and are not remembered."""
         for connection in connections:
             for name in sorted(self.emitted.rows(connection)):
                 self.emitted.forget(connection, name)

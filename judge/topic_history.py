@@ -38,6 +38,7 @@ CLOCKS_NS = 5_000_000_000
 """Clocks of two capture points may be apart by this much; nothing on the wire measures it."""
 
 DENIED_NS = 10_000_000_000
+"""A topic that its broker denies for so long is deleted; a broker that starts knows no topics for a moment."""
 
 
 class History:
@@ -171,8 +172,8 @@ class Topic:
 
     def follows(self, old: History, new: History) -> bool:
         """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
-        creation, or because the one was told no more when the other was: of two capture points by more than their
-        clocks may differ.
+        creation, or because the one was last reported before the other was: of two capture points by more than
+        their clocks may differ.
         """
         if self.mixed:
             return False
@@ -224,8 +225,8 @@ class Topic:
         return ended is not None
 
     def denied(self, history: History) -> bool:
-        """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and nobody
-        reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.
+        """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and no
+        server reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.
         """
         for claim in self.context.claims("absence", self.group, "name", self.name):
             reported_ns = history.reported.get(claim["endpoint"], 1 << 63)

@@ -7,7 +7,6 @@ unauthenticated host, whatever it did and however often.
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
@@ -76,24 +75,22 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
     for endpoint, found in switched.items():
         before, after = found[-1]
         mine = [claim for claim in stated if claim["endpoint"] == endpoint]
-        old = stated_before([c for c in mine if c["cluster_id"] == before.group.cluster_id], after.since_ns)
-        new = stated_after([c for c in mine if c["cluster_id"] == after.group.cluster_id], after.since_ns)
+        old = [side for side in stating(mine, before) if side.sighting.ts_ns < after.since_ns]
+        new = [side for side in stating(mine, after) if side.sighting.ts_ns >= after.since_ns]
         carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
             words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "endpoint": endpoint}
             words |= {"since": clock(after.since_ns), "until": clock(old[-1].sighting.ts_ns)}
-            about: dict[str, Any] = {"sides": (old[-1], new[0]), "topic_ids": tuple(sorted(ids)), "count": len(found)}
-            yield Evidence((endpoint,), first_ns=found[0][1].since_ns, **about, words=words)
+            sides, first_ns = (old[-1], new[0]), found[0][1].since_ns
+            ids_then = tuple(sorted(ids))
+            yield Evidence((endpoint,), sides, topic_ids=ids_then, count=len(found), first_ns=first_ns, words=words)
 
 
-def stated_before(stated: list[Claim], at_ns: int) -> list[Side]:
-    """First and last statements that came before a time, in their order."""
-    return sorted((side for side in ends(stated) if side.sighting.ts_ns < at_ns), key=lambda side: side.sighting)
-
-
-def stated_after(stated: list[Claim], at_ns: int) -> list[Side]:
-    return sorted((side for side in ends(stated) if side.sighting.ts_ns >= at_ns), key=lambda side: side.sighting)
+def stating(claims: list[Claim], place: Place) -> list[Side]:
+    """First and last statements of a place's cluster ID, in the order of time."""
+    mine = (claim for claim in claims if claim["cluster_id"] == place.group.cluster_id)
+    return sorted(ends(mine), key=lambda side: side.sighting)
 
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -38,10 +38,9 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 
 
 RATE_LIMITED: Mapping[str, str] = {"client": "clients", "id": "statements"}
-"""By space the table whose rows grow with every message: they are told once in a while (`life_cycle.py`)."""
-
-
+"""By space the table whose rows grow with every message: they are emitted once in a while (`life_cycle.py`)."""
 NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
+"""By table what of a row is emitted at once when it changes."""
 
 
 @cache

@@ -187,8 +187,8 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A server leaves requests of clients without a response for longer than clients wait (30 s). The response
-    comes late, or the client gives up and closes the connection.
+    """Detects. A server leaves requests of clients without a response for longer than clients wait (30 s). Mostly the
+    client gives up and closes the connection.
 
     Why it matters. The client fails, although nothing was rejected. The process hangs, its disk is slow, or its queue
     of requests is full.

@@ -117,7 +117,7 @@ def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
 
 
 def foldable(claims: Iterable[Claim]) -> list[Claim]:
-    """Those with successes; not what an endpoint of several ClusterIds stated, as its changes are told by it."""
+    """Those with successes; not what an endpoint of several ClusterIds stated, which shows when it changed."""
     found, ids = [claim for claim in claims if SUCCESS in claim.runs], dict[str, set[str]]()
     for claim in found:
         if claim.kind == "cluster_id":

@@ -74,7 +74,7 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 HURT, BRIEFLY = "hurt", "briefly"
 NO_RESPONSE = "NO_RESPONSE"
-"""In place of an error: the response came too late, or never."""
+"""In place of an error: the response never came."""
 MOST = 32
 MOST_PARTITIONS = 16
 BRIEF_ANSWERS = 5
@@ -163,7 +163,7 @@ def topic_columns(topic: RefusedTopic) -> Body:
 
 
 def unanswered(who: Who, topic: RefusedTopic, claims: list[Claim], group: Group, context: CheckContext) -> Body:
-    """The longest time that each server left a client without a response. It has one again once the server answers."""
+    """The longest time that each server left a client without a response; over once the server answers again."""
     longest = [(claim, max(waits(claim), key=lambda one: one.seconds)) for claim in claims]
     patience_s = context.settings.patience_s
     level = HURT if any(one.seconds >= patience_s for _, one in longest) else BRIEFLY

@@ -57,7 +57,7 @@ class ResultTable:
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
     news: Callable[[Body], Any] | None = None
-    """What of a row is told at once when it changes, else once in a while; None where that is all of it."""
+    """What of a row is emitted at once when it changes; the rest waits. None: all of it is emitted at once."""
     in_result: bool = True
     """Whether it is part of a verdict, and read back."""
     bounded: bool = False

@@ -192,10 +192,10 @@ class Clusters:
     def returns(self) -> Iterator[tuple[Node, Node]]:
         """Nodes of an endpoint that led to one cluster more than once."""
         for endpoint, found in self.births.items():
-            known: dict[str, int] = {}
-            for number, (_, told) in enumerate(found):
-                if known.setdefault(told, number) != number:
-                    yield (endpoint, known[told]), (endpoint, number)
+            first: dict[str, int] = {}
+            for number, (_, cluster_id) in enumerate(found):
+                if first.setdefault(cluster_id, number) != number:
+                    yield (endpoint, first[cluster_id]), (endpoint, number)
 
     def handovers(self) -> Iterator[tuple[str, Place, Place]]:
         """Endpoints that led to one cluster, then to another, and the places before and after."""
@@ -488,8 +488,8 @@ def settled(claims: Iterable[Claim]) -> bool:
     for claim in claims:
         if claim.kind in kinds:
             kinds[claim.kind].append(claim)
-    told = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
-    if any(True for _ in told):
+    apart = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
+    if apart:
         return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:

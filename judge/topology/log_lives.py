@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.claim import AT, SLOT_NS, Claim, Sighting
 
-AT, MS, MARGIN_NS = "at:", 1_000_000, 1_000_000_000
+MS, MARGIN_NS = 1_000_000, 1_000_000_000
 ALWAYS = -(1 << 63)
 
 

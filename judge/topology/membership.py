@@ -17,7 +17,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.judge.claims.claim import LEAST, Claim
+from wirecheck.judge.claims.claim import AT, LEAST, Claim
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
 from wirecheck.judge.topology.releases import read
 
@@ -202,7 +202,7 @@ def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
             yield name, topic_id
 
 
-AT, COMMON_SLOTS = "at:", 3
+COMMON_SLOTS = 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 20_000_000_000
 """So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
@@ -353,11 +353,11 @@ def named_apart(
 def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
     """Brokers that report two IDs for one name at one time, each with a controller of its own."""
     for ends, ids in named_apart(claims):
-        told = [[(end, found) for end in sorted(at)[:MOST_ENDS] if (found := reports(end, topic_id))]
-                for at, topic_id in zip(ends, ids, strict=True)]  # fmt: skip
-        if not all(told):
+        reported = [[(end, found) for end in sorted(at)[:MOST_ENDS] if (found := reports(end, topic_id))]
+                    for at, topic_id in zip(ends, ids, strict=True)]  # fmt: skip
+        if not all(reported):
             continue
-        (one, first), (other, second) = (max(found, key=lambda each: each[1][1]) for found in told)
+        (one, first), (other, second) = (max(found, key=lambda each: each[1][1]) for found in reported)
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
             said = f"have different IDs of topic {first[0]['name']}, and each has a controller of its own"

@@ -196,7 +196,10 @@ class Strangers:
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
         links = {subject[1] for subject in touched if subject[0] == "link"} if self.hosts else set()
         hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
+        unlisted = hosts - self.hosts.keys()
         found = {subject for host in sorted(hosts) for subject in self.again(host)}
+        if turned := set(filter(self.is_stranger, unlisted)):  # rows of its clients may rest on its word already
+            found |= {client for client in self.ledger.subjects("client") if client[2] in turned}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
 

@@ -211,7 +211,7 @@ def wir007_fires__one_wait(lab):
     given_up(lab, "Fetch", 12, times=(10,), maxWaitMs=500)
 
 
-def wir007_fires__late_answers(lab):
+def wir007_near_miss__late_answers(lab):
     lab.metadata(0).ask(10, "Fetch", 12, {"maxWaitMs": 500}, {"responses": []}, answered_in=45)
     lab.until = 60
 

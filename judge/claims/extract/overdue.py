@@ -1,8 +1,9 @@
-"""Claims about clients that waited long for a response: it came late, or never.
+"""Claims about clients that waited long for a response that never came, or came after they had closed the connection.
 
 Rule: nothing is guessed. It counts only where the connection was captured whole, up to the packet that ended the wait:
-the response, the close, or at least one later packet, as what the client acknowledged shows what it was sent. Requests
-whose own wait is not known do not count, and none of brokers and controllers.
+the close, or at least one later packet, as what the client acknowledged shows what it was sent. A response after the
+client's close counts as none: whether it was captured changes nothing. Requests whose own wait is not known do not
+count, and none of brokers and controllers.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.api_names import name_of
-from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
+from wirecheck.decode.connection.exchanges import (
+    ANSWERED,
+    CLOSED_BY_CLIENT,
+    CLOSED_BY_SERVER,
+    PENDING,
+    Connection,
+    Exchanges,
+    Ints,
+)
 from wirecheck.decode.message import Status
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
@@ -19,31 +28,43 @@ from wirecheck.judge.claims.extract.wire_format import ROUNDS, waits_ns
 
 LONG_NS = 10_000_000_000
 """No client gives up sooner: of the libraries known, franz-go adds the least, 10 s, to what its request allows."""
-ENDINGS = (ANSWERED, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
+ENDINGS = (CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
 NO_TOPIC = (None, None)
 WORDS = ("name", "topic_id")
 MOST_TOPICS = 8
 """So many topics of one request count."""
-NEVER_NS = np.iinfo(np.int64).max
 
 
 def claims(batch: Batch) -> Iterator[Claim]:
     exchanges = batch.exchanges
-    rows = np.flatnonzero((exchanges.request >= 0) & np.isin(exchanges.outcome, ENDINGS))
-    asked, answer = exchanges.request[rows], exchanges.response[rows]
+    asked = exchanges.request[unanswered(exchanges)]
     connection = exchanges.connection[asked]
-    over_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
-    close_ns = np.array([each.close_ns or NEVER_NS for each in exchanges.connections], np.int64)[connection]
-    until_ns = np.minimum(np.where(answer >= 0, exchanges.ts_ns[answer], over_ns), close_ns)
+    until_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
     waited_ns = until_ns - exchanges.ts_ns[asked]
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
     allowed_ns = waits_ns(batch, asked[long])
     for place, allows_ns in zip(long.tolist(), allowed_ns.tolist(), strict=True):
         message, of = int(asked[place]), exchanges.connections[connection[place]]
-        gave_up = (of.closed_by or "").startswith("client") and until_ns[place] == close_ns[place]
+        gave_up = has_given_up(of)
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
         if waited_ns[place] >= enough_ns and whole(of):
             yield from overdue(batch, message, int(until_ns[place]))
+
+
+def unanswered(exchanges: Exchanges) -> Ints:
+    """Exchanges whose request got no response while the client could take one."""
+    without = np.isin(exchanges.outcome, ENDINGS)
+    if any(map(has_given_up, exchanges.connections)):
+        given_up_ns = np.array([each.close_ns if has_given_up(each) else 0 for each in exchanges.connections], np.int64)
+        rows = np.flatnonzero(exchanges.outcome == ANSWERED)
+        responses = exchanges.response[rows]
+        closed_ns = given_up_ns[exchanges.connection[responses]]
+        without[rows] = (closed_ns > 0) & (exchanges.ts_ns[responses] > closed_ns)
+    return np.flatnonzero(without & (exchanges.request >= 0))
+
+
+def has_given_up(connection: Connection) -> bool:
+    return bool(connection.close_ns) and (connection.closed_by or "").startswith("client")
 
 
 def whole(connection: Connection) -> bool:

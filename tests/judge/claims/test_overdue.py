@@ -50,6 +50,15 @@ def test_a_response_that_was_acknowledged_and_not_captured_is_no_wait():
     assert waits([frame for frame in frames if frame.src == talk.server]) == []
 
 
+def test_a_response_after_the_client_closed_is_none_captured_or_not():
+    """The client gave up after 30 s, and the server answered 3 ms later: to a closed port."""
+    talk = waiting(31).close()
+    lost = waits(talk.segments)
+    talk.ts_ns += S // 300
+    captured = waits(talk.response(response(9)).segments)
+    assert [claim.runs for claim in captured] == [claim.runs for claim in lost] != []
+
+
 def test_the_end_of_the_capture_is_no_wait_unless_a_later_packet_shows_it():
     """The client's keep-alive acknowledges what it got: nothing."""
     talk = waiting(31)
