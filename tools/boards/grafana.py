@@ -37,8 +37,7 @@ RUNBOOKS = "http://127.0.0.1:9108/runbooks"
 """Where a monitor serves them, until the variable of the dashboard says another place."""
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}
 """The same as in the report, wherever a series is a kind of finding."""
-SENTENCE_PIXELS = 640
-SINCE_PIXELS = 130
+SENTENCE_PIXELS, SINCE_PIXELS = 640, 130
 """A sentence of 25 words nearly fits; of equal columns each would show its first two."""
 
 
