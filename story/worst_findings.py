@@ -44,6 +44,7 @@ class Open(NamedTuple):
     """What is kept of a finding while it stands."""
 
     named: Named
+    first_seen_s: float
     last_seen_s: float
 
 
@@ -51,7 +52,8 @@ def kept(row: Mapping[str, Any]) -> Open:
     """Of a row of the findings table."""
     brokers = ", ".join(map(str, row["brokers"] or ()))
     about = (row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
-    return Open(Named(row["label"], *about, label(sentence(row, brokers))), row["last_seen"].timestamp())
+    seen_s = (row[column].timestamp() for column in ("first_seen", "last_seen"))
+    return Open(Named(row["label"], *about, label(sentence(row, brokers))), *seen_s)
 
 
 def sentence(row: Mapping[str, Any], brokers: str) -> str:

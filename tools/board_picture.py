@@ -1,7 +1,8 @@
 """The picture of the overview dashboard, from a real Prometheus: `python -m tools.board_picture` (make board).
 
-Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, and what Grafana
-asks for a panel: its expressions with the board's variables set, over the range that is shown, at its step.
+Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, as fast as they were
+captured, and what Grafana asks for a panel: its expressions with the board's variables set, over the range that is
+shown, at its step.
 Refuses to know how a panel looks: `board_svg.py` draws.
 Rule: no value is made up or retouched; the picture says under itself that Grafana did not draw it.
 """
@@ -16,12 +17,15 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tools import board_svg
+from wirecheck.capture import frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,12 +39,15 @@ CAPTURES = (
     "tests/scenarios/captures/zk28-recreate",
     "examples/kraft4-stale-broker",
 )
-"""In the order in which they arrive, each as a cluster of its own: healthy ones, then planted faults."""
-PAUSE_S = 12
+"""Each as a cluster of its own, at the speed at which it was captured: all end with the minutes that are shown."""
+FILE_BYTES = 60_000
+"""Of a file of frames, as many came in a few seconds."""
 SCRAPED_EVERY_S = 5
 SHOWN_S = 180
 PORT = {"prometheus": 19890, "monitor": 19891}
 WAIT_S = 300
+JUDGED_S = 30
+"""Whose last packet was checked has a lag of a few seconds: its capture has ended."""
 EVERY_SERIES = ".*"
 """What Grafana puts in place of a variable whose "All" is chosen, as these boards have it."""
 
@@ -65,12 +72,13 @@ def lived(folder: Path, board: board_svg.Document) -> tuple[board_svg.Answers, i
         started("prometheus", f"--config.file={configured(folder)}", *listens),
     ]
     try:
-        began_s = time.monotonic()
-        for capture in CAPTURES:
-            arrive(ROOT / capture, frames, folder)
-            until_judged(Path(capture).name, running)
-            time.sleep(PAUSE_S)
-        time.sleep(max(0.0, began_s + SHOWN_S - PAUSE_S - time.monotonic()))
+        until("up == 1", running)
+        last_s = time.time() + SHOWN_S  # noqa: TID251 - Prometheus's clock
+        files = [each for capture in CAPTURES for each in frames_of(ROOT / capture, folder, int(last_s))]
+        for at_s, file in sorted(files):
+            time.sleep(max(0.0, at_s - time.time()))  # noqa: TID251 - Prometheus's clock
+            file.rename(frames / file.name)
+        until(f"count(wirecheck_judged_lag_seconds < {JUDGED_S}) == {len(CAPTURES)}", running)
         end_s = int(float(get("query", query="time()")[1])) // SCRAPED_EVERY_S * SCRAPED_EVERY_S
         return {panel["id"]: asked(panel, end_s) for panel in board_svg.shown(board)}, end_s
     finally:
@@ -95,15 +103,15 @@ def configured(folder: Path) -> Path:
     return path
 
 
-def arrive(capture: Path, frames: Path, folder: Path) -> None:
-    """A capture of files compressed by gzip as the frames of an agent and a cluster of its name, written beside and
-    moved, as an agent's files come; its last packet is of now.
+def frames_of(capture: Path, folder: Path, last_s: int) -> Iterator[tuple[float, Path]]:
+    """The files of frames of an agent and a cluster of the capture's name, and when each comes; the last packet is of
+    that second.
     """
     name = capture.name
     recent = folder / f"{name}.pcap"
-    recent.write_bytes(ending_at(gzip.decompress((capture / "capture.pcap.gz").read_bytes()), int(time.time())))  # noqa: TID251 - Prometheus's clock
-    for file in write_frames([recent], folder / name, name, agent=name).files:
-        file.rename(frames / file.name)
+    recent.write_bytes(ending_at(gzip.decompress((capture / "capture.pcap.gz").read_bytes()), last_s))
+    for file in write_frames([recent], folder / name, name, agent=name, roll_bytes=FILE_BYTES).files:
+        yield max(frames_file.read(file)["ts_ns"].to_numpy()) / 1e9, file
 
 
 def ending_at(pcap: bytes, last_s: int) -> bytes:
@@ -118,18 +126,17 @@ def ending_at(pcap: bytes, last_s: int) -> bytes:
     return bytes(moved)
 
 
-def until_judged(cluster: str, running: "list[subprocess.Popen[bytes]]") -> None:
+def until(expr: str, running: "list[subprocess.Popen[bytes]]") -> None:
+    """Prometheus answers this with something."""
     end_s = time.monotonic() + WAIT_S
     while time.monotonic() < end_s:
         if ended := [str(process.args) for process in running if process.poll() is not None]:
-            sys.exit(f"ended before {cluster} was judged: {', '.join(ended)}")
-        try:
-            if get("query", query=f'wirecheck_frames_total{{cluster="{cluster}"}}'):
+            sys.exit(f"ended: {', '.join(ended)}")
+        with suppress(OSError):  # Prometheus is not up yet
+            if get("query", query=expr):
                 return
-        except OSError:
-            pass  # Prometheus is not up yet
         time.sleep(1)
-    sys.exit(f"waited {WAIT_S} s in vain until {cluster} was judged")
+    sys.exit(f"waited {WAIT_S} s in vain for {expr}")
 
 
 def asked(panel: board_svg.Document, end_s: int) -> list[board_svg.Series]:

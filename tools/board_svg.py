@@ -55,6 +55,8 @@ text { fill: #ccccdc } .back { fill: #111217 } .panel { fill: #181b1f; stroke: #
 .rule { stroke: #2c2e34 } }
 """
 LONG_S = ((86400, "days"), (3600, "hours"), (60, "min"))
+VALUE = "Value"
+"""The column of a table that is no label: milliseconds since 1970."""
 TRUTH = "Drawn from the board's JSON and a real Prometheus's answers by tools/board_picture.py, not by Grafana."
 
 
@@ -111,12 +113,14 @@ def table(panel: Document, place: Place, found: Sequence[Series]) -> list[str]:
     room = max(1, int(place.height // 22) - 1)
     edges = column_edges(panel, place, columns)
     places = [*zip(columns, edges, edges[1:], strict=False)]
-    parts = [words(left, place.y + 14, name, "title") for name, left, _ in places]
+    names = overridden(panel, "displayName")
+    parts = [words(left, place.y + 14, names.get(name, name), "title") for name, left, _ in places]
     for line, one in enumerate(found[:room], start=1):
         y = place.y + 14 + line * 22
         parts.append(f'<line class="rule" x1="{place.x}" x2="{place.x + place.width}" y1="{y - 16}" y2="{y - 16}"/>')
         for name, left, right in places:
-            parts.append(words(left, y, one.labels.get(name, ""), fits=right - left))
+            value = ago(place.to_s - one.values[-1][1] / 1000) if name == VALUE else one.labels.get(name, "")
+            parts.append(words(left, y, value, fits=right - left))
     if len(found) > room:
         parts[0] += words(place.x + place.width, place.y - 12, f"{len(found)} rows, scrolls", "quiet", anchor="end")
     return parts if found else []
@@ -124,15 +128,25 @@ def table(panel: Document, place: Place, found: Sequence[Series]) -> list[str]:
 
 def column_edges(panel: Document, place: Place, columns: Sequence[str]) -> list[float]:
     """Where columns begin, and where the last ends: overrides set widths, the others share what is left equally."""
-    overrides = panel["fieldConfig"]["overrides"]
-    fixed = {
-        one["matcher"]["options"]: each["value"]
-        for one in overrides
-        for each in one["properties"]
-        if each["id"] == "custom.width"
-    }
+    fixed = overridden(panel, "custom.width")
     others = (place.width - sum(fixed.values())) / max(1, len(columns) - len(fixed))
     return [*accumulate((fixed.get(name, others) for name in columns), initial=place.x)]
+
+
+def overridden(panel: Document, name: str) -> dict[str, Any]:
+    """What a panel's overrides set this property to, by column."""
+    return {
+        one["matcher"]["options"]: each["value"]
+        for one in panel["fieldConfig"]["overrides"]
+        for each in one["properties"]
+        if each["id"] == name
+    }
+
+
+def ago(seconds: float) -> str:
+    """As Grafana shows `dateTimeFromNow`."""
+    least, unit = next((one for one in LONG_S if seconds >= one[0]), (1, "s"))
+    return f"{seconds / least:.0f} {unit} ago"
 
 
 def state_timeline(panel: Document, place: Place, found: Sequence[Series]) -> list[str]:

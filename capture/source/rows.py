@@ -102,7 +102,8 @@ class Rows:
             "count": _wide(cells[packet.LENGTH] - cells[packet.KEPT]),
             "reason": pa.nulls(n, frames.CODED),
         }
-        return pa.RecordBatch.from_arrays(list(columns.values()), schema=frames.FRAMES_CODED)
+        schema = frames.FRAMES_CODED
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
     def _payloads(self) -> pa.BinaryArray:
         """Copies: a view needs its whole window."""

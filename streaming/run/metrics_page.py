@@ -250,6 +250,10 @@ class Page(Collector):
         worst = worst_findings.worst(self.shown, roles, self.cards.follow)
         found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in list(self.cards.failures.items())}
         found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
+        keys: list[Labels] = [(named.cluster, named.id) for named in worst]
+        first_seen_s, affected = {key: self.shown["|".join(key)].first_seen_s for key in keys}, self.cards.affected
+        found["finding_first_seen_timestamp_seconds"] = first_seen_s
+        found["finding_affected_clients"] = {key: float(affected.get("|".join(key), 0)) for key in keys}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:

@@ -42,6 +42,8 @@ class LabelCards(NamedTuple):
 
     headlines: dict[str, str]
     """Of the card that each finding belongs to."""
+    affected: dict[str, int]
+    """How many clients are hurt by what that card is about; 0 has no entry."""
     cards: dict[str, OpenCard]
     """But for blind spots, by the first finding of each."""
     roles: dict[str, str]
@@ -74,6 +76,10 @@ class OpenCards:
     @property
     def headlines(self) -> dict[str, str]:
         return {name: text for one in self.made.values() for name, text in one.headlines.items()}
+
+    @property
+    def affected(self) -> dict[str, int]:
+        return {name: count for one in self.made.values() for name, count in one.affected.items()}
 
     @property
     def cards(self) -> dict[str, OpenCard]:
@@ -132,7 +138,7 @@ class OpenCards:
                 self.fail(label, described(error))
 
     def make(self, label: str, rows: dict[str, list[Row]]) -> None:
-        made, result = LabelCards({}, {}, {}, {}), Result.of(rows).json(principals=self.principals)
+        made, result = LabelCards({}, {}, {}, {}, {}), Result.of(rows).json(principals=self.principals)
         kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
         for finding in result["findings"]:
             name = f"{label}|{finding['id']}"
@@ -142,6 +148,8 @@ class OpenCards:
         for entry in result["entries"]:
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
             made.headlines.update(dict.fromkeys(every, entry["card"]["headline"]))
+            if count := len(hurt_clients(entry)):
+                made.affected.update(dict.fromkeys(every, count))
             if {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile
@@ -177,6 +185,10 @@ def open_card(entry: Row) -> OpenCard:
     goes_on = any(one["ongoing"] for one in clients)
     worse = 4 * ("violation" in kinds) + 2 * bool(clients) + bool(entry["card"]["harm"]["partitions"])
     return OpenCard(entry["code"], entry["card"]["headline"], worse, goes_on)
+
+
+def hurt_clients(entry: Row) -> set[tuple[str | None, str | None]]:
+    return {(one["client_id"], one["address"]) for one in entry["card"]["harm"]["clients"]}
 
 
 def line(event: str, name: str, card: OpenCard) -> Line:

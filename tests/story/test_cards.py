@@ -299,6 +299,10 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(width, tmp_
     samples = [sample for family in page.collect() for sample in family.samples]
     named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
     assert all(named[entry["findings"][0]] == entry["card"]["headline"] for entry in result["entries"])
+    hurt = {one.labels["id"]: one.value for one in samples if one.name == "wirecheck_finding_affected_clients"}
+    for entry in result["entries"]:
+        clients = {(one["client_id"], one["address"]) for one in entry["card"]["harm"]["clients"]}
+        assert {hurt[name] for one in (entry, *entry["consequences"]) for name in one["findings"]} == {len(clients)}
     assert card["harm"]["clients"]
 
 

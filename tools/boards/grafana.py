@@ -37,7 +37,7 @@ RUNBOOKS = "http://127.0.0.1:9108/runbooks"
 """Where a monitor serves them, until the variable of the dashboard says another place."""
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}
 """The same as in the report, wherever a series is a kind of finding."""
-SENTENCE_PIXELS = 640
+SENTENCE_PIXELS, SINCE_PIXELS = 640, 130
 """A sentence of 25 words nearly fits; of equal columns each would show its first two."""
 
 
@@ -242,6 +242,10 @@ def rows(panel: Panel) -> table.Panel:
         made.with_transformation(
             models.DataTransformerConfig(id_val="organize", options={"indexByName": order, "excludeByName": {}})
         )
+    if "Value" in panel.columns:
+        properties = {"displayName": "since", "unit": "dateTimeFromNow", "custom.width": SINCE_PIXELS}
+        values = [models.DynamicConfigValue(id_val=name, value=value) for name, value in properties.items()]
+        made.override_by_name("Value", values)
     if "sentence" in panel.columns:
         width = models.DynamicConfigValue(id_val="custom.width", value=SENTENCE_PIXELS)
         made.override_by_name("sentence", [width])

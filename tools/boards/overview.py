@@ -81,7 +81,7 @@ VERDICT = (
 FINDINGS = (
     worst(
         "Worst open findings",
-        "What happened? The 50 worst findings, causes first; a click opens the monitor's report with the evidence.",
+        "What is wrong, and since when? A row for each cause; a click opens the monitor's report with the evidence.",
     ),
     by_code(
         "Findings over time, by code",

@@ -154,9 +154,16 @@ ALERTED = Event(
 
 
 def worst(title: str, question: str, which: str = "") -> Panel:
-    """The worst open findings that these matchers choose: a row each, with a link to its evidence."""
-    query = Query(f"wirecheck_finding_info{{{ON}{which}}}", instant=True)
-    columns = ("sentence", "topic", "broker", "cluster", "code", "kind", "id", "instance")
+    """Open findings that these matchers choose, information only if a client is hurt: a row for each card, whose
+    findings share its sentence, with the time of the first one and a link to its evidence; the newest first.
+    """
+    same = "on (instance, cluster, id)"
+    found, hurt = f"wirecheck_finding_info{{{ON}{which}", f"wirecheck_finding_affected_clients{{{ON}}} > 0"
+    findings = f'({found}, kind=~"violation|anomaly"}} or {found}}} and {same} {hurt})'
+    since_ms = f"wirecheck_finding_first_seen_timestamp_seconds{{{ON}}} * 1000"
+    first = f"bottomk by (cluster, sentence) (1, {since_ms} * {same} group_right () {findings})"
+    query = Query(f"sort_desc({first})", instant=True)
+    columns = ("sentence", "Value", "topic", "broker", "cluster", "code", "kind", "id", "instance")
     return Panel(title, question, "short", (query,), "table", wide=24, columns=columns, links=(FINDING,))
 
 
