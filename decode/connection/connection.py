@@ -1,6 +1,6 @@
 """A connection as the follower knows it: two directions, who is the client, what waits, when and how it ends.
 
-A new fact is an attribute here or in Direction, is stored by state/attributes.py, and raises STATE_VERSION.
+A new fact is an attribute here or in Direction, is stored by state.py, and raises STATE_VERSION.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, UNSET
-from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
-from wirecheck.decode.connection.waiting import Message, MessageQueue
+from wirecheck.decode.connection.stream.modes import IN_SYNC, LINGERING, OFF, OPEN, RELEASED, TAPPED, Mode
+from wirecheck.decode.connection.waiting import MessageQueue
 from wirecheck.decode.peer import Peer
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
@@ -86,9 +86,6 @@ class Connection:
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
-        self.unmatched_responses: i64 = 0
-        """In a row, of responses, then of requests, those whose other half was not where it should be."""
-        self.unmatched_requests: i64 = 0
         self.answered_out_of_order: i64 = 0
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
         self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
@@ -156,7 +153,7 @@ class Connection:
 
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
-        self.life = after(self.life, OVER)
+        self.life = LINGERING
         for direction in (self.lower, self.higher):
             if direction.mode != TAPPED:  # who takes it takes it behind the call
                 direction.ordered.clear()
@@ -164,7 +161,7 @@ class Connection:
         self.deadline_ns = self.last_ns + linger_ns
 
     def forget(self) -> None:
-        self.life = after(self.life, FORGOTTEN)
+        self.life = RELEASED
         self.deadline_ns = NEVER
 
     def remember_acknowledged(self, ts_ns: i64, half_slack_ns: i64, half_slack_frames: i64) -> None:
@@ -187,6 +184,16 @@ class Connection:
     def waiting_size(self) -> i64:
         return self.in_flight.size + self.early_responses.size
 
+    def decided(self, direction: Direction) -> i64:
+        """What lies before this offset waits for nothing any more."""
+        at = direction.next_offset
+        if direction.mode != OFF and direction.ordered.first is not None:
+            at = direction.ordered.begin
+        response = self.early_responses.first  # its request may still come, and both are handed out together
+        if response is not None and not self.carries_requests(direction):
+            at = min(at, response.offset)
+        return at
+
     def count_pending(self) -> i64:
         """Bytes of memory that wait here. Chunks of a message are not counted: they become one after a call."""
         requests, responses = self.in_flight, self.early_responses
@@ -200,7 +207,8 @@ class Connection:
             direction.ordered.keep(payload, direction.message_begin if in_body else NEVER)
             direction.out_of_order.keep(payload)
         for queue in (self.in_flight, self.early_responses):
-            keep_messages(queue.first, payload)
+            for message in queue.messages:
+                message.keep(payload)
 
 
 def _renumbered(direction: Direction) -> Direction:
@@ -218,12 +226,6 @@ def pending_in(direction: Direction) -> i64:
     if direction.mode != IN_SYNC or direction.message_end < 0:
         chunks += direction.ordered.count
     return direction.ordered.kept + direction.out_of_order.kept + CHUNK_BYTES * chunks
-
-
-def keep_messages(message: Message | None, payload: bytes) -> None:
-    while message is not None:
-        message.keep(payload)
-        message = message.next
 
 
 def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:

@@ -34,7 +34,7 @@ def evict(shared: Shared, connection: Connection) -> None:
     progress(shared, connection)
     _give_up_bytes(connection.lower)
     _give_up_bytes(connection.higher)
-    while connection.in_flight.first is not None:
+    while connection.in_flight.count > 0:
         give_up_request(shared, connection)
     give_up_responses(shared, connection)
     set_deadline(shared, connection)

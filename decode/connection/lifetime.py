@@ -16,7 +16,7 @@ from wirecheck.decode.connection.framing.resync import last_chance, search
 from wirecheck.decode.connection.gaps import close_holes, declare_gaps, hole_deadline
 from wirecheck.decode.connection.matching import finish, give_up_response, response_deadline
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.modes import LINGERING, OFF, OPEN, RELEASED, RUNNING, SEARCHING
+from wirecheck.decode.connection.stream.modes import LINGERING, OPEN, RELEASED, RUNNING, SEARCHING
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
@@ -160,16 +160,6 @@ def decided(connections: list[Connection]) -> list[tuple[int, int, int]]:
     rows: list[tuple[int, int, int]] = []
     for connection in connections:
         if connection.life == OPEN:
-            rows.append((connection.serial, 0, _decided(connection, connection.lower)))
-            rows.append((connection.serial, 1, _decided(connection, connection.higher)))
+            rows.append((connection.serial, 0, connection.decided(connection.lower)))
+            rows.append((connection.serial, 1, connection.decided(connection.higher)))
     return rows
-
-
-def _decided(connection: Connection, direction: Direction) -> i64:
-    at = direction.next_offset
-    if direction.mode != OFF and direction.ordered.first is not None:
-        at = direction.ordered.begin
-    response = connection.early_responses.first  # its request may still come, and both are handed out together
-    if response is not None and not connection.carries_requests(direction):
-        at = min(at, response.offset)
-    return at

@@ -169,8 +169,6 @@ class Output:
         begin = message.offset + 4
         span: i64 = -1  # the span that the last chunk belongs to
         chunk: Chunk | None = message.chunks
-        if chunk is None and message.kept > 0:
-            self._part(message.data, message.start, message.start + message.kept)
         while chunk is not None:
             following = chunk.next
             if chunk.kind == DATA:

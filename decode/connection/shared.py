@@ -1,6 +1,6 @@
 """What all connections of a follower share: bounds, the current frame, agents, output, totals.
 
-What must outlive a call is stored with the connections (state/).
+What must outlive a call is stored with the connections (state.py).
 """
 
 from __future__ import annotations

@@ -20,25 +20,19 @@ from wirecheck.decode.connection.connection import (
     UNDECIDED,
     Connection,
     Handshake,
-    pending_in,
 )
-from wirecheck.decode.connection.framing.framing import cut, cut_frame
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
 from wirecheck.decode.connection.matching import finish
 from wirecheck.decode.connection.stream.direction import NEAR
-from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, PSH, RST, SYN, THE_WIRES, UNSET
+from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, THE_WIRES, UNSET
 from wirecheck.decode.connection.stream.modes import (
     HELD,
-    IN_SYNC,
     LINGERING,
-    OFF,
     OPEN,
-    OPENING,
     RELEASED,
     RUNNING,
-    SEARCHING,
     UNSEEN,
 )
 
@@ -46,85 +40,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
     from wirecheck.decode.connection.stream.direction import Direction
     from wirecheck.decode.connection.stream.frame import Frame
-
-# The fast path: most frames, both directions in order, nothing missing, nothing new. What it does to a connection is
-# what `on_frame` would have done, fact by fact; an ECN bit, which nothing reads, sends a frame there: so they compare.
-ANYTHING: Final = 0  # a frame that the fast path does not vouch for
-WITHIN: Final = 1  # within a message, or without bytes
-ENDS: Final = 2  # may end a message
-BEGINS: Final = 3  # begins with a message, and may end it
-
-
-def kind_of(frame: Frame, connection: Connection, direction: Direction, other: Direction) -> i64:
-    """What the frame is to the connection. Nothing is changed."""
-    if frame.flags | PSH != ACK | PSH or connection.life != OPEN or connection.deadline_ns <= frame.ts_ns:
-        return ANYTHING
-    if frame.agent != connection.agent or frame.run != connection.run:
-        return ANYTHING
-    if connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET or _awaits_ack(connection):
-        return ANYTHING
-    if connection.early_responses.first is not None or direction.stream != RUNNING or other.stream != RUNNING:
-        return ANYTHING
-    if direction.out_of_order.first is not None or other.out_of_order.first is not None:
-        return ANYTHING
-    if max(other.acknowledged, other.offset_of(frame.ack)) > other.next_offset:
-        return ANYTHING
-    after = direction.next_offset + frame.length
-    if direction.acknowledged > after:
-        return ANYTHING
-    if frame.length == 0:
-        return WITHIN
-    if frame.first_left != frame.end_left or connection.protocol == UNDECIDED:
-        return ANYTHING
-    if direction.offset_of(frame.seq) != direction.next_offset:
-        return ANYTHING
-    if direction.mode == OFF and other.mode == OFF:
-        return WITHIN
-    if direction.mode != IN_SYNC or other.mode not in (IN_SYNC, OPENING):
-        return ANYTHING
-    if other.next_offset >= other.need:
-        return ANYTHING
-    if after < direction.need:
-        return WITHIN
-    at_boundary = direction.message_begin == direction.next_offset and direction.ordered.first is None
-    return BEGINS if at_boundary else ENDS
-
-
-def settle(shared: Shared, connection: Connection, direction: Direction, before: i64) -> None:
-    """A frame WITHIN a message, or without bytes, was taken; `before`: what waited in its direction."""
-    waiting = pending_in(direction) - before
-    connection.pending += waiting
-    shared.pending += waiting
-    connection.deadline_ns = min(connection.last_ns + shared.bounds.idle_ns, connection.due_ns)
-
-
-def take(shared: Shared, connection: Connection, direction: Direction, other: Direction) -> None:
-    """The frame that is looked at, of one of these kinds, counts and acknowledges; its bytes, and what follows from
-    them, are the caller's.
-    """
-    frame, bounds = shared.frame, shared.bounds
-    length, ts_ns = frame.length, frame.ts_ns
-    shared.output.touch(connection)
-    connection.frames += 1
-    connection.last_ns = max(connection.last_ns, ts_ns)
-    direction.frames += 1
-    direction.shown_by |= 1
-    direction.payload_bytes += length
-    connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
-    acknowledged = other.offset_of(frame.ack)
-    other.acknowledged = max(other.acknowledged, acknowledged)
-    other.shown = max(other.shown, acknowledged)
-    begin = direction.offset_of(frame.seq)
-    end = begin + length
-    if length == 0:
-        if begin - direction.newest < NEAR:
-            direction.newest = max(direction.newest, begin)
-    else:
-        frame.offset = begin
-        direction.newest = max(direction.newest, end)
-        direction.shown = max(direction.shown, end)
-        direction.next_offset = end
-
 
 YOUNG_NS: Final = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS: Final = 4
@@ -159,21 +74,6 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
 def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> Connection | None:
     """The frame that is looked at, of endpoints whose connection was this one: whose it is by now."""
     frame = shared.frame
-    if connection is not None:
-        direction = connection.direction(frame.side)
-        other = connection.other(direction)
-        kind = kind_of(frame, connection, direction, other)
-        if kind != ANYTHING:
-            before = pending_in(direction)
-            take(shared, connection, direction, other)
-            if kind != BEGINS and frame.length > 0:
-                direction.extend(frame, frame.offset, direction.next_offset)
-            if kind == WITHIN:
-                settle(shared, connection, direction, before)
-            else:
-                _cut_one(shared, connection, direction, kind)
-            shared.output.place(connection.serial, frame.side, frame.offset)
-            return connection
     owner = _owner(shared, connection, keys)
     if connection is not None and owner is not connection:
         shared.recount(connection)
@@ -188,18 +88,6 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
         shared.output.place(owner.serial, frame.side, frame.offset)
     shared.recount(owner)
     return owner
-
-
-def _cut_one(shared: Shared, connection: Connection, direction: Direction, kind: i64) -> None:
-    """Both directions were in order: only that of the frame has something to cut."""
-    if kind == BEGINS:
-        cut_frame(shared, connection, direction)
-    else:
-        cut(shared, connection, direction)
-    if direction.mode == SEARCHING:
-        progress(shared, connection)
-    set_deadline(shared, connection)
-    shared.recount(connection)
 
 
 # --- whose frame it is

@@ -41,13 +41,11 @@ REFUTED: Final = 2
 class InFlightIds:
     """Correlation ids of the requests in flight, and how many requests went before each."""
 
-    def __init__(self, oldest: Message | None) -> None:
+    def __init__(self, requests: list[Message]) -> None:
         ids: list[tuple[int, int]] = []
-        request = oldest
-        while request is not None and len(ids) < IDS:
-            if not request.is_raw():
+        for request in requests:
+            if len(ids) < IDS and not request.is_raw():
                 ids.append((request.correlation, len(ids)))
-            request = request.next
         ids.sort()  # seldom of use: reauthentication takes ids from elsewhere
         self.count: i64 = len(ids)
         self.ids: vec[i64] = vec[i64]()

@@ -113,19 +113,13 @@ def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
     if window.count < min(12, enough):
         direction.message_state = HEADER_UNSEEN
         return True
-    if not _read_request_head(direction, window, size):
-        direction.lose_boundary()
-    return True
-
-
-def _read_request_head(direction: Direction, window: Window, size: i64) -> bool:
-    """Of a request of which at least the correlation id is there; False: it is none."""
     direction.key, direction.version = window.int16(4), window.int16(6)
     direction.correlation = window.int32(8)
-    if not (0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION):
-        return False
+    is_known = 0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION
     has_client = window.count >= 14 and size >= 10 and size != 12
-    return not has_client or -1 <= window.int16(12) <= size - 10
+    if not is_known or (has_client and not -1 <= window.int16(12) <= size - 10):
+        direction.lose_boundary()
+    return True
 
 
 def _token_or_request(shared: Shared, connection: Connection, direction: Direction) -> bool:
@@ -189,7 +183,7 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
     flags: i64 = 0
     if useful and is_request:
         direction.ordered.look(shared.window, begin, min(end - begin, PEEK_FAR))
-        due, flags = _look_into_request(shared, connection, direction, shared.window.end)
+        due, flags = _look_into_request(shared, connection, direction)
     if direction.message_state == GIVEN_UP:
         direction.drop(end)
     first = direction.ordered.detach(end)
@@ -202,71 +196,23 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
             connection.sasl = max(connection.sasl, SASL_RAW)
             on_token(shared, connection, is_request)
         return
-    message = _message(direction, is_request)
-    message.lie_in(first, begin, end)
-    message.flags = flags
-    _on_whole(shared, connection, direction, message, due)
-
-
-def cut_frame(shared: Shared, connection: Connection, direction: Direction) -> None:
-    """Cut what the frame that is looked at begins with, at a message's boundary of a direction that has nothing else:
-    messages that are whole in it need no chunk. What is not whole, or not plain, is left to `cut`.
-    """
-    frame, window = shared.frame, shared.window
-    window.data, window.at, window.count = frame.payload, frame.start, frame.length
-    is_request = connection.carries_requests(direction)
-    begin, behind = frame.offset, frame.offset + frame.length
-    while begin + 12 <= behind:
-        size = window.int32(0)
-        end = begin + 4 + size
-        if size < SHORTEST_REQUEST or size > shared.bounds.message_bytes or end > behind:
-            break
-        due = True
-        flags: i64 = 0
-        if is_request:
-            if connection.tokens_may_follow or not _read_request_head(direction, window, size):
-                break
-            far = window.at + min(end - begin, PEEK_FAR)
-            due, flags = _look_into_request(shared, connection, direction, far)
-        elif token_is_due(connection):
-            break
-        else:
-            direction.key, direction.correlation = 0, window.int32(4)
-        message = _message(direction, is_request)
-        message.lie_in_frame(frame, begin, size)
-        message.flags = flags
-        direction.message_begin, direction.need = end, end + 4
-        direction.message_state = READABLE
-        direction.ordered.begin = end
-        _on_whole(shared, connection, direction, message, due)
-        window.data, window.at, window.count = frame.payload, frame.start + end - frame.offset, behind - end
-        begin = end
-    if begin < behind:
-        direction.append(frame, begin, behind)
-        cut(shared, connection, direction)
-
-
-def _message(direction: Direction, is_request: bool) -> Message:
-    if is_request:
-        return Message(REQUEST, direction.key, direction.version, direction.correlation)
-    return Message(RESPONSE, -1, -1, direction.correlation)
-
-
-def _on_whole(shared: Shared, connection: Connection, direction: Direction, message: Message, due: bool) -> None:
-    """A message of which all is known; `due`: a response has to come."""
     direction.messages += 1
-    if message.side == RESPONSE:
+    if is_request:
+        message = Message(REQUEST, direction.key, direction.version, direction.correlation)
+        message.lie_in(first, begin, end)
+        message.flags = flags
+        on_request(shared, connection, message, due)
+        _look_again(connection.other(direction))
+    else:
+        message = Message(RESPONSE, -1, -1, direction.correlation)
+        message.lie_in(first, begin, end)
         on_response(shared, connection, message)
-        return
-    on_request(shared, connection, message, due)
-    _look_again(connection.other(direction))
 
 
-def _look_into_request(shared: Shared, connection: Connection, direction: Direction, end: i64) -> tuple[bool, i64]:
-    """(whether a response is due, flags): what the connection learns from a request, as far as the window's bytes show
-    up to this end.
-    """
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction) -> tuple[bool, i64]:
+    """(whether a response is due, flags): what the connection learns from a request, as far as the window shows it."""
     window, key = shared.window, direction.key
+    end = window.end
     verdict, header, client = taken_request(shared.known, window.data, window.at, end, shared.bounds.message_bytes)
     if direction.correlation < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation

@@ -59,7 +59,7 @@ def search(shared: Shared, connection: Connection, direction: Direction) -> bool
         asked = connection.other(direction)
         found = False
         if asked.mode != SEARCHING and not asked.has_hole():  # it is known which ids to look for
-            ids = InFlightIds(connection.in_flight.first)
+            ids = InFlightIds(connection.in_flight.messages)
             if ids.count == 0:
                 direction.scanned = max(direction.scanned, direction.next_offset - 7)
             else:

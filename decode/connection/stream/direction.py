@@ -12,22 +12,15 @@ from mypy_extensions import i64
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.modes import (
-    BOUNDARY_FOUND,
-    BOUNDARY_LOST,
-    BYTES_FIRST,
-    FIN_FIRST,
-    IS_KAFKA,
-    NOT_KAFKA,
+    HELD,
+    IN_SYNC,
     OFF,
     OPENING,
     RUNNING,
-    START_SEEN,
-    START_UNSEEN,
-    TAKEN,
+    SEARCHING,
+    TAPPED,
     UNSEEN,
-    Event,
     Mode,
-    after,
 )
 from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
 
@@ -200,30 +193,28 @@ class Direction:
         return True
 
     def _begin_at(self, at: i64) -> None:
-        self._happened(START_SEEN)
-        self._start_at(at)
+        if self.mode != TAPPED:
+            self.mode = OPENING  # also of one that is searched: SYN came late, behind the bytes that follow it
+        self.start_at(at)
         self.start_seen = True
         self.expect_message(at)
 
     def begin_at_fin(self, seq: i64) -> None:
-        self._happened(FIN_FIRST)
+        self._begin_in_middle(seq)
+        self.start_at(MIDDLE)
+
+    def _begin_in_middle(self, seq: i64) -> None:
+        """The first byte seen has this number; where messages begin is not known."""
         self.base, self.newest = seq, MIDDLE
-        self._start_at(MIDDLE)
+        if self.mode == OPENING:
+            self.mode = SEARCHING
 
-    def begin_unseen(self, at: i64) -> None:
-        """What precedes the first bytes seen is not waited for."""
-        self._happened(START_UNSEEN)
-        self._start_at(at)
-
-    def _start_at(self, at: i64) -> None:
+    def start_at(self, at: i64) -> None:
+        """Nothing before this offset is waited for."""
+        self.stream = RUNNING
         self.next_offset = at
         self.ordered.begin = at
         self.scanned = at
-
-    def _happened(self, event: Event) -> None:
-        self.stream = after(self.stream, event)
-        if event != START_UNSEEN:
-            self.mode = after(self.mode, event)
 
     def is_near(self, seq: i64) -> bool:
         """Whether this number is close to the next byte."""
@@ -261,9 +252,8 @@ class Direction:
         shown by the other.
         """
         if self.stream == UNSEEN:
-            self._happened(BYTES_FIRST)
-            self.base = seq
-            self.newest = MIDDLE
+            self.stream = HELD
+            self._begin_in_middle(seq)
         begin = self.offset_of(seq)
         end = begin + frame.length
         frame.offset = begin
@@ -324,15 +314,15 @@ class Direction:
         """
         if self.stream != RUNNING:
             return
-        chunk = self.out_of_order.first
-        while chunk is not None and chunk.begin <= self.next_offset:
-            if patient and not left_out_for_good(chunk):
-                return
-            self.out_of_order.pop()
+        taken: i64 = 0
+        for chunk in self.out_of_order.chunks:
+            if chunk.begin > self.next_offset or (patient and not left_out_for_good(chunk)):
+                break
+            taken += 1
             self.next_offset = chunk.end  # nothing is out of order that begins before it
             if self.mode != OFF:
                 self.put_in_order(chunk)
-            chunk = self.out_of_order.first
+        self.out_of_order.discard(taken)
 
     def note_lacking(self, ts_ns: i64) -> None:
         """The peer acknowledged something at this time."""
@@ -342,8 +332,8 @@ class Direction:
 
     def discard_first(self) -> None:
         """The first of what came out of order was never part of the stream: nothing between is missing for its sake."""
-        self.out_of_order.pop()
-        self.newest = max(self.next_offset, self.out_of_order.end())
+        self.out_of_order.discard(1)
+        self.newest = max(self.next_offset, self.out_of_order.end)
 
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""
@@ -370,27 +360,27 @@ class Direction:
         self.candidates = []
 
     def find_boundary(self, at: i64) -> None:
-        self.mode = after(self.mode, BOUNDARY_FOUND)
+        self.mode = IN_SYNC
         self.drop(at)
         self.expect_message(at)
 
     def lose_boundary(self) -> None:
-        self.mode = after(self.mode, BOUNDARY_LOST)
+        self.mode = SEARCHING
         self.scanned = self.ordered.begin if self.ordered.first is not None else self.next_offset
         self.message_end = -1
         self.candidates = []
         self.rescans = 0
 
     def is_kafka(self) -> None:
-        self.mode = after(self.mode, IS_KAFKA)
+        self.mode = IN_SYNC
 
     def tap(self) -> None:
         """Somebody else takes what is in order; nothing is framed."""
-        self.mode = after(self.mode, TAKEN)
+        self.mode = TAPPED
 
     def turn_off(self) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""
-        self.mode = after(self.mode, NOT_KAFKA)
+        self.mode = OFF
         self.drop(self.next_offset)
         self.ordered.clear()
 

@@ -46,8 +46,7 @@ def test_a_request_is_confirmed_by_the_same_clients_next_one():
 def test_a_response_is_confirmed_by_the_answer_to_a_later_request():
     requests = [Message(REQUEST, 1, 11, number) for number in (5, 70_000, 9)]
     requests[2].flags = RAW
-    requests[0].next, requests[1].next = requests[1], requests[2]
-    ids = InFlightIds(requests[0])
+    ids = InFlightIds(requests)
     assert [ids.place(number) for number in (5, 70_000, 9)] == [0, 1, -1]
     first = response(5, b"body")
     for correlation, verdict in ((70_000, CONFIRMED), (4, REFUTED)):
