@@ -18,13 +18,13 @@ from mypy_extensions import u8
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.connection import OTHER, ends_of, key_of
-from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
 from wirecheck.decode.connection.framing.without_records import WithoutRecords
 from wirecheck.decode.connection.handout import Placed
-from wirecheck.decode.connection.lifetime import decided, due, expire, flush
+from wirecheck.decode.connection.lifetime import decided, due, evict, expire, flush, to_evict, to_let_go
 from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.connection.output import PLACED
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import MOST_AGENTS, Shared
 from wirecheck.decode.connection.state import Parked
@@ -204,7 +204,7 @@ class Follower:
             start = follow(shared, keys, connections, start, count)
             if self.pending > self.limits.pending_bytes:
                 self._evict()
-        self.placed = Placed(*handout.columns_of(shared.output.placed, 3))
+        self.placed = Placed(**handout.columns_of(shared.output.placed, PLACED))
         for connection in connections:
             if connection is not None:
                 self._connections[connection.key] = connection

@@ -25,16 +25,9 @@ from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
 from wirecheck.decode.connection.matching import finish
+from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.direction import NEAR
 from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, THE_WIRES, UNSET
-from wirecheck.decode.connection.stream.modes import (
-    HELD,
-    LINGERING,
-    OPEN,
-    RELEASED,
-    RUNNING,
-    UNSEEN,
-)
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
@@ -80,7 +73,7 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
     if owner is None:
         shared.output.place(-1, -1, -1)
         return connection
-    if owner.life == LINGERING or frame.ignored:
+    if owner.life == modes.LINGERING or frame.ignored:
         _on_late(shared, owner)
         shared.output.place(-1, -1, -1)
     else:
@@ -98,13 +91,13 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
     frame = shared.frame
     if connection is not None and connection.deadline_ns <= frame.ts_ns:
         expire(shared, connection, frame.ts_ns)
-    if connection is not None and connection.life != RELEASED and not _counts_alike(shared, connection):
+    if connection is not None and connection.life != modes.RELEASED and not _counts_alike(shared, connection):
         return None
     if frame.flags & SYN:
         return _on_handshake(shared, connection, keys)
     if connection is not None and connection.again.client_seq != UNSET and _begins_again(shared, connection):
         return _replace(shared, connection, keys)
-    if connection is not None and connection.life != RELEASED:
+    if connection is not None and connection.life != modes.RELEASED:
         return connection
     return _open(shared, keys) if frame.length > 0 else None
 
@@ -124,7 +117,7 @@ def _counts_alike(shared: Shared, connection: Connection) -> bool:
         if frame.flags & SYN == 0:
             _begin_run(connection, frame)
         return True
-    if connection.life == LINGERING:
+    if connection.life == modes.LINGERING:
         return frame.flags & SYN != 0 and not connection.direction(frame.side).began_at(frame.seq + 1)
     if frame.agent != connection.agent or frame.flags & SYN:
         return frame.agent == connection.agent
@@ -166,17 +159,17 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
     """
     frame = shared.frame
     seq = frame.seq + 1
-    if connection is not None and connection.life != RELEASED:
+    if connection is not None and connection.life != modes.RELEASED:
         if _fits(shared, connection, connection.direction(frame.side), seq):
             _learn_roles(connection, frame)
             return connection
-        if connection.life == OPEN and _goes_on(connection, frame):
+        if connection.life == modes.OPEN and _goes_on(connection, frame):
             if _answered(connection.again, frame):
                 return _replace(shared, connection, keys)
             _note(connection.again, frame)
             frame.ignored = True
             return connection
-        if connection.life == OPEN:
+        if connection.life == modes.OPEN:
             close(shared, connection, frame.ts_ns)
         forget(shared, connection)
     opened = _open(shared, keys)
@@ -235,7 +228,7 @@ def _begins_again(shared: Shared, connection: Connection) -> bool:
     if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
         again.forget()
         return False
-    if frame.flags & ACK == 0 or connection.life != OPEN:
+    if frame.flags & ACK == 0 or connection.life != modes.OPEN:
         return False
     if frame.side == again.client:
         return frame.ack == again.server_seq and frame.seq == again.client_seq
@@ -271,11 +264,11 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
         return direction.began_at(seq)
     frame, other = shared.frame, connection.other(direction)
     answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
-    if connection.life != OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
+    if connection.life != modes.OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
-    if direction.stream == UNSEEN:
+    if direction.stream == modes.UNSEEN:
         direction.begin(seq)
-    elif direction.stream == HELD:
+    elif direction.stream == modes.HELD:
         direction.begin_late(seq, shared.bounds.held_bytes)
     return True
 
@@ -354,7 +347,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
             connection.closed_by = NOT_CLOSED
     if flags & FIN and _on_fin(direction, seq, length):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
-    if flags & RST and (direction.stream != RUNNING or direction.is_near(seq)):
+    if flags & RST and (direction.stream != modes.RUNNING or direction.is_near(seq)):
         _note_close(connection, BY_RST + frame.side, ts_ns)
         connection.due_ns = min(connection.due_ns, ts_ns + bounds.slack_ns)
     moved = length > 0
@@ -404,7 +397,7 @@ def _refuses(connection: Connection, frame: Frame) -> bool:
 
 def _learn_start(direction: Direction, other: Direction, frame: Frame, seq: i64) -> None:
     """The client's first packet after its SYN acknowledges exactly the server's SYN."""
-    fresh = other.stream == UNSEEN and direction.start_seen and direction.newest == 0
+    fresh = other.stream == modes.UNSEEN and direction.start_seen and direction.newest == 0
     if fresh and frame.flags & (SYN | RST) == 0 and direction.offset_of(seq) == 0:
         other.begin(frame.ack)
 
@@ -424,10 +417,10 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
 
 def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
     """Whether a FIN can be the direction's own: it has said no more than up to there."""
-    if direction.stream == UNSEEN:
+    if direction.stream == modes.UNSEEN:
         direction.begin_at_fin(seq)
     at = direction.offset_of(seq) + length
-    if direction.stream == RUNNING and at < direction.next_offset:
+    if direction.stream == modes.RUNNING and at < direction.next_offset:
         return False
     if direction.fin == UNSET or at == direction.next_offset < direction.fin:  # one ahead of what was said was none
         direction.finish_at(at)

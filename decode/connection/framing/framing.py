@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
+from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.opening import confirmed_by_answer, on_opening
 from wirecheck.decode.connection.framing.recognise import (
-    HIGHEST_KEY,
-    HIGHEST_VERSION,
-    NO_CLIENT,
-    NOT_SEEN,
-    PRODUCE,
-    RESERVED,
-    SASL_HANDSHAKE,
-    SHORTEST_REQUEST,
-    STRONG,
-    WAIT,
     mechanism,
     produce_acks,
     request_header,
@@ -102,7 +93,7 @@ def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bo
 def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
     at = direction.message_begin
     size = window.int32(0)
-    if size < SHORTEST_REQUEST or size > largest:
+    if size < recognise.SHORTEST_REQUEST or size > largest:
         direction.lose_boundary()
         return True
     enough = min(size + 4, 14)
@@ -115,7 +106,7 @@ def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
         return True
     direction.key, direction.version = window.int16(4), window.int16(6)
     direction.correlation = window.int32(8)
-    is_known = 0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION
+    is_known = 0 <= direction.key <= recognise.HIGHEST_KEY and 0 <= direction.version <= recognise.HIGHEST_VERSION
     has_client = window.count >= 14 and size >= 10 and size != 12
     if not is_known or (has_client and not -1 <= window.int16(12) <= size - 10):
         direction.lose_boundary()
@@ -135,10 +126,10 @@ def _token_or_request(shared: Shared, connection: Connection, direction: Directi
         verdict, length, _ = taken_request(shared.known, window.data, window.at, window.end, largest)
     else:
         verdict, length, _ = request_header(shared.known, window.data, window.at, window.end, largest)
-    if verdict == WAIT and length <= size + 4 and have < length:
+    if verdict == recognise.WAIT and length <= size + 4 and have < length:
         direction.need = at + length
         return False
-    if verdict == STRONG or (verdict > WAIT and connection.protocol == KAFKA):
+    if verdict == recognise.STRONG or (verdict > recognise.WAIT and connection.protocol == KAFKA):
         connection.tokens_may_follow = False
         connection.protocol = KAFKA
         return _request_head(direction, window, largest)
@@ -214,16 +205,16 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
     window, key = shared.window, direction.key
     end = window.end
     verdict, header, client = taken_request(shared.known, window.data, window.at, end, shared.bounds.message_bytes)
-    if direction.correlation < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
+    if direction.correlation < recognise.RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation
-    if verdict <= WAIT:
-        return True, (ACKS_UNKNOWN if key == PRODUCE else 0)
-    if client != NO_CLIENT and not signs_in(key, direction.correlation, client):
+    if verdict <= recognise.WAIT:
+        return True, (ACKS_UNKNOWN if key == recognise.PRODUCE else 0)
+    if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client):
         direction.client_hash = client
-    if key == PRODUCE:
+    if key == recognise.PRODUCE:
         acks, _ = produce_acks(shared.known, window.data, window.at, end, header)
-        return acks != 0, (ACKS_UNKNOWN if acks == NOT_SEEN else 0)
-    if key == SASL_HANDSHAKE:
+        return acks != 0, (ACKS_UNKNOWN if acks == recognise.NOT_SEEN else 0)
+    if key == recognise.SASL_HANDSHAKE:
         connection.sasl = mechanism(window.data, window.at + header, end)
         connection.tokens_may_follow = direction.version == 0
     return True, 0

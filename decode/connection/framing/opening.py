@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, OTHER, TLS
-from wirecheck.decode.connection.framing.recognise import (
-    DOUBT,
-    GSSAPI,
-    NO,
-    SHORTEST_REQUEST,
-    STRONG,
-    WAIT,
-    WEAK,
-    gss_token,
-    opening_request,
-    taken_request,
-    tls_record,
-)
+from wirecheck.decode.connection.framing import recognise
+from wirecheck.decode.connection.framing.recognise import gss_token, opening_request, taken_request, tls_record
 from wirecheck.decode.connection.stream.direction import DOUBTED, READABLE
 from wirecheck.decode.connection.stream.modes import OPENING
 
@@ -121,29 +110,29 @@ def on_opening(shared: Shared, connection: Connection, direction: Direction) -> 
         return True
     if n >= 6 and gss_token(window, size):
         connection.tokens_may_follow = True
-        connection.sasl = GSSAPI
+        connection.sasl = recognise.GSSAPI
         direction.is_kafka()
         return True
-    if size < SHORTEST_REQUEST or size > largest:
+    if size < recognise.SHORTEST_REQUEST or size > largest:
         connection.turn_off(OTHER)
         return True
     enough = min(size + 4, FIRST_REQUEST)
     if have < enough:
         direction.need = at + min(enough, have + 1)
-        if n >= 12 and taken_request(shared.known, window.data, window.at, window.end, largest)[0] == NO:
+        if n >= 12 and taken_request(shared.known, window.data, window.at, window.end, largest)[0] == recognise.NO:
             connection.turn_off(OTHER)
             return True
         return False
     end = window.at + min(n, size + 4)
     verdict, _, client = opening_request(shared.known, window.data, window.at, end, largest)
-    if verdict == STRONG:
+    if verdict == recognise.STRONG:
         _believe(connection, direction)
     elif n < enough:
         direction.lose_boundary()
-    elif verdict == WAIT and n == have and have < size + 4:
+    elif verdict == recognise.WAIT and n == have and have < size + 4:
         direction.need = direction.next_offset + 1
         return False
-    elif verdict in (WEAK, DOUBT) and _may_wait(shared, direction):
+    elif verdict in (recognise.WEAK, recognise.DOUBT) and _may_wait(shared, direction):
         return _on_doubted(shared, connection, direction, client)
     else:
         connection.turn_off(OTHER)
@@ -193,9 +182,9 @@ def _on_doubted(shared: Shared, connection: Connection, direction: Direction, cl
         return False
     direction.ordered.look(window, end, min(direction.next_offset - end, FAR))
     verdict, _, following = taken_request(shared.known, window.data, window.at, window.end, largest)
-    if verdict == NO:
+    if verdict == recognise.NO:
         connection.turn_off(OTHER)
-    elif verdict != WAIT and following == client and window.int32(8) > correlation:
+    elif verdict != recognise.WAIT and following == client and window.int32(8) > correlation:
         _believe(connection, direction)
     else:
         return False

@@ -75,65 +75,51 @@ def int32(data: bytes, at: i64) -> i64:
 
 def request_header(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
     """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request, data[at:end]."""
-    have = end - at
-    if have < 12:
-        return WAIT, 12, NO_CLIENT
-    size, key, version = int32(data, at), int16(data, at + 4), int16(data, at + 6)
-    if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= known.keys:
-        return NO, 0, NO_CLIENT
-    if version < known.lowest[key] or version > known.highest[key]:
-        return NO, 0, NO_CLIENT
-    if key == CONTROLLED_SHUTDOWN and version == 0:
-        return (WEAK if size == 12 else NO), 12, NO_CLIENT
-    if have < 14:
-        return WAIT, 14, NO_CLIENT
-    client = int16(data, at + 12)
-    if client < -1 or client > min(CLIENT_ID_LIMIT, size - 10):
-        return NO, 0, NO_CLIENT
-    length: i64 = 14 + max(client, 0)
-    hashed, printable = hash_of_client(data, at + 14, min(at + length, end), client)
-    if not printable:
-        return NO, 0, NO_CLIENT
-    if known.is_flexible(key, version):
-        if length + 1 > size + 4:
-            return NO, 0, NO_CLIENT
-        if have > length and i64(data[at + length]) > FEW_TAGS:
-            return NO, 0, NO_CLIENT
-        no_tags = have <= length or i64(data[at + length]) == 0
-        length = length + 1 if no_tags else _tags_end(data, at + length, end) - at
-        if length > min(size + 4, HEADER_LIMIT):
-            return NO, 0, NO_CLIENT
-    if have < length:
-        return WAIT, length, NO_CLIENT
-    return (STRONG if client > 0 else WEAK), length, hashed
+    return _header(known, data, at, end, largest, strict=True)
 
 
 def taken_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
     """Like request_header, and DOUBT for what a server takes although no client we know sends it: any bytes in a client
     id, a long one, many tags, ApiVersions of a version still to come (KIP-511). A length may lie behind the end.
     """
-    found = request_header(known, data, at, end, largest)
-    if found[0] != NO:
-        return found
+    return _header(known, data, at, end, largest, strict=False)
+
+
+def _header(known: Known, data: bytes, at: i64, end: i64, largest: i64, *, strict: bool) -> tuple[i64, i64, i64]:
+    have = end - at
+    if have < 12:
+        return WAIT, 12, NO_CLIENT
     size, key, version = int32(data, at), int16(data, at + 4), int16(data, at + 6)
     if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= known.keys:
         return NO, 0, NO_CLIENT
     newest: i64 = HIGHEST_VERSION if key == API_VERSIONS else known.highest[key]
-    if version < known.lowest[key] or version > newest or (key == CONTROLLED_SHUTDOWN and version == 0):
+    if version < known.lowest[key] or version > newest:
         return NO, 0, NO_CLIENT
-    if end - at < 14:
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return (WEAK if size == 12 else NO), 12, NO_CLIENT
+    doubtful = version > known.highest[key]
+    if doubtful and strict:
+        return NO, 0, NO_CLIENT
+    if have < 14:
         return WAIT, 14, NO_CLIENT
     client = int16(data, at + 12)
     if client < -1 or client > size - 10:
         return NO, 0, NO_CLIENT
     named: i64 = 14 + min(max(client, 0), CLIENT_ID_LIMIT)
-    if end - at < named:
-        return WAIT, named, NO_CLIENT
-    hashed, _ = hash_of_client(data, at + 14, at + named, client)
+    hashed, printable = hash_of_client(data, at + 14, min(at + named, end), client)
+    doubtful = doubtful or client > CLIENT_ID_LIMIT or not printable
     length: i64 = 14 + max(client, 0)
     if known.is_flexible(key, version):
-        length = _tags_end(data, at + length, end) - at
-    return DOUBT, length, hashed
+        tags: i64 = 0 if have <= length else i64(data[at + length])
+        behind: i64 = length + 1 if have <= length or tags == 0 else _tags_end(data, at + length, end) - at
+        doubtful = doubtful or tags > FEW_TAGS or behind > min(size + 4, HEADER_LIMIT)
+        length = _tags_end(data, at + length, end) - at if doubtful else behind
+    if doubtful and strict:
+        return NO, 0, NO_CLIENT
+    enough = named if doubtful else length
+    if have < enough:
+        return WAIT, enough, NO_CLIENT
+    return (DOUBT if doubtful else STRONG if client > 0 else WEAK), length, hashed
 
 
 def signs_in(key: i64, correlation: i64, client: i64) -> bool:

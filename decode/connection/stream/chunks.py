@@ -54,12 +54,6 @@ class Chunk:
         self.packet_begin = frame.offset
         self.packet_end = frame.offset + frame.length
 
-    def unstamp(self) -> None:
-        """Where it comes from is forgotten."""
-        self.ts_ns, self.ts_last_ns = 0, 0
-        self.number, self.number_last, self.source = 0, 0, 0
-        self.packet_begin, self.packet_end = 0, 0
-
     def stamp_as(self, other: Chunk) -> None:
         """It comes from where the other chunk does."""
         self.ts_ns, self.ts_last_ns = other.ts_ns, other.ts_last_ns
@@ -262,35 +256,22 @@ def own(chunk: Chunk | None, payload: bytes, merge_from: i64) -> tuple[Chunk | N
     last: Chunk | None = None
     merged: i64 = 0
     while chunk is not None:
-        if chunk.kind == DATA and chunk.data is payload:
-            merged += _own_run(chunk, payload, merge_from)
-        if last is not None and last.begin >= merge_from and last.kind == chunk.kind and _fit(last, chunk):
-            if chunk.kind == DATA:
-                last.data = last.bytes() + chunk.bytes()
-                last.start = 0
-            last.join(chunk)
-            merged += 1
-        else:
-            last = chunk
-        chunk = chunk.next
-    return last, merged
-
-
-def _own_run(chunk: Chunk, payload: bytes, merge_from: i64) -> i64:
-    """The chunk, and from `merge_from` on all that follow it and lie in the payload, too, become one; how many more."""
-    parts = [chunk.bytes()]
-    merged: i64 = 0
-    following = chunk.next
-    while chunk.begin >= merge_from and following is not None and following.kind == DATA and following.data is payload:
-        parts.append(following.bytes())
-        chunk.join(following)
-        merged += 1
+        last = chunk
+        is_fresh = chunk.data is payload
+        parts: list[bytes] = [chunk.bytes()] if chunk.kind == DATA and is_fresh else []
         following = chunk.next
-    chunk.data = parts[0] if merged == 0 else b"".join(parts)
-    chunk.start = 0
-    return merged
-
-
-def _fit(chunk: Chunk, following: Chunk) -> bool:
-    """Whether joining them costs little: nothing, or few bytes to copy."""
-    return chunk.kind != DATA or following.end - chunk.begin <= TOGETHER
+        while chunk.begin >= merge_from and following is not None and following.kind == chunk.kind:
+            if chunk.kind == DATA:
+                if not (is_fresh and following.data is payload) and following.end - chunk.begin > TOGETHER:
+                    break
+                if len(parts) == 0:
+                    parts.append(chunk.bytes())
+                parts.append(following.bytes())
+            chunk.join(following)
+            merged += 1
+            following = chunk.next
+        if len(parts) > 0:
+            chunk.data = b"".join(parts)
+            chunk.start = 0
+        chunk = following
+    return last, merged

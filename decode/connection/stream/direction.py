@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.modes import (
-    HELD,
-    IN_SYNC,
-    OFF,
-    OPENING,
-    RUNNING,
-    SEARCHING,
-    TAPPED,
-    UNSEEN,
-    Mode,
-)
 from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
 
 if TYPE_CHECKING:
@@ -87,7 +77,7 @@ class Direction:
     def __init__(self, side: i64) -> None:
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
         # --- its numbers
-        self.stream: Mode = UNSEEN
+        self.stream: modes.Mode = modes.UNSEEN
         self.base: i64 = 0  # the sequence number of offset 0
         self.next_offset: i64 = 0  # of the next byte in order
         self.newest: i64 = 0  # end of the newest byte seen
@@ -113,7 +103,7 @@ class Direction:
         self.cut_segments: i64 = 0
         self.retransmitted: i64 = 0  # segments
         # --- its framing
-        self.mode: Mode = OPENING
+        self.mode: modes.Mode = modes.OPENING
         self.need: i64 = 0  # offset below which there is nothing to frame
         self.message_begin: i64 = 0
         self.message_end: i64 = -1  # -1: not known yet
@@ -146,7 +136,7 @@ class Direction:
 
     def acknowledge(self, seq: i64, by_second: bool) -> None:
         """The peer has everything below this number."""
-        if self.stream == UNSEEN:
+        if self.stream == modes.UNSEEN:
             return
         at = self.offset_of(seq)
         if self.fin != UNSET:
@@ -193,8 +183,8 @@ class Direction:
         return True
 
     def _begin_at(self, at: i64) -> None:
-        if self.mode != TAPPED:
-            self.mode = OPENING  # also of one that is searched: SYN came late, behind the bytes that follow it
+        if self.mode != modes.TAPPED:
+            self.mode = modes.OPENING  # also of one that is searched: SYN came late, behind the bytes that follow it
         self.start_at(at)
         self.start_seen = True
         self.expect_message(at)
@@ -206,12 +196,12 @@ class Direction:
     def _begin_in_middle(self, seq: i64) -> None:
         """The first byte seen has this number; where messages begin is not known."""
         self.base, self.newest = seq, MIDDLE
-        if self.mode == OPENING:
-            self.mode = SEARCHING
+        if self.mode == modes.OPENING:
+            self.mode = modes.SEARCHING
 
     def start_at(self, at: i64) -> None:
         """Nothing before this offset is waited for."""
-        self.stream = RUNNING
+        self.stream = modes.RUNNING
         self.next_offset = at
         self.ordered.begin = at
         self.scanned = at
@@ -224,16 +214,16 @@ class Direction:
 
     def went_on(self, seq: i64) -> None:
         """A frame without payload goes on at this number: whatever comes before it was sent, seen or not."""
-        if self.stream == RUNNING:
+        if self.stream == modes.RUNNING:
             at = self.offset_of(seq)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
 
     def has_hole(self) -> bool:
         """Something is still missing and may still come."""
-        if self.stream == RUNNING:
+        if self.stream == modes.RUNNING:
             return self.out_of_order.first is not None or self.acknowledged > self.next_offset
-        return self.stream != UNSEEN
+        return self.stream != modes.UNSEEN
 
     # --- bytes
 
@@ -242,7 +232,7 @@ class Direction:
         what follows there.
         """
         end = self.offset_of(seq) + frame.length
-        if self.stream != RUNNING or frame.length <= PROBE_BYTES or end > self.shown:
+        if self.stream != modes.RUNNING or frame.length <= PROBE_BYTES or end > self.shown:
             return False
         first = self.out_of_order.first
         return end <= self.next_offset or (first is not None and frame.ts_ns - first.ts_ns >= REORDERED_NS)
@@ -251,13 +241,13 @@ class Direction:
         """The frame's payload begins at this sequence number. `patient`: what one of two agents left out may still be
         shown by the other.
         """
-        if self.stream == UNSEEN:
-            self.stream = HELD
+        if self.stream == modes.UNSEEN:
+            self.stream = modes.HELD
             self._begin_in_middle(seq)
         begin = self.offset_of(seq)
         end = begin + frame.length
         frame.offset = begin
-        if self.stream == RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
+        if self.stream == modes.RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
             return
         if frame.cut > 0 and end > self.newest:  # one that comes again counts once
             self.cut_bytes += frame.cut
@@ -265,8 +255,8 @@ class Direction:
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left
-        in_order = self.stream == RUNNING and begin == self.next_offset and self.out_of_order.first is None
-        if in_order and (whole or self.mode == OFF):
+        in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
+        if in_order and (whole or self.mode == modes.OFF):
             self.extend(frame, begin, end)
         else:
             self._store(frame, begin, end, agent_bit)
@@ -275,7 +265,7 @@ class Direction:
     def extend(self, frame: Frame, begin: i64, end: i64) -> None:
         """The frame's payload, all of which we have, is what comes next."""
         self.next_offset = end
-        if self.mode == OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
+        if self.mode == modes.OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
             return  # within a message chunks need not be told apart
         self.append(frame, begin, end)
 
@@ -301,7 +291,7 @@ class Direction:
 
     def _add(self, frame: Frame, chunk: Chunk) -> None:
         """What of a chunk of this frame is not part of the stream yet."""
-        if self.stream == RUNNING and chunk.begin < self.next_offset:
+        if self.stream == modes.RUNNING and chunk.begin < self.next_offset:
             chunk.start += self.next_offset - chunk.begin
             chunk.begin = self.next_offset
         if chunk.begin < chunk.end:
@@ -312,7 +302,7 @@ class Direction:
         """Chunks that now continue the stream become part of it; not, if we are patient, what one of two agents left
         out.
         """
-        if self.stream != RUNNING:
+        if self.stream != modes.RUNNING:
             return
         taken: i64 = 0
         for chunk in self.out_of_order.chunks:
@@ -320,14 +310,14 @@ class Direction:
                 break
             taken += 1
             self.next_offset = chunk.end  # nothing is out of order that begins before it
-            if self.mode != OFF:
+            if self.mode != modes.OFF:
                 self.put_in_order(chunk)
         self.out_of_order.discard(taken)
 
     def note_lacking(self, ts_ns: i64) -> None:
         """The peer acknowledged something at this time."""
         behind = self.out_of_order.first
-        if behind is not None and self.stream == RUNNING and self.acknowledged < behind.begin:
+        if behind is not None and self.stream == modes.RUNNING and self.acknowledged < behind.begin:
             self.lacking_ns = ts_ns
 
     def discard_first(self) -> None:
@@ -360,27 +350,27 @@ class Direction:
         self.candidates = []
 
     def find_boundary(self, at: i64) -> None:
-        self.mode = IN_SYNC
+        self.mode = modes.IN_SYNC
         self.drop(at)
         self.expect_message(at)
 
     def lose_boundary(self) -> None:
-        self.mode = SEARCHING
+        self.mode = modes.SEARCHING
         self.scanned = self.ordered.begin if self.ordered.first is not None else self.next_offset
         self.message_end = -1
         self.candidates = []
         self.rescans = 0
 
     def is_kafka(self) -> None:
-        self.mode = IN_SYNC
+        self.mode = modes.IN_SYNC
 
     def tap(self) -> None:
         """Somebody else takes what is in order; nothing is framed."""
-        self.mode = TAPPED
+        self.mode = modes.TAPPED
 
     def turn_off(self) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""
-        self.mode = OFF
+        self.mode = modes.OFF
         self.drop(self.next_offset)
         self.ordered.clear()
 

@@ -17,7 +17,7 @@ from wirecheck.decode.connection.matching import (
     on_request,
     on_response,
 )
-from wirecheck.decode.connection.output import EXCHANGE_COLUMNS, M_CORRELATION, MESSAGE_COLUMNS
+from wirecheck.decode.connection.output import EXCHANGE, MESSAGE
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE, Message
 
@@ -44,8 +44,8 @@ class Pair:
 
     def told(self):
         """(outcome, id, whether out of order) in the order they were decided."""
-        ids = columns_of(self.shared.output.messages, MESSAGE_COLUMNS)[M_CORRELATION].tolist()
-        rows = columns_of(self.shared.output.exchanges, EXCHANGE_COLUMNS).T.tolist()
+        ids = columns_of(self.shared.output.messages, MESSAGE)["correlation"].tolist()
+        rows = zip(*columns_of(self.shared.output.exchanges, EXCHANGE).values(), strict=True)
         return [
             (outcome, ids[asked if asked >= 0 else answered], bool(late)) for asked, answered, outcome, late in rows
         ]

@@ -2,7 +2,8 @@
 
 from tests.decode.connection.conversations import FETCH, request, response
 from wirecheck.decode.connection.follower import Limits
-from wirecheck.decode.connection.framing.candidates import (
+from wirecheck.decode.connection.framing.recognise import Known, request_header
+from wirecheck.decode.connection.framing.resync import (
     CANDIDATES,
     CONFIRMED,
     REFUTED,
@@ -11,7 +12,6 @@ from wirecheck.decode.connection.framing.candidates import (
     add_candidate,
     confirm,
 )
-from wirecheck.decode.connection.framing.recognise import Known, request_header
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.direction import Candidate, Direction
