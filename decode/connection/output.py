@@ -27,11 +27,8 @@ its spans begin.
 EXCHANGE: Final = ("request", "response", "outcome", "out_of_order")
 SPAN: Final = ("offset", "length")
 PLACED: Final = ("serial", "direction", "offset")
-PART: Final = ("length", "first", "second", "third")
-"""One of Arrow's views: up to INLINE bytes are in the view itself; else nothing, the buffer, and the offset in it."""
-INLINE: Final = 12
-MARKS: Final = 8
-BUFFER_BITS: Final = 30  # buffers begin every so many bytes: offsets in them are 32 bits wide
+MARKS: Final = 6
+LARGE: Final = 4096  # bytes that are not copied before all are joined
 FIRST_LENGTH: Final = 4096
 
 
@@ -64,36 +61,29 @@ class Output:
         self.exchanges: Rows = Rows()
         self.placed: Rows = Rows()
         """Of every frame: number of its connection, its direction there, offset of its payload; -1 for none."""
-        self.parts: Rows = Rows()
-        """Where the messages' bytes lie, one behind the other: in the call's payload, or in `own`."""
-        self.payload: bytes = b""
-        self.own: list[bytes] = []
-        """Bytes of earlier calls, and messages without their records."""
-        self.own_size: i64 = 0
+        self.parts: list[bytes | memoryview] = []
+        """The messages' bytes, one behind the other."""
         self.size: i64 = 0
+        """How many these are."""
         self._marks: vec[i64] = vec[i64]([0] * MARKS)
 
-    def begin(self, payload: bytes) -> None:
+    def begin(self) -> None:
         self.touched = []
-        self.payload = payload
-        self.own = []
-        self.own_size = self.size = 0
-        self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = self.parts.used = 0
+        self.parts, self.size = [], 0
+        self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = 0
 
     def mark(self) -> None:
         """A step begins, after which `take_back` may be called."""
         marks = self._marks
         marks[0], marks[1], marks[2] = self.messages.used, self.spans.used, self.exchanges.used
-        marks[3], marks[4], marks[5] = self.placed.used, self.parts.used, i64(len(self.own))
-        marks[6], marks[7] = self.own_size, self.size
+        marks[3], marks[4], marks[5] = self.placed.used, i64(len(self.parts)), self.size
 
     def take_back(self) -> None:
         """What was written since the last mark."""
         marks = self._marks
         self.messages.used, self.spans.used, self.exchanges.used = marks[0], marks[1], marks[2]
-        self.placed.used, self.parts.used = marks[3], marks[4]
-        del self.own[marks[5] :]
-        self.own_size, self.size = marks[6], marks[7]
+        self.placed.used, self.size = marks[3], marks[5]
+        del self.parts[marks[4] :]
 
     def touch(self, connection: Connection) -> None:
         """Its facts changed in this call."""
@@ -156,65 +146,31 @@ class Output:
         return number
 
     def _bytes(self, message: Message) -> None:
-        """Its bytes, and spans where they are not; what lies together in the call's payload is one part."""
-        begin = message.offset + 4
+        """Its bytes, and spans where they are not."""
         span: i64 = -1  # the span that the last chunk belongs to
         chunk: Chunk | None = message.chunks
         while chunk is not None:
-            following = chunk.next
+            length = chunk.end - chunk.begin
             if chunk.kind == DATA:
-                data, start = chunk.data, chunk.start
-                end = start + chunk.end - chunk.begin
-                while (
-                    following is not None
-                    and following.kind == DATA
-                    and following.data is data
-                    and following.start == end
-                ):
-                    end += following.end - following.begin
-                    following = following.next
-                self._part(data, start, end)
+                self._part(chunk.data, chunk.start, chunk.start + length)
                 span = -1
             elif span < 0:
-                span = self._span(chunk.begin - begin, chunk.end - chunk.begin)
+                span = self._span(chunk.begin - message.offset - 4, length)
             else:
-                self.spans.values[span + 1] += chunk.end - chunk.begin
-            chunk = following
+                self.spans.values[span + 1] += length
+            chunk = chunk.next
 
     def _part(self, data: bytes, start: i64, end: i64) -> None:
         """data[start:end] comes next."""
-        length = min(end, i64(len(data))) - start
-        self.size += length
-        row = self.parts
-        row.put(length)
-        if length <= INLINE:
-            row.put(_word(data, start, start + length))
-            row.put(_word(data, start + 4, start + length))
-            row.put(_word(data, start + 8, start + length))
-            return
-        first: i64 = 0
-        if data is not self.payload:
-            self.own.append(data[start : start + length])
-            first = (i64(len(self.payload)) >> BUFFER_BITS) + 1
-            start = self.own_size
-            self.own_size += length
-        row.put(0)
-        row.put(first + (start >> BUFFER_BITS))
-        row.put(start & ((1 << BUFFER_BITS) - 1))
+        end = min(end, i64(len(data)))
+        if end - start < LARGE:
+            self.parts.append(data[start:end])
+        else:
+            self.parts.append(memoryview(data)[start:end])
+        self.size += end - start
 
     def _span(self, offset: i64, length: i64) -> i64:
         at = self.spans.used
         self.spans.put(offset)
         self.spans.put(length)
         return at
-
-
-def _word(data: bytes, at: i64, end: i64) -> i64:
-    """The bytes from `at` on, four at most, as a little-endian number."""
-    word: i64 = 0
-    shift: i64 = 0
-    while at < end and shift < 32:
-        word |= i64(data[at]) << shift
-        at += 1
-        shift += 8
-    return word

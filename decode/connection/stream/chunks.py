@@ -130,19 +130,6 @@ class Chunks:
         if chunk.kind == DATA:
             self.kept += chunk.end - chunk.begin
 
-    def grow(self, frame: Frame, begin: i64, end: i64) -> bool:
-        """The frame's payload, [begin, end), becomes part of the last chunk; False: it does not lie behind it."""
-        last = self.last
-        if last is None or last.kind != DATA or last.data is not frame.payload:
-            return False
-        if last.start + begin - last.begin != frame.start:
-            return False
-        last.end = end
-        last.ts_last_ns = max(last.ts_last_ns, frame.ts_ns)
-        last.number_last = max(last.number_last, frame.number)
-        self.kept += end - begin
-        return True
-
     def detach(self, upto: i64) -> Chunk | None:
         """Take off what lies before this offset, as a list."""
         first = self.first

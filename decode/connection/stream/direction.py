@@ -257,23 +257,14 @@ class Direction:
         whole = frame.first_left == frame.end_left
         in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
         if in_order and (whole or self.mode == modes.OFF):
-            self.extend(frame, begin, end)
+            self.next_offset = end
+            if self.mode != modes.OFF:
+                chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+                chunk.stamp(frame)
+                self.ordered.append(chunk)
         else:
             self._store(frame, begin, end, agent_bit)
             self.catch_up(patient)
-
-    def extend(self, frame: Frame, begin: i64, end: i64) -> None:
-        """The frame's payload, all of which we have, is what comes next."""
-        self.next_offset = end
-        if self.mode == modes.OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
-            return  # within a message chunks need not be told apart
-        self.append(frame, begin, end)
-
-    def append(self, frame: Frame, begin: i64, end: i64) -> None:
-        """These bytes of the frame, at the end of its payload, are a chunk of what is in order."""
-        chunk = Chunk(begin, end, DATA, frame.payload, frame.start + begin - frame.offset)
-        chunk.stamp(frame)
-        self.ordered.append(chunk)
 
     def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
