@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 YOUNG_NS: Final = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS: Final = 4
+TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet's, and some room
@@ -408,7 +409,7 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
     front = frame.end - frame.start
     if frame.first_left < frame.end_left:
         front = min(front, frame.left_offset(frame.first_left))
-    if tls_record(frame.payload, frame.start, frame.start + front):
+    if tls_record(frame.payload[frame.start : frame.start + min(front, TLS_HEADER_BYTES)]):
         connection.tls_records += 1
     records = connection.tls_records
     if records >= TLS_RECORDS and SEGMENTS_A_RECORD * records > connection.payloads:

@@ -14,6 +14,8 @@ from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
 from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.opening import confirmed_by_answer, on_opening
 from wirecheck.decode.connection.framing.recognise import (
+    int16,
+    int32,
     mechanism,
     produce_acks,
     request_header,
@@ -34,7 +36,6 @@ from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE,
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.shared import Shared
-    from wirecheck.decode.connection.stream.chunks import Window
     from wirecheck.decode.connection.stream.direction import Direction
 
 RAW_TOKEN: Final = -2  # key of a frame that is no message
@@ -76,23 +77,23 @@ def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bo
     undecided = connection.protocol == UNDECIDED and direction.mode == OPENING and not is_request
     if undecided and not confirmed_by_answer(shared, connection, direction):
         return False
-    window = shared.window
-    if direction.ordered.look(window, at, min(have, PEEK)) < 4:
+    data = direction.ordered.look(at, min(have, PEEK))
+    if len(data) < 4:
         direction.lose_boundary()
         return True
     direction.message_state = READABLE
     if not is_request:
-        return _response_head(connection, direction, window, shared.bounds.message_bytes)
+        return _response_head(connection, direction, data, shared.bounds.message_bytes)
     if direction.mode == OPENING:
         return on_opening(shared, connection, direction)
     if connection.tokens_may_follow:
-        return _token_or_request(shared, connection, direction)
-    return _request_head(direction, window, shared.bounds.message_bytes)
+        return _token_or_request(shared, connection, direction, data)
+    return _request_head(direction, data, shared.bounds.message_bytes)
 
 
-def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
+def _request_head(direction: Direction, data: bytes, largest: i64) -> bool:
     at = direction.message_begin
-    size = window.int32(0)
+    size = int32(data, 0)
     if size < recognise.SHORTEST_REQUEST or size > largest:
         direction.lose_boundary()
         return True
@@ -101,38 +102,38 @@ def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
         direction.need = at + enough
         return False
     direction.message_end = at + 4 + size
-    if window.count < min(12, enough):
+    if len(data) < min(12, enough):
         direction.message_state = HEADER_UNSEEN
         return True
-    direction.key, direction.version = window.int16(4), window.int16(6)
-    direction.correlation = window.int32(8)
+    direction.key, direction.version = int16(data, 4), int16(data, 6)
+    direction.correlation = int32(data, 8)
     is_known = 0 <= direction.key <= recognise.HIGHEST_KEY and 0 <= direction.version <= recognise.HIGHEST_VERSION
-    has_client = window.count >= 14 and size >= 10 and size != 12
-    if not is_known or (has_client and not -1 <= window.int16(12) <= size - 10):
+    has_client = len(data) >= 14 and size >= 10 and size != 12
+    if not is_known or (has_client and not -1 <= int16(data, 12) <= size - 10):
         direction.lose_boundary()
     return True
 
 
-def _token_or_request(shared: Shared, connection: Connection, direction: Direction) -> bool:
+def _token_or_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> bool:
     """After SaslHandshake v0 every frame is a raw token until one is a request again."""
-    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
+    at, largest = direction.message_begin, shared.bounds.message_bytes
     have = direction.next_offset - at
-    size = window.int32(0)
+    size = int32(data, 0)
     if size < 0 or size > largest:
         direction.lose_boundary()
         return True
-    direction.ordered.look(window, at, min(min(have, size + 4), PEEK_FAR))  # noqa: PLW3301 - mypyc compiles min of two
+    data = direction.ordered.look(at, min(min(have, size + 4), PEEK_FAR))  # noqa: PLW3301 - mypyc compiles min of two
     if connection.protocol == KAFKA:
-        verdict, length, _ = taken_request(shared.known, window.data, window.at, window.end, largest)
+        verdict, length, _ = taken_request(shared.known, data, largest)
     else:
-        verdict, length, _ = request_header(shared.known, window.data, window.at, window.end, largest)
+        verdict, length, _ = request_header(shared.known, data, largest)
     if verdict == recognise.WAIT and length <= size + 4 and have < length:
         direction.need = at + length
         return False
     if verdict == recognise.STRONG or (verdict > recognise.WAIT and connection.protocol == KAFKA):
         connection.tokens_may_follow = False
         connection.protocol = KAFKA
-        return _request_head(direction, window, largest)
+        return _request_head(direction, data, largest)
     if size > TOKEN_BYTES or (connection.protocol == UNDECIDED and direction.raw_frames >= GSS_TOKENS):
         direction.lose_boundary()
         return True
@@ -141,15 +142,15 @@ def _token_or_request(shared: Shared, connection: Connection, direction: Directi
     return True
 
 
-def _response_head(connection: Connection, direction: Direction, window: Window, largest: i64) -> bool:
+def _response_head(connection: Connection, direction: Direction, data: bytes, largest: i64) -> bool:
     at = direction.message_begin
-    size, raw = window.int32(0), token_is_due(connection)
+    size, raw = int32(data, 0), token_is_due(connection)
     have = direction.next_offset - at
     if raw and size >= 4:
         if have < 8:
             direction.need = at + 8
             return False
-        raw = window.count < 8 or not answers_request(connection, window.int32(4))
+        raw = len(data) < 8 or not answers_request(connection, int32(data, 4))
     if size < (0 if raw else 4) or size > largest:
         direction.lose_boundary()
         return True
@@ -160,8 +161,8 @@ def _response_head(connection: Connection, direction: Direction, window: Window,
     if direction.mode != IN_SYNC:
         direction.is_kafka()
     direction.message_end = at + 4 + size
-    direction.message_state = HEADER_UNSEEN if window.count < 8 and not raw else READABLE
-    direction.correlation = window.int32(4) if window.count >= 8 else 0
+    direction.message_state = HEADER_UNSEEN if len(data) < 8 and not raw else READABLE
+    direction.correlation = int32(data, 4) if len(data) >= 8 else 0
     return True
 
 
@@ -173,8 +174,8 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
     due = True
     flags: i64 = 0
     if useful and is_request:
-        direction.ordered.look(shared.window, begin, min(end - begin, PEEK_FAR))
-        due, flags = _look_into_request(shared, connection, direction)
+        data = direction.ordered.look(begin, min(end - begin, PEEK_FAR))
+        due, flags = _look_into_request(shared, connection, direction, data)
     if direction.message_state == GIVEN_UP:
         direction.drop(end)
     first = direction.ordered.detach(end)
@@ -200,11 +201,10 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
         on_response(shared, connection, message)
 
 
-def _look_into_request(shared: Shared, connection: Connection, direction: Direction) -> tuple[bool, i64]:
-    """(whether a response is due, flags): what the connection learns from a request, as far as the window shows it."""
-    window, key = shared.window, direction.key
-    end = window.end
-    verdict, header, client = taken_request(shared.known, window.data, window.at, end, shared.bounds.message_bytes)
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> tuple[bool, i64]:
+    """(whether a response is due, flags): what the connection learns from a request that begins so."""
+    key = direction.key
+    verdict, header, client = taken_request(shared.known, data, shared.bounds.message_bytes)
     if direction.correlation < recognise.RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation
     if verdict <= recognise.WAIT:
@@ -212,10 +212,10 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
     if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client):
         direction.client_hash = client
     if key == recognise.PRODUCE:
-        acks, _ = produce_acks(shared.known, window.data, window.at, end, header)
+        acks, _ = produce_acks(shared.known, data, header)
         return acks != 0, (ACKS_UNKNOWN if acks == recognise.NOT_SEEN else 0)
     if key == recognise.SASL_HANDSHAKE:
-        connection.sasl = mechanism(window.data, window.at + header, end)
+        connection.sasl = mechanism(data[header:])
         connection.tokens_may_follow = direction.version == 0
     return True, 0
 

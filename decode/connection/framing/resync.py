@@ -207,10 +207,10 @@ class Scan:
     def _is_request(self, data: bytes, i: i64, at: i64) -> i64:
         """STRONG: for certain, WAIT: too few bytes to say, NO: not, or a candidate."""
         direction, known, largest = self.direction, self.shared.known, self.shared.bounds.message_bytes
-        n = i64(len(data))
-        verdict, _, client = request_header(known, data, i, n, largest)
+        head = data[i : i + recognise.HEADER_LIMIT]
+        verdict, _, client = request_header(known, head, largest)
         if verdict == recognise.NO and self.sure:  # the client may be one whose id nobody else would use
-            verdict, _, client = taken_request(known, data, i, n, largest)
+            verdict, _, client = taken_request(known, head, largest)
             if verdict == recognise.DOUBT and client == direction.client_hash:
                 verdict = recognise.STRONG
         if verdict == recognise.WAIT:
@@ -297,23 +297,24 @@ def confirm(shared: Shared, direction: Direction, candidate: Candidate, ids: InF
     """What the bytes at the end of a candidate, where the next message should begin, say about it; of a response with
     the ids in flight.
     """
-    end, window, largest = candidate.end, shared.window, shared.bounds.message_bytes
+    end, largest = candidate.end, shared.bounds.message_bytes
     have = direction.next_offset - end
     if have <= 0:
         return WAITING
-    n = direction.ordered.look(window, end, min(have, HEADER))
+    data = direction.ordered.look(end, min(have, HEADER))
+    n = i64(len(data))
     if ids is not None:
         if n < 8:
             return WAITING if n == have else REFUTED
-        if not 4 <= window.int32(0) <= largest:
+        if not 4 <= int32(data, 0) <= largest:
             return REFUTED
-        return CONFIRMED if _follows(direction, candidate, window.int32(4), ids) else REFUTED
-    verdict, _, client = taken_request(shared.known, window.data, window.at, window.end, largest)
+        return CONFIRMED if _follows(direction, candidate, int32(data, 4), ids) else REFUTED
+    verdict, _, client = taken_request(shared.known, data, largest)
     if verdict == recognise.WAIT:
         return WAITING if n == have else REFUTED
-    correlation = window.int32(8)
-    signing_in = window.int16(4) in recognise.SIGNING_IN
-    nameless = signs_in(window.int16(4), correlation, client) or candidate.correlation >= recognise.RESERVED
+    correlation = int32(data, 8)
+    signing_in = int16(data, 4) in recognise.SIGNING_IN
+    nameless = signs_in(int16(data, 4), correlation, client) or candidate.correlation >= recognise.RESERVED
     if verdict == recognise.NO or (client != candidate.client and not nameless):
         return REFUTED
     in_turn = 0 < correlation - candidate.correlation <= FAR

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
@@ -83,26 +82,6 @@ class Chunk:
 
 
 @final
-class Window:
-    """Bytes that are looked at: `count` of them, in `data` from `at` on."""
-
-    def __init__(self) -> None:
-        self.data: bytes = b""
-        self.at: i64 = 0
-        self.count: i64 = 0
-
-    def int16(self, i: i64) -> i64:
-        return i64(read_i16_be(self.data, self.at + i))
-
-    def int32(self, i: i64) -> i64:
-        return i64(read_i32_be(self.data, self.at + i))
-
-    @property
-    def end(self) -> i64:
-        return self.at + self.count
-
-
-@final
 class Chunks:
     """The bytes of a direction that are in order and not cut into messages yet."""
 
@@ -169,23 +148,9 @@ class Chunks:
         self.count -= merged
         self.owned, self.last = last, last
 
-    def look(self, window: Window, at: i64, limit: i64) -> i64:
-        """Have the window show the bytes from `at` on, up to `limit` or the first that is not there; how many."""
-        chunk = self.first
-        while chunk is not None and chunk.end <= at:
-            chunk = chunk.next
-        window.count = 0
-        if chunk is None or chunk.kind != DATA:
-            return 0
-        following = chunk.next
-        window.data = chunk.data
-        window.at = chunk.start + at - chunk.begin
-        window.count = min(limit, chunk.end - at)
-        if window.count < limit and following is not None and following.kind == DATA:
-            window.data = gathered(chunk, at, limit)
-            window.at = 0
-            window.count = i64(len(window.data))
-        return window.count
+    def look(self, at: i64, limit: i64) -> bytes:
+        """The bytes from `at` on, up to `limit` or the first that is not there."""
+        return gathered(chunk_at(self.first, at), at, limit)
 
     def unseen_before(self, upto: i64) -> i64:
         """How many bytes before this offset were never seen."""

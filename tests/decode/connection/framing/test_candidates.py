@@ -30,7 +30,7 @@ def holding(data):
 
 
 def said(data, *, end, correlation=1, client=None, ids=None):
-    found = request_header(KNOWN, data, 0, len(data), 1 << 28)[2] if client is None else client
+    found = request_header(KNOWN, data, 1 << 28)[2] if client is None else client
     return confirm(Shared(Limits(), KNOWN, None), holding(data), Candidate(0, end, correlation, found), ids)
 
 
