@@ -5,7 +5,7 @@ A new fact is an attribute here or in Direction, is stored by state.py, and rais
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address
+from ipaddress import ip_address
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -32,7 +32,6 @@ ROLES: Final = ("port", "syn", "content")  # as facts say it
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 NO_PORT: Final = -1  # port of the client that no PROXY header names
-IPV4_IN_IPV6: Final = bytes(10) + b"\xff\xff"  # RFC 4291 2.5.5.2
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
@@ -88,8 +87,7 @@ class Connection:
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.answered_out_of_order: i64 = 0
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
-        self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
-        self.proxied_low: i64 = 0
+        self.proxied_host: bytes = b""  # the client it names: an address of 4 or 16 bytes, and a port
         self.proxied_port: i64 = NO_PORT
         self.tls_records: i64 = 0  # segments that look like one
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
@@ -123,10 +121,7 @@ class Connection:
         """It began with a PROXY header of so many bytes; `host`: the address it names, if any."""
         self.proxied = length
         if len(host) > 0:
-            address = host if len(host) == 16 else IPV4_IN_IPV6 + host
-            self.proxied_high = int.from_bytes(address[:8], "big", signed=True)
-            self.proxied_low = int.from_bytes(address[8:], "big", signed=True)
-            self.proxied_port = port
+            self.proxied_host, self.proxied_port = host, port
 
     def tap(self) -> None:
         """Somebody else takes what is in order, and knows what it is."""
@@ -242,9 +237,8 @@ def proxied_client(connection: Connection) -> Peer | None:
     """Whom its PROXY header names."""
     if connection.proxied_port == NO_PORT:
         return None
-    parts = [int(part).to_bytes(8, "big", signed=True) for part in (connection.proxied_high, connection.proxied_low)]
-    address = IPv6Address(b"".join(parts))
-    return Peer(str(address.ipv4_mapped or address), int(connection.proxied_port))
+    address = ip_address(connection.proxied_host)
+    return Peer(str(getattr(address, "ipv4_mapped", None) or address), int(connection.proxied_port))
 
 
 def facts_of(connection: Connection) -> handed_out.Connection:

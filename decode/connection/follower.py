@@ -193,7 +193,7 @@ class Follower:
         self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         keys, columns = self._columns(segments)
         shared = self._shared
-        shared.output.begin()
+        shared.output.begin(columns.payload)
         shared.frame.begin(columns)
         if 2 * shared.open > self.limits.connections:
             self._let_go()
@@ -222,7 +222,7 @@ class Follower:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
         self._agents.tell(self._shared, self._names)
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
             soonest = self._touch_due(shown, now_ns)
@@ -237,7 +237,7 @@ class Follower:
         """The capture has ended: everything still open, or so many of those that began first, is closed and handed
         out.
         """
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         where = self._parked_serials()
         first = sorted([*where, *(connection.serial for connection in self._connections.values())])[:most]
         self._touch([where[serial] for serial in first if serial in where])
@@ -364,7 +364,7 @@ class Follower:
             else:
                 connection.keep(payload)
                 self._soonest = min(self._soonest, connection.deadline_ns)
-        shared.output.begin()
+        shared.output.begin(b"")
         shared.frame.forget()
         return found
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirecheck.decode.connection.connection import facts_of
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.connection.output import EXCHANGE, MESSAGE, SPAN
+from wirecheck.decode.connection.output import BUFFER_BITS, EXCHANGE, MESSAGE, PART, SPAN
 from wirecheck.decode.connection.stream.chunks import DATA, gathered
 from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.connection.stream.modes import OPEN
@@ -78,7 +79,7 @@ def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, 
         label,
         names,
         tuple(map(facts_of, output.touched)) if facts else (),
-        _messages(message, np.frombuffer(b"".join(output.parts), np.uint8), columns_of(output.spans, SPAN)),
+        _messages(message, _gathered(output), columns_of(output.spans, SPAN)),
         message["connection"].astype(np.int32),
         message["ts_ns"],
         message["ts_last_ns"],
@@ -103,14 +104,36 @@ def in_order(touched: list[Connection]) -> tuple[list[InOrder], list[int]]:
     return runs, [connection.serial for connection in touched if connection.life != OPEN]
 
 
+def _rows(rows: Rows, width: int) -> Ints:
+    """The rows where they lie: the next call writes there."""
+    values: Any = rows.values  # a vec, whose memory numpy shares
+    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, width)
+    return found
+
+
 def columns_of(rows: Rows, names: tuple[str, ...]) -> dict[str, Ints]:
     """The columns of the rows, each in one piece; so many rows at a time as stay in the processor's cache."""
-    values: Any = rows.values  # a vec, whose memory numpy shares
-    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, len(names))
+    found = _rows(rows, len(names))
     columns = np.empty((len(names), len(found)), np.int64)
     for at in range(0, len(found), ROWS_AT_ONCE):
         columns[:, at : at + ROWS_AT_ONCE] = found[at : at + ROWS_AT_ONCE].T
     return dict(zip(names, columns, strict=True))
+
+
+def _gathered(output: Output) -> NDArray[np.uint8]:
+    """The bytes of all parts, one behind the other: Arrow copies what its views name in a fifth of the time that many
+    small slices take.
+    """
+    views = _rows(output.parts, len(PART)).astype(np.int32)
+    buffers = [pa.py_buffer(part) for data in (output.payload, b"".join(output.own)) for part in _buffers(data)]
+    parts = pa.Array.from_buffers(pa.binary_view(), len(views), [None, pa.py_buffer(views), *buffers])
+    joined = parts.cast(pa.large_binary()).buffers()[2]
+    return np.zeros(0, np.uint8) if joined is None else np.frombuffer(joined, np.uint8, output.size)
+
+
+def _buffers(data: bytes) -> list[memoryview]:
+    """What a view's buffer and offset point to."""
+    return [memoryview(data)[at:] for at in range(0, len(data) + 1, 1 << BUFFER_BITS)]
 
 
 def _messages(message: dict[str, Ints], data: NDArray[np.uint8], span: dict[str, Ints]) -> Messages:

@@ -88,14 +88,13 @@ class Numbers:
     def flag(self, value: bool) -> bool:
         return self.of(1 if value else 0) == 1
 
-    def content(self, chunk: Chunk) -> None:
-        """The bytes of a chunk."""
-        count = chunk.end - chunk.begin
+    def data(self, data: bytes) -> bytes:
+        count = self.of(i64(len(data)))
         if not self.reading:
-            self._written.write(chunk.bytes())
-            return
+            self._written.write(data)
+            return data
         self._at += count
-        chunk.data = self._record[self._at - count : self._at]
+        return self._record[self._at - count : self._at]
 
     def bytes(self) -> bytes:
         return self._written.getvalue()
@@ -116,7 +115,7 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.payloads, c.searched_bytes = row.of(c.payloads), row.of(c.searched_bytes)
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.proxied, c.proxied_port, c.run = row.of(c.proxied), row.of(c.proxied_port), row.of(c.run)
-    c.proxied_high, c.proxied_low = row.asked(c.proxied_high), row.asked(c.proxied_low)
+    c.proxied_host = row.data(c.proxied_host)
     c.syn_ns, c.syn_ack_ns = row.of(c.syn_ns), row.of(c.syn_ack_ns)
     c.server_round_ns, c.client_round_ns = row.of(c.server_round_ns), row.of(c.client_round_ns)
     _handshake(row, c.again)
@@ -162,7 +161,7 @@ def _chunk(row: Numbers, c: Chunk) -> None:
     c.number, c.number_last, c.source = row.of(c.number), row.of(c.number_last), row.of(c.source)
     c.packet_begin, c.packet_end = row.of(c.packet_begin), row.of(c.packet_end)
     if c.kind == DATA:
-        row.content(c)
+        c.data, c.start = row.data(c.bytes()), 0
 
 
 def _message(row: Numbers, m: Message) -> None:

@@ -109,6 +109,19 @@ class Chunks:
         if chunk.kind == DATA:
             self.kept += chunk.end - chunk.begin
 
+    def grow(self, frame: Frame, begin: i64, end: i64) -> bool:
+        """The frame's payload, [begin, end), becomes part of the last chunk; False: it does not lie behind it."""
+        last = self.last
+        if last is None or last.kind != DATA or last.data is not frame.payload:
+            return False
+        if last.start + begin - last.begin != frame.start:
+            return False
+        last.end = end
+        last.ts_last_ns = max(last.ts_last_ns, frame.ts_ns)
+        last.number_last = max(last.number_last, frame.number)
+        self.kept += end - begin
+        return True
+
     def detach(self, upto: i64) -> Chunk | None:
         """Take off what lies before this offset, as a list."""
         first = self.first
@@ -150,7 +163,11 @@ class Chunks:
 
     def look(self, at: i64, limit: i64) -> bytes:
         """The bytes from `at` on, up to `limit` or the first that is not there."""
-        return gathered(chunk_at(self.first, at), at, limit)
+        chunk = chunk_at(self.first, at)
+        if chunk is None or chunk.kind != DATA or at + limit > chunk.end:
+            return gathered(chunk, at, limit)
+        start = chunk.start + at - chunk.begin
+        return chunk.data[start : start + limit]
 
     def unseen_before(self, upto: i64) -> i64:
         """How many bytes before this offset were never seen."""

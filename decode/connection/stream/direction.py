@@ -258,7 +258,8 @@ class Direction:
         in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
         if in_order and (whole or self.mode == modes.OFF):
             self.next_offset = end
-            if self.mode != modes.OFF:
+            within = end <= self.message_end  # chunks of one message need not be told apart
+            if self.mode != modes.OFF and not (within and self.ordered.grow(frame, begin, end)):
                 chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
                 chunk.stamp(frame)
                 self.ordered.append(chunk)

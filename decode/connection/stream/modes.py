@@ -1,4 +1,7 @@
-"""The modes of a stream, of its framing and of a connection. `Direction` and `Connection` change their own."""
+"""The modes of a stream, of its framing and of a connection.
+
+`Direction` and `Connection` change their own; what a mode is good for is said where it is asked for.
+"""
 
 from __future__ import annotations
 

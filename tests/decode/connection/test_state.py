@@ -79,6 +79,7 @@ def test_every_attribute_is_stored():
     for queue in (connection.in_flight, connection.early_responses):
         queue.push(Message(0, 0, 0, 0))
         queue.first.chunks = Chunk(0, 10, DATA, data, 9)
+    connection.proxied_host = b"\n\1\2\3"
     value = 1000
     for thing, not_stored in things(connection):
         for name, now in numbers(thing).items():
@@ -90,6 +91,7 @@ def test_every_attribute_is_stored():
     for (before, not_stored), (after, _) in zip(things(connection), things(again), strict=True):
         found = [{k: v for k, v in numbers(thing).items() if k not in not_stored} for thing in (before, after)]
         assert found[0] == found[1], type(before)
+    assert again.proxied_host == connection.proxied_host
 
 
 def test_columns_that_are_asked_for_are_where_they_are_said_to_be():
