@@ -13,7 +13,7 @@ import pyarrow as pa
 from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store import batches, result_folder
+from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.result_folder import Confirmed
 from wirecheck.streaming.store.result_tables import from_ipc
 
@@ -51,12 +51,6 @@ def table_sink(
         listener(tables, instead, task_load.loads(loads))
 
     return write
-
-
-def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:
-    """The tables, and whether the batch had been written with other rows."""
-    tables = by_table(rows)
-    return tables, batches.write_tables(tables, out, run, batch_id)
 
 
 def by_table(rows: Iterable[Tagged]) -> BatchTables:

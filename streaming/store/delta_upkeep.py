@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from wirecheck.streaming.store.compaction import BY_FILE, BY_ROW, MOST_ROWS, TWICE, expired, withdrawn
+from wirecheck.streaming.store.compaction import BY_FILE, BY_ROW, DAY_S, MOST_ROWS, groups, retire_rows, withdrawn
 from wirecheck.streaming.store.delta_tables import BATCH, DAY, NOW, RUN, of_batches, opened, put, rows_of
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.streaming.store.run_result import LatestRows
 
 TARGET_BYTES = 32 << 20
 """Of a file of rows without revisions: one that has come to that is left alone."""
@@ -37,6 +36,13 @@ class Part:
     first: int
     last: int
     rows: int
+
+    @property
+    def written_s(self) -> float:
+        """To the day: files of different days are never merged."""
+        return self.day.toordinal() * DAY_S
+
+    begun_s = written_s
 
 
 @dataclass(frozen=True)
@@ -113,11 +119,9 @@ class UpkeepPass:
         if not TABLES[self.name].revised:
             self.table.optimize.compact(target_size=TARGET_BYTES)
             return
-        parts = self.parts()
-        for day in dict.fromkeys(part.day for part in parts):
-            for group in groups([part for part in parts if part.day == day]):
-                if len(group) > 1:
-                    self.put(group, latest_revisions(self.rows(group)))
+        for group in groups(self.parts(), MOST_ROWS, 0):
+            if len(group) > 1:
+                self.put(group, latest_revisions(self.rows(group)))
 
     def thin(self, today: dt.date) -> None:
         """Of all days: revisions that a later file replaces, the oldest first, and what was withdrawn and is over."""
@@ -142,17 +146,14 @@ class UpkeepPass:
         day = dt.datetime.fromtimestamp(before_s, dt.UTC).date()
         if self.name in BY_FILE and any(part.day < day for part in self.parts()):
             self.table.delete(f"{RUN} = '{self.run}' AND {DAY} < '{day}'")
-        if self.name not in BY_ROW:
-            return
-        parts, held = self.parts(), LatestRows()
-        for part in parts:
-            held.add(self.name, self.rows([part], ["id", "revision", "last_seen", "state"]))
-        gone = expired(self.name, held.tables().get(self.name), before_s)
-        for part in parts if gone is not None and len(gone) else ():
-            rows = self.rows([part])
-            stays = rows.filter(pc.invert(pc.is_in(rows["id"], gone)))
-            if stays.num_rows < rows.num_rows:
-                self.put([part], stays)
+        if self.name in BY_ROW:
+            retire_rows(
+                self.name,
+                self.parts(),
+                before_s,
+                lambda part, columns: self.rows([part], columns),
+                lambda part, rows: self.put([part], rows),
+            )
 
     def rows(self, parts: Sequence[Part], columns: list[str] | None = None) -> pa.Table:
         condition = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
@@ -179,17 +180,3 @@ def apart(parts: Sequence[Part]) -> Iterator[Part]:
     if held is not None:
         yield held
 
-
-def groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Neighbours that become one file, the youngest first: each row is written again a few times at most."""
-    held: list[Part] = []
-    for part in reversed(parts):
-        many = sum(one.rows for one in held)
-        if held and part.rows <= TWICE * many and part.rows + many <= MOST_ROWS:
-            held.insert(0, part)
-        else:
-            if held:
-                yield held
-            held = [part]
-    if held:
-        yield held

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from wirecheck.streaming.store import batches, storage
-from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store.batches import Folders, Tables
 from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import at, is_local
 
@@ -79,7 +79,7 @@ def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = 
         return delta_tables.read(out, table, run, columns)
     if not is_local(out):
         return iter(())
-    return batches.read(f"{out}/{table}/run={run}", columns)
+    return batches.read(Folders(f"{out}/{table}/run={run}"), columns)
 
 
 def latest_run(out: Path) -> str:

@@ -19,7 +19,7 @@ from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
 from wirecheck.story.harm import seconds
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.batches import write_tables
+from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 
 Row = dict[str, Any]
@@ -289,4 +289,4 @@ class LatestRows:
 
     def write(self, out: Path | str) -> None:
         """As the tables of one run, in one batch."""
-        write_tables(self.tables(), out, str(uuid4()), 0)
+        Tables(out, str(uuid4())).write(self.tables(), 0)

@@ -210,11 +210,11 @@ def gone_on_with(plan, frames_files, kept, parts):
     files = BatchFiles((f"a-{kept:010d}.parquet",), {"a": Position(1, kept + 1)})
     checkpoint.write_files(plan.checkpoint, 0, files)
     totals = from_ipc(to_ipc("totals", [{"id": "t", "revision": 1, "label": "L", "measure": "frames", "count": 1}]))
-    batches.write_tables({"totals": totals}, plan.out, "x", 0)
+    batches.Tables(plan.out, "x").write({"totals": totals}, 0)
     for number in range(parts):
         rows = {"label": "L", "apis": [], "withdrawn": False, "revision": 1}
         part = from_ipc(to_ipc("clients", [{**rows, "id": f"{number}-{n}"} for n in range(3)]))
-        batches.write_tables({"clients": part}, plan.out, "x", number + 1)
+        batches.Tables(plan.out, "x").write({"clients": part}, number + 1)
     page, found = Page(), Counter()
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in (

@@ -77,7 +77,7 @@ def test_all_at_once_is_what_the_plain_loop_says_exchanges_on_request_included(
     verdict, found = run(frames_files, exchanges=True)
     assert sizes(tmp_path) == [len(frames_files)]
     assert verdict == expected
-    (written,) = batches.read(f"{tmp_path}/out/exchanges/run={found.run}")
+    (written,) = batches.read(batches.Folders(f"{tmp_path}/out/exchanges/run={found.run}"))
     assert sorted(map(str, written.to_pylist())) == sorted(map(str, loop.rows("exchanges")))
     assert written.num_rows == expected["coverage"]["exchanges"]
 
