@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
@@ -36,7 +37,7 @@ from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
-from wirecheck.streaming.spark.task_load import Loads, most_loaded
+from wirecheck.streaming.spark.task_load import most_loaded
 from wirecheck.streaming.spark.tuning import Session
 from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
 from wirecheck.streaming.steps.quarantine import whose
@@ -222,7 +223,7 @@ class Watch:
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
-    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: Loads) -> None:
+    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: pa.Table | None) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
         feed.judged()
         if instead:

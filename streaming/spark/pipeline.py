@@ -10,13 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wirecheck.streaming.spark.operators import (
-    PARTS,
-    decode_cells,
-    follow_buckets,
-    judge_labels,
-    pack_batches,
-)
+from wirecheck.streaming.spark.operators import PARTS, decode_cells, follow_buckets, judge_labels, pack_batches
 from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
@@ -60,7 +54,7 @@ def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
 
 
 def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener, before: Before) -> StreamingQuery:
-    """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
+    writer = result_folder.writer(job.out, job.run, job.tables, job.confirmed)
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", job.query).trigger(**AT_ONCE)
-    return sink.foreachBatch(table_sink(job.out, job.run, listener, before, job.confirmed, kind=job.tables)).start()
+    return sink.foreachBatch(table_sink(writer, listener, before, job.confirmed)).start()
