@@ -250,7 +250,11 @@ def last(rows: Iterator[Row]) -> Iterator[Row]:
         known = newest.get(row["id"])
         if known is None or row["revision"] >= known["revision"]:
             newest[row["id"]] = row
-    return (row for row in newest.values() if not row.get("withdrawn") and row.get("state") != "withdrawn")
+    return (row for row in newest.values() if not is_withdrawn(row))
+
+
+def is_withdrawn(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("withdrawn")) or row.get("state") == "withdrawn"
 
 
 ROWS_AT_ONCE = 4096
