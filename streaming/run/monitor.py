@@ -43,7 +43,7 @@ from wirecheck.streaming.steps.frames_folder import FramesError, first_of, label
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
+from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused
 from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
@@ -90,7 +90,7 @@ def run(
 def begin(settings: Settings, watch: "Watch") -> None:
     plan, say = watch.plan, watch.say
     job, settings, feed = prepared(plan, settings, watch.page)
-    job, watch = replace(job, confirmed=fenced(watch.lease)), replace(watch, found=[feed])
+    job, watch = replace(job, confirmed=watch.lease.confirm if watch.lease else None), replace(watch, found=[feed])
     if line := extension_modules.slow():
         say(line)
     if checkpoint.committed(plan.checkpoint) >= 0 and not watch.page.totals:

@@ -133,7 +133,9 @@ class OpenCards:
         kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
         for finding in result["findings"]:
             follow = [f"{label}|{other}" for other in finding["consequences"]]
-            made.findings[f"{label}|{finding['id']}"] = FindingCard(role_of(finding, kinds.get(finding["cause"])), follow)
+            made.findings[f"{label}|{finding['id']}"] = FindingCard(
+                role_of(finding, kinds.get(finding["cause"])), follow
+            )
         for entry in result["entries"]:
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
             for name in every:

@@ -320,7 +320,9 @@ class Bucket:
         the follower's bound, as the batch's last agent would have said it.
         """
         for agent, count in sorted(self.late.items()):
-            yield Marks(agent, (frames.Mark(frames.LATE, self.agents[agent].ts_ns, None, count, f"{agent}: {SETTLED}"),))
+            yield Marks(
+                agent, (frames.Mark(frames.LATE, self.agents[agent].ts_ns, None, count, f"{agent}: {SETTLED}"),)
+            )
         for (agent, seq), why in self.quarantined.items():
             reason = f"its frames could not be followed: {why}"
             yield Marks(agent, quarantine.marks(quarantine.file_name(agent, seq), reason))

@@ -40,7 +40,9 @@ class Folders:
         # where Python has ended by then, that aborts the process.
         with suppress(FileNotFoundError), pa.OSFile(str(self.part(batch_id))) as file:
             whole = pq.ParquetFile(file)
-            return whole.read(None if columns is None else [name for name in columns if name in whole.schema_arrow.names])
+            return whole.read(
+                None if columns is None else [name for name in columns if name in whole.schema_arrow.names]
+            )
         return None
 
     def footer(self, batch_id: int) -> tuple[int, Mapping[bytes, bytes]]:
@@ -53,7 +55,11 @@ class Folders:
         return self.part(batch_id).stat().st_mtime
 
     def put(
-        self, rows: pa.Table, batch_id: int, written_s: float | None = None, metadata: Mapping[bytes, bytes] | None = None
+        self,
+        rows: pa.Table,
+        batch_id: int,
+        written_s: float | None = None,
+        metadata: Mapping[bytes, bytes] | None = None,
     ) -> None:
         folder = self.part(batch_id).parent
         there = folder.exists()

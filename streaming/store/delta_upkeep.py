@@ -179,4 +179,3 @@ def apart(parts: Sequence[Part]) -> Iterator[Part]:
             held = part
     if held is not None:
         yield held
-
