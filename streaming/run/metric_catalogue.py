@@ -22,7 +22,7 @@ class Named:
     kind: str
     labels: Labels
     measure: str
-    """Of the totals table, where its samples are that measure as it stands; a detail has the labels behind the first."""
+    """Of the totals table, if its samples are that measure as it stands; a detail has the labels behind the first."""
     meaning: str
 
 

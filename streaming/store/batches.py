@@ -99,7 +99,8 @@ class Tables:
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
         """One batch; whether it had been written with other rows."""
-        return any([write(rows.get(table), place, batch_id) for table, place in self.places.items()])
+        replaced = [write(rows.get(table), place, batch_id) for table, place in self.places.items()]
+        return any(replaced)
 
 
 def write(rows: pa.Table | None, run: Folders, batch_id: int) -> bool:

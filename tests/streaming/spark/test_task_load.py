@@ -8,7 +8,7 @@ from wirecheck.streaming.steps.settings import Settings
 
 
 def load(monkeypatch, step, task, cpu_s):
-    monkeypatch.setattr("pyspark.TaskContext.get", lambda: type("Task", (), {"partitionId": lambda _: task})())
+    monkeypatch.setattr("pyspark.TaskContext.get", type("Task", (), {"partitionId": lambda _: task}))
     return task_load.row(step, "L", cpu_s)
 
 
