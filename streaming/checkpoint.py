@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from wirecheck.judge.ledger import ledger
@@ -39,15 +39,6 @@ class CheckpointDamaged(ValueError):  # noqa: N818 - reads as what happened
     """A file of ours in the checkpoint is missing or damaged; the message is which."""
 
 
-class Opened(NamedTuple):
-    """A checkpoint that fits."""
-
-    query: str
-    """Spark's own folder."""
-    run: str
-    """The ID of the run, under which its result tables are."""
-
-
 def meaning(settings: Settings) -> dict[str, Any]:
     """The settings and versions that must stay the same: the state has a meaning only with them."""
     return {
@@ -61,8 +52,8 @@ def meaning(settings: Settings) -> dict[str, Any]:
     }
 
 
-def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> Opened:
-    """The checkpoint, new or fitting. Raises CheckpointRefused."""
+def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
+    """The ID of the run of this checkpoint, which is new or fits. Raises CheckpointRefused."""
     try:
         at(checkpoint)
     except (OSError, ValueError) as wrong:
@@ -77,7 +68,7 @@ def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> Opened:
         if kept.get(name) != value:
             other = f"made with {name.replace('_', ' ')} {_shown(kept.get(name))}, this is {_shown(value)}"
             raise CheckpointRefused(f"{checkpoint}: {other}; use the same as before, or {NEW}")
-    return Opened(f"{checkpoint.rstrip('/')}/{QUERY}", run)
+    return run
 
 
 def run_of(checkpoint: str) -> str | None:
@@ -123,10 +114,12 @@ def _write(checkpoint: str, name: str, content: Any) -> None:
     storage.put(system, path, (json.dumps(content) + "\n").encode())
 
 
-def lock(checkpoint: str) -> int | None:
-    """Keep a second monitor out, on this machine; the handle, to be closed at the end. Raises CheckpointRefused."""
+@contextmanager
+def locked(checkpoint: str) -> Iterator[None]:
+    """Keeps a second monitor out, on this machine. Raises CheckpointRefused."""
     if not is_local(checkpoint):
-        return None
+        yield
+        return
     folder = local(checkpoint)
     if folder.is_file():
         raise CheckpointRefused(f"{checkpoint}: is a file, not a folder; name another --checkpoint")
@@ -136,12 +129,12 @@ def lock(checkpoint: str) -> int | None:
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
         raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as taken:
-        os.close(handle)
-        raise CheckpointRefused(f"{checkpoint}: another monitor is using it; stop that one first") from taken
-    return handle
+    with os.fdopen(handle):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise CheckpointRefused(f"{checkpoint}: another monitor is using it; stop that one first") from held
+        yield
 
 
 # --- batches

@@ -63,7 +63,7 @@ def judge(
     watch = Watch(plan, Page(), Event(), say=lambda _: None, on_waiting=judged)
     try:
         job, settings, feed = prepared(plan, settings, watch.page)
-        query = run_with_restarts(spark, job, replace(settings, agents=agents), replace(watch, found=[feed]))
+        query = run_with_restarts(spark, job, replace(settings, agents=agents), watch, feed)
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
     except Py4JError as failure:

@@ -18,7 +18,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from wirecheck.judge.results.result_table import TIME
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions, schema
-from wirecheck.streaming.store.storage import is_local, local
+from wirecheck.streaming.store.storage import is_local, spelled
 
 DAY, RUN, BATCH, WRITTEN = "date", "run", "batch_id", "written_at"
 ORIGIN = pa.schema(
@@ -48,9 +48,7 @@ COLUMNS = {name: pa.schema([*ORIGIN, *schema(name)]) for name in TABLES}
 
 def located(where: Path | str) -> tuple[str, dict[str, str]]:
     """A place as delta-rs spells it. Credentials and endpoint come from where the stores' own tools have them."""
-    if is_local(where):
-        return str(local(where)), {}
-    return str(where).rstrip("/"), {"allow_http": "true"}  # an endpoint without TLS is one that was asked for
+    return spelled(where), {} if is_local(where) else {"allow_http": "true"}  # without TLS is what was asked for
 
 
 def opened(out: Path | str, table: str) -> DeltaTable:

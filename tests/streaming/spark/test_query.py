@@ -135,14 +135,14 @@ def test_a_damaged_checkpoint_ends_in_one_line(spark, tmp_path, frames_files, da
     plan = Plan(str(tmp_path / "frames"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), once=True)
     for file in frames_files[:2]:
         (tmp_path / "frames" / file.name).write_bytes(file.read_bytes())
-        job, settings, _ = prepared(plan, Settings(), Page())
+        job, settings, feed = prepared(plan, Settings(), Page())
         if file == frames_files[1]:
             names, damaged = DAMAGES[damage]
             for path in (tmp_path / "checkpoint" / "query").glob(names):
                 damaged(path)
                 (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
         try:
-            supervise(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None))
+            supervise(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None), feed)
         except (PySparkException, Py4JJavaError) as failure:
             line = in_one_line(str(failure), plan)
     assert line.startswith(f"{plan.checkpoint}: Spark cannot use it (")
