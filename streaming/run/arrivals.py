@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 
 from pyarrow import fs
@@ -20,7 +19,7 @@ from pyarrow import fs
 from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
-from wirecheck.streaming.store.storage import Place, at, is_local, local
+from wirecheck.streaming.store.storage import at, is_local
 
 LIST_S = 5.0
 FAR_LIST_S = 30.0
@@ -84,7 +83,7 @@ class Arrivals:
 
     def __init__(self, frames: str, positions: dict[str, Position]) -> None:
         self._lock = Lock()
-        self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
+        self._folder = (OnDisk if is_local(frames) else Folder)(*at(frames))
         self._agents = {name: ArrivedFiles(position) for name, position in positions.items()}
         self._due_s = -math.inf
         self.restarted: Mapping[str, tuple[int, int]] = {}
@@ -150,7 +149,7 @@ class Arrivals:
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
-        self.restarted = {name: numbers for name, numbers in map(self._restarted, there.items()) if numbers}
+        self.restarted = {name: last for name, numbers in there.items() if (last := self._restarted(name, numbers))}
         now_s = time.monotonic()
         self._vanished(there.keys() | foreign.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
@@ -169,14 +168,13 @@ class Arrivals:
             else:
                 yield number
 
-    def _restarted(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
+    def _restarted(self, name: str, numbers: set[int]) -> tuple[int, int] | None:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
         other files, of an agent that lost its place and counts from 1 again.
         """
-        name, numbers = one
-        agent = self._agents[name]
-        again = agent.position and not agent.waiting and max(numbers) < agent.position.next - 1
-        return name, (max(numbers), agent.position.next) if again and agent.position else None
+        position, waiting = self._agents[name].position, self._agents[name].waiting
+        again = position and not waiting and max(numbers) < position.next - 1
+        return (max(numbers), position.next) if again and position else None
 
     def _vanished(self, names: AbstractSet[str], there: Mapping[str, set[int]], now_s: float) -> None:
         """Files that are gone before anybody read them, and agents that have none any more."""
@@ -242,51 +240,7 @@ def file_name(agent: str, number: int) -> str:
 
 
 class Folder:
-    """Where they lie."""
-
-    list_s, look_s = LIST_S, LOOK_S
-
-    def listed(self) -> Mapping[str, File | None]:
-        """By name; None where a listing does not say what `file` does."""
-        raise NotImplementedError
-
-    def file(self, name: str) -> File | None:
-        """None where it is not, or has no bytes."""
-        raise NotImplementedError
-
-    def place(self, name: str) -> Place:
-        """The file system and its path there."""
-        raise NotImplementedError
-
-    def holds(self, name: str, agent: str, number: int) -> bool:
-        """Whether a file says of itself that it is this agent's of that number."""
-        try:
-            stated = metadata_at(*self.place(name))
-        except (OSError, ValueError):
-            return False
-        return (stated.agent, stated.file_seq) == (agent, number)
-
-
-class OnDisk(Folder):
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def place(self, name: str) -> Place:
-        return fs.LocalFileSystem(), str(self.folder / name)
-
-    def listed(self) -> Mapping[str, File | None]:
-        return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
-
-    def file(self, name: str) -> File | None:
-        try:
-            found = os.stat(self.folder / name)  # noqa: PTH116 - a Path a file would cost more than the call
-        except FileNotFoundError:
-            return None
-        return File(found.st_size, found.st_mtime) if found.st_size else None
-
-
-class Elsewhere(Folder):
-    """A listing there says sizes and times, too."""
+    """On an object store, where a listing states sizes and times, too."""
 
     list_s, look_s = FAR_LIST_S, FAR_LOOK_S
 
@@ -294,14 +248,35 @@ class Elsewhere(Folder):
         self.system, self.folder = system, folder
 
     def listed(self) -> Mapping[str, File | None]:
+        """By name; None where `file` has to be asked for what a listing does not say."""
         found = self.system.get_file_info(fs.FileSelector(self.folder))
         return {info.base_name: file_of(info) for info in found if info.is_file}
 
     def file(self, name: str) -> File | None:
+        """None where it is not, or has no bytes."""
         return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
 
-    def place(self, name: str) -> Place:
-        return self.system, f"{self.folder}/{name}"
+    def holds(self, name: str, agent: str, number: int) -> bool:
+        """Whether a file says of itself that it is this agent's of that number."""
+        try:
+            stated = metadata_at(self.system, f"{self.folder}/{name}")
+        except (OSError, ValueError):
+            return False
+        return (stated.agent, stated.file_seq) == (agent, number)
+
+
+class OnDisk(Folder):
+    list_s, look_s = LIST_S, LOOK_S
+
+    def listed(self) -> Mapping[str, File | None]:
+        return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
+
+    def file(self, name: str) -> File | None:
+        try:
+            found = os.stat(f"{self.folder}/{name}")  # noqa: PTH116 - a Path a file would cost more than the call
+        except FileNotFoundError:
+            return None
+        return File(found.st_size, found.st_mtime) if found.st_size else None
 
 
 def file_of(info: fs.FileInfo) -> File | None:
