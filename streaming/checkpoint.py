@@ -59,14 +59,14 @@ def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
     except (OSError, ValueError) as wrong:
         raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; name another --checkpoint") from wrong
     with refused(checkpoint, NAME):
-        kept = _read(checkpoint)
-        if kept is None:
-            kept = {"run": str(uuid4()), **now}
-            _write(checkpoint, NAME, kept)
-        run = str(kept["run"])
+        stored = _read(checkpoint)
+        if stored is None:
+            stored = {"run": str(uuid4()), **now}
+            _write(checkpoint, NAME, stored)
+        run = str(stored["run"])
     for name, value in now.items():
-        if kept.get(name) != value:
-            other = f"made with {name.replace('_', ' ')} {_shown(kept.get(name))}, this is {_shown(value)}"
+        if stored.get(name) != value:
+            other = f"made with {name.replace('_', ' ')} {_shown(stored.get(name))}, this is {_shown(value)}"
             raise CheckpointRefused(f"{checkpoint}: {other}; use the same as before, or {NEW}")
     return run
 
@@ -74,8 +74,8 @@ def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
 def run_of(checkpoint: str) -> str | None:
     """The run's ID; None where there is no checkpoint yet. Raises CheckpointRefused."""
     with refused(checkpoint, NAME):
-        kept = _read(checkpoint)
-        return None if kept is None else str(kept["run"])
+        stored = _read(checkpoint)
+        return None if stored is None else str(stored["run"])
 
 
 @contextmanager
@@ -185,9 +185,9 @@ def read_files(checkpoint: str, batch_id: int) -> BatchFiles | None:
 
 def need_files(checkpoint: str, batch_id: int) -> BatchFiles:
     """Raises OSError and CheckpointDamaged."""
-    if (found := read_files(checkpoint, batch_id)) is None:
+    if (batch := read_files(checkpoint, batch_id)) is None:
         raise CheckpointDamaged(f"{place(batch_id)} is missing")
-    return found
+    return batch
 
 
 def write_files(checkpoint: str, batch_id: int, batch: BatchFiles) -> None:
@@ -203,16 +203,16 @@ def write_files(checkpoint: str, batch_id: int, batch: BatchFiles) -> None:
 def written_down(checkpoint: str) -> list[int]:
     """The batches whose files are known, in order."""
     system, folder = at(checkpoint)
-    found = storage.names(system, f"{folder}/{FILES}")
-    return sorted(int(name.removesuffix(".json")) for name in found if name[0].isdigit() and name.endswith(".json"))
+    names = storage.names(system, f"{folder}/{FILES}")
+    return sorted(int(name.removesuffix(".json")) for name in names if name[0].isdigit() and name.endswith(".json"))
 
 
 def newest_files(checkpoint: str) -> list[str]:
     """Those of the newest batch, which is repeated if it was not committed. Raises CheckpointRefused."""
     with refused(checkpoint, FILES):
-        known = written_down(checkpoint)
+        numbers = written_down(checkpoint)
         with suppress(CheckpointDamaged):  # a power cut may leave half a file, which is then written again
-            return list(need_files(checkpoint, known[-1]).files) if known else []
+            return list(need_files(checkpoint, numbers[-1]).files) if numbers else []
     return []
 
 
@@ -230,5 +230,5 @@ def _has_gone(name: str, settings: Settings) -> bool:
 def committed(checkpoint: str) -> int:
     """The last batch that Spark will not repeat; -1 before the first."""
     system, folder = at(checkpoint)
-    found = storage.names(system, f"{folder}/{QUERY}/commits")
-    return max((int(name) for name in found if name.isdigit()), default=-1)
+    names = storage.names(system, f"{folder}/{QUERY}/commits")
+    return max((int(name) for name in names if name.isdigit()), default=-1)

@@ -176,7 +176,7 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
         need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())
     except FramesError as other:
         raise MonitorError(f"{other}, or name another --frames") from other
-    return labelled(begun, folder)
+    return labelled(begun, lambda name: f"{folder}/{name}")
 
 
 def need_folder(frames: str) -> None:

@@ -190,16 +190,16 @@ class Bucket:
 
     def drained(self) -> Iterator[Exchanges]:
         """What is still open is over, so many connections at a time."""
-        left = self.follower.open + 1
-        while left > self.follower.open:
-            left = self.follower.open
+        open_before = self.follower.open + 1
+        while open_before > self.follower.open:
+            open_before = self.follower.open
             yield from self.contained(self.follower.drain, CONNECTIONS_A_CALL)[0]
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
-        held = [file for file in files if file.segments is not None]
-        for part, whose in calls(held):
-            yield from self.received(held, *self.in_time(held, part, whose))
+        with_frames = [file for file in files if file.segments is not None]
+        for part, whose in calls(with_frames):
+            yield from self.received(with_frames, *self.in_time(with_frames, part, whose))
         for file in files:
             yield from self.advance(file)
 
@@ -239,9 +239,9 @@ class Bucket:
     def passed(self) -> int:
         """What every agent that is waited for has shown, before these files."""
         fronts = {name: (agent.ts_ns, agent.ended) for name, agent in self.agents.items()}
-        found = AgentFrontiers(fronts, self.settings.judge.agent_silent_s)
-        found.awaited = self.settings.awaited(self.label)
-        return found.passed_ns
+        frontiers = AgentFrontiers(fronts, self.settings.judge.agent_silent_s)
+        frontiers.awaited = self.settings.awaited(self.label)
+        return frontiers.passed_ns
 
     def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> tuple[Segments, Ints]:
         """Without the frames of connections that have settled, which are counted."""

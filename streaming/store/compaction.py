@@ -90,8 +90,8 @@ def part_of(run: Folders, number: int) -> Part:
 def replaced(parts: Sequence[Part]) -> dict[int, Part]:
     """The files whose rows lie in another one by now, by number, with that one."""
     merged = [part for part in parts if part.first < part.last]
-    found = {part.last: [other for other in merged if other.first <= part.last < other.last] for part in parts}
-    return {number: others[-1] for number, others in found.items() if others}
+    covering = {part.last: [other for other in merged if other.first <= part.last < other.last] for part in parts}
+    return {number: others[-1] for number, others in covering.items() if others}
 
 
 def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -> None:
@@ -114,14 +114,14 @@ def compact_table(run: Folders, terms: CompactionTerms, committed: int) -> None:
 
 def merge(run: Folders, terms: CompactionTerms, committed: int) -> bool:
     """Whether there were files to merge, or to rewrite without revisions that were replaced."""
-    every = parts_of(run, committed)
-    gone = replaced(every)
-    parts = [part for part in every if part.last not in gone]
+    all_parts = parts_of(run, committed)
+    replaced_parts = replaced(all_parts)
+    parts = [part for part in all_parts if part.last not in replaced_parts]
     settled = list(takewhile(terms.settled, parts))
     old = groups(settled, terms.most_rows, terms.longest_s)
     old = [group for group in old if len(group) > 1 or not group[0].thinned]
     for group in old:
-        put(run, group, latest(run, group, nothing_before=group[0] is every[0]), terms.now_s, thinned=True)
+        put(run, group, latest(run, group, nothing_before=group[0] is all_parts[0]), terms.now_s, thinned=True)
     young = list(unsettled(parts[len(settled) :], terms))
     for group in young:
         put(run, group, together(rows_of(run, part) for part in group), terms.now_s, thinned=False)
@@ -130,16 +130,16 @@ def merge(run: Folders, terms: CompactionTerms, committed: int) -> bool:
 
 def groups(parts: Sequence[Any], most_rows: int, longest_s: float) -> list[list[Any]]:
     """Neighbours that become one file, the youngest first."""
-    found: list[list[Any]] = []
+    grouped: list[list[Any]] = []
     for part in reversed(parts):
-        group = found[-1] if found else []
+        group = grouped[-1] if grouped else []
         many = sum(one.rows for one in group)
         fits = bool(group) and part.rows <= TWICE * many and part.rows + many <= most_rows
         if fits and group[-1].written_s - part.begun_s <= longest_s:
             group.insert(0, part)
         else:
-            found.append([part])
-    return found
+            grouped.append([part])
+    return grouped
 
 
 def unsettled(parts: Sequence[Part], terms: CompactionTerms) -> Iterator[list[Part]]:
@@ -232,13 +232,13 @@ Write = Callable[[Any, pa.Table], None]
 
 def retire_rows(table: str, parts: Sequence[Any], before_s: float, read: Read, write: Write) -> None:
     """`parts`: the files of a table, in order."""
-    known = LatestRows()
+    revisions = LatestRows()
     for part in parts:
-        known.add(table, read(part, ["id", "revision", "last_seen", "state"]))
-    gone = expired(table, known.tables().get(table), before_s)
-    for part in parts if gone is not None and len(gone) else ():
+        revisions.add(table, read(part, ["id", "revision", "last_seen", "state"]))
+    leaving = expired(table, revisions.tables().get(table), before_s)
+    for part in parts if leaving is not None and len(leaving) else ():
         rows = read(part, None)
-        stays = rows.filter(pc.invert(pc.is_in(rows["id"], gone)))
+        stays = rows.filter(pc.invert(pc.is_in(rows["id"], leaving)))
         if stays.num_rows < rows.num_rows:
             write(part, stays)
 

@@ -107,12 +107,12 @@ class UpkeepPass:
         columns = {f"min.{RUN}", f"max.{RUN}", f"min.{BATCH}", f"max.{BATCH}", f"partition.{DAY}", "num_records"}
         if not columns.issubset(actions.column_names):
             return []  # no file at all
-        found = [
+        parts = [
             Part(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
             for row in actions.select(sorted(columns)).to_pylist()
             if row[f"min.{RUN}"] == row[f"max.{RUN}"] == self.run and row[f"max.{BATCH}"] <= self.committed
         ]
-        return list(apart(sorted(found, key=lambda part: (part.first, part.last))))
+        return list(apart(sorted(parts, key=lambda part: (part.first, part.last))))
 
     def gather(self) -> None:
         """Small files of a day, with the older ones that are not much larger."""
@@ -169,13 +169,13 @@ class UpkeepPass:
 
 def apart(parts: Sequence[Part]) -> Iterator[Part]:
     """Files of one commit, over the same batches, as one."""
-    held: Part | None = None
+    current: Part | None = None
     for part in parts:
-        if held is not None and part.first <= held.last:
-            held = replace(held, last=max(held.last, part.last), rows=held.rows + part.rows)
+        if current is not None and part.first <= current.last:
+            current = replace(current, last=max(current.last, part.last), rows=current.rows + part.rows)
         else:
-            if held is not None:
-                yield held
-            held = part
-    if held is not None:
-        yield held
+            if current is not None:
+                yield current
+            current = part
+    if current is not None:
+        yield current

@@ -91,20 +91,20 @@ class Lease:
 
     def _replaceable(self, say: Say) -> Found | None:
         """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
-        found = self._get()
-        if found is None or found.content["released"]:
-            return found
-        say(f"{self.checkpoint}: {found.content['holder']} holds the lease; it is taken over if it is not renewed")
+        lease = self._get()
+        if lease is None or lease.content["released"]:
+            return lease
+        say(f"{self.checkpoint}: {lease.content['holder']} holds the lease; it is taken over if it is not renewed")
         until_s = time.monotonic() + self.terms.stale_s
         while time.monotonic() < until_s:
             time.sleep(self.terms.look_s)
-            now = self._get()
-            if now is None or now.content["released"]:
-                return now
-            if now.version != found.version:
-                taken = f"another monitor ({now.content['holder']}) is at work on it; end that one first"
-                raise LeaseRefused(f"{self.checkpoint}: {taken}")
-        return found
+            lease_now = self._get()
+            if lease_now is None or lease_now.content["released"]:
+                return lease_now
+            if lease_now.version != lease.version:
+                refusal = f"another monitor ({lease_now.content['holder']}) is at work on it; end that one first"
+                raise LeaseRefused(f"{self.checkpoint}: {refusal}")
+        return lease
 
     def refuses_twice(self) -> bool:
         """Whether the store refuses to create what is there: on some a condition is a word they do not know."""
@@ -186,8 +186,8 @@ class Lease:
 
     def _get(self) -> Found | None:
         with suppress(FileNotFoundError):
-            found = self.store.get(NAME)
-            meta, content = found.meta, bytes(found.bytes())
+            answer = self.store.get(NAME)
+            meta, content = answer.meta, bytes(answer.bytes())
             return Found(json.loads(content), version_of(meta))
         return None
 
@@ -222,9 +222,9 @@ def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Itera
 ALONE = "nothing keeps another monitor out; see to it that there is one"
 
 
-def version_of(known: Mapping[str, Any]) -> "UpdateVersion":
+def version_of(answer: Mapping[str, Any]) -> "UpdateVersion":
     """What a condition may name: `obstore` takes no None."""
-    return {name: known[name] for name in ("e_tag", "version") if known.get(name) is not None}  # type: ignore[return-value]
+    return {name: answer[name] for name in ("e_tag", "version") if answer.get(name) is not None}  # type: ignore[return-value]
 
 
 def unanswered() -> tuple[type[Exception], ...]:
