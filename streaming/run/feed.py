@@ -43,7 +43,7 @@ class Feed:
     waited_s: dict[int, float] = field(default_factory=dict)
     """Before the last batches, the one that runs among them."""
     warned: set[str] = field(default_factory=set)
-    """Agents of whom `warnings` told."""
+    """Agents of whom `warnings` reported."""
     running: tuple[int, int] = 0, 0
     """Files and bytes of the batch that runs."""
 

@@ -38,7 +38,7 @@ METRICS = read()
 
 @dataclass
 class Histogram:
-    """Counts by upper bound in seconds; of this process, as batches are told to it."""
+    """Counts by upper bound in seconds; of this process, as batches end in it."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     seconds: float = 0.0

@@ -105,9 +105,9 @@ class Page(Collector):
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
             self.cards.take(tables)
-            for table, known in self.open.items():
+            for table, counted_rows in self.open.items():
                 for row in open_rows.rows(table, tables[table]) if table in tables else ():
-                    self.stand(table, known, row)
+                    self.count_row(table, counted_rows, row)
             for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
@@ -117,7 +117,7 @@ class Page(Collector):
             self.last_batch_s = now_ns / 1e9 if now_ns else self.last_batch_s
 
     def forget(self) -> None:
-        """What batches have told; what was counted once stays on the page."""
+        """What batches brought; what was counted once stays on the page."""
         with self.lock:
             self.cards.forget()
             self.totals.clear()
@@ -126,19 +126,19 @@ class Page(Collector):
             for known in self.open.values():
                 known.clear()
 
-    def stand(self, table: str, known: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
+    def count_row(self, table: str, counted_rows: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
         if row.get("others") is not None:
             self.others[f"{row['label']}|{row['id']}"] = ((row["label"], table), row["others"])
             return
         name, counted = f"{row['label']}|{row['id']}", open_rows.counts_as(table, row)
         self.once[table].add((*counted, ALONE) if table == "findings" else counted)
         if is_withdrawn(row):
-            known.pop(name, None)
+            counted_rows.pop(name, None)
         else:
-            known[name] = counted
+            counted_rows[name] = counted
         if table == "findings":
             self.shown.pop(name, None)
-            if name in known:
+            if name in counted_rows:
                 self.shown[name] = worst_findings.kept(row)
 
     def findings(self, roles: Mapping[str, str]) -> Samples:
@@ -190,33 +190,35 @@ class Page(Collector):
                     yield family(named, samples[named.name])
 
     def samples(self) -> dict[str, Samples]:
-        found = {named.name: self.total(named.measure, len(named.labels)) for named in METRICS}
-        found["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
-        found["finding_revisions_total"] = {
+        samples = {named.name: self.total(named.measure, len(named.labels)) for named in METRICS}
+        samples["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
+        samples["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
         cards = self.cards.findings
         roles = {name: card.role for name, card in cards.items()}
-        found["findings"] = self.findings(roles)
+        samples["findings"] = self.findings(roles)
         worst = worst_findings.worst(self.shown, roles, {name: card.follow for name, card in cards.items()})
-        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in list(self.cards.failures.items())}
+        samples["check_failures_total"] |= {
+            (label, "cards"): float(n) for label, n in list(self.cards.failures.items())
+        }
         headlines = {name: card.headline for name, card in cards.items() if card.headline}
         for named in worst:
             key, name = (named.cluster, named.id), f"{named.cluster}|{named.id}"
-            found["finding_info"][tuple(worst_findings.under(headlines, named))] = 1.0
-            found["finding_first_seen_timestamp_seconds"][key] = self.shown[name].first_seen_s
-            found["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
-        found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
+            samples["finding_info"][tuple(worst_findings.under(headlines, named))] = 1.0
+            samples["finding_first_seen_timestamp_seconds"][key] = self.shown[name].first_seen_s
+            samples["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
+        samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
-            found["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
-            found["clients_on_removed_versions"][label,] = clients[label, "removed"]
+            samples["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
+            samples["clients_on_removed_versions"][label,] = clients[label, "removed"]
         for label in {label for label, _ in self.once["topics"]}:
-            replaced = max(found["topics"].get((label, "replaced"), 0), self.recreated.get(label, 0))
-            found["topics_recreated_total"][label,] = self.recreated[label] = replaced
+            replaced = max(samples["topics"].get((label, "replaced"), 0), self.recreated.get(label, 0))
+            samples["topics_recreated_total"][label,] = self.recreated[label] = replaced
         for labels, count in self.others.values():
-            found["others"][labels] = found["others"].get(labels, 0.0) + count
-        return found | self.times() | self.disks()
+            samples["others"][labels] = samples["others"].get(labels, 0.0) + count
+        return samples | self.times() | self.disks()
 
     def disks(self) -> dict[str, Samples]:
         free, size = Samples(), Samples()
@@ -238,14 +240,14 @@ class Page(Collector):
         """(label, broker and what follows the address) of addresses at which a broker is."""
         at = self.total(BROKER_AT)
         own = set(sorted({(label, number) for (label, _), number in at.items()})[:MOST_BROKERS])
-        found: Samples = {}
+        counts: Samples = {}
         for (label, detail), count in self.total(measure).items():
             server, bar, rest = detail.partition("|")
             if (number := at.get((label, server))) is not None:
                 broker = f"{number - 1:.0f}" if (label, number) in own else OTHER
                 key = label, f"{broker}{bar}{rest}"
-                found[key] = found.get(key, 0.0) + count
-        return found
+                counts[key] = counts.get(key, 0.0) + count
+        return counts
 
     def durations(self, named: Named) -> Metric:
         """A histogram whose counts are totals."""

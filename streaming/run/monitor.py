@@ -104,7 +104,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
-            if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
+            if watch.stopping.is_set():  # whoever asked for an end has signalled Java, too, as timeout(1) does
                 raise MonitorError(ENDED) from failure
             if isinstance(failure, SparkDidNotStart | ConnectionError):
                 raise
@@ -222,7 +222,7 @@ class Watch:
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
     def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: pa.Table | None) -> None:
-        """A batch is written; `instead` of other rows that the page may have been told of."""
+        """A batch is written; `instead` of other rows that the page may show."""
         feed.judged()
         if instead:
             self.page.forget()

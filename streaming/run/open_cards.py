@@ -92,15 +92,15 @@ class OpenCards:
     def take(self, tables: Mapping[str, pa.Table]) -> None:
         with self.lock:
             for table in TABLES:
-                known = self.rows[table]
+                rows_by_name = self.rows[table]
                 for row in tables[table].to_pylist() if table in tables else ():
                     name = f"{row['label']}|{row['id']}"
                     if row.get("others") is not None:
                         continue
                     if is_withdrawn(row):
-                        changed = known.pop(name, None) is not None
-                    elif changed := name in known or len(known) < MOST:
-                        known[name] = row
+                        changed = rows_by_name.pop(name, None) is not None
+                    elif changed := name in rows_by_name or len(rows_by_name) < MOST:
+                        rows_by_name[name] = row
                     if changed:
                         self.changed.add(row["label"])
 

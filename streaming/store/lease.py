@@ -28,7 +28,7 @@ EXTRA = "wirecheck[objectstore]"
 
 
 Say = Callable[[str], None]
-"""Whoever is told, in lines for a person."""
+"""Prints a line for a person."""
 
 
 class LeaseRefused(Exception):  # noqa: N818 - reads as what happened
