@@ -391,17 +391,19 @@ def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: 
     for claim in claims["names"]:
         for name, topic_id in pairs(claim.peak):
             names[root(claim["endpoint"])][name].add(topic_id)
-    homes = {(end, told): home(names, root(end), split[told]) for (end, _), told in stated.items() if told in split}
-    members: dict[tuple[str, str | None], list[str]] = defaultdict(list)
-    for (endpoint, told), where in homes.items():
-        members[told, where].append(endpoint)
-    keys = {
-        (endpoint, told): f"{told}@{min(members[told, where])}" for (endpoint, told), where in homes.items() if where
+    places = {
+        node: (cluster_id, cluster_of_list(names, root(node[0]), split[cluster_id]))
+        for node, cluster_id in stated.items()
+        if cluster_id in split
     }
-    return {node: keys.get((node[0], told), told) for node, told in stated.items()}
+    smallest: dict[tuple[str, str | None], str] = {}
+    for (endpoint, _), place in places.items():
+        smallest[place] = min(endpoint, smallest.get(place, endpoint))
+    keys = {node: f"{place[0]}@{smallest[place]}" for node, place in places.items() if place[1] is not None}
+    return stated | keys
 
 
-def home(names: dict[str, dict[str, set[str]]], own: str, split: set[str]) -> str | None:
+def cluster_of_list(names: dict[str, dict[str, set[str]]], own: str, split: set[str]) -> str | None:
     """Which of the clusters with one ClusterId a list of brokers is of: its own, else the only one that reports an ID
     which it reports as well, while all others report only other IDs for that name. IDs from before a copy are all of
     theirs.
