@@ -60,8 +60,12 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         told.add((both, epoch))
         sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
         since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
-        words = {"controller": controller, "epoch": epoch, "since": clock(since_ns)}
-        words |= {"other": other["controller"], "newer": other["controller_epoch"]}
+        last_ns = spans[controller, epoch][1]
+        over = context.passed(last_ns + context.settings.broker_grace_ns)
+        words = {"controller": controller, "epoch": epoch, "other": other["controller"]}
+        words |= {"newer": other["controller_epoch"], "does": "sent" if over else "has sent"}
+        words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
+        words |= {"until": f" until {clock(last_ns)}" if over else ""}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
         yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
 
