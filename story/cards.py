@@ -15,11 +15,11 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.page import remedy
 from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
-from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
