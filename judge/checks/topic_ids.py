@@ -27,7 +27,7 @@ from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subj
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
+from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, seen_after, times, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
@@ -284,7 +284,7 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
         for claim in asked
         if claim["topic_id"] is None
         for sighting in (claim.first, claim.last)
-        if history.born_ns + SKEW_NS < sighting.ts_ns < until
+        if history.born_ns + SKEW_NS < sighting.ts_ns < until and seen_after(sighting, history.first.first)
     ]
     first = min(seen, key=lambda found: found[0], default=None)
     return Side(first[0], first[1].sentence()) if first else None
