@@ -312,8 +312,6 @@ def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
     return Spans(spans.message[rows], spans.offset[rows], spans.length[rows], spans.kind[rows])
 
 
-
-
 def _structure(messages: Messages) -> tuple[Ints, Contents]:
     """How much of malformed messages may be kept, so that they are found malformed again, and the content in that."""
     decoded = decode(messages, only({}))
