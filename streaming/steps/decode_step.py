@@ -5,7 +5,7 @@ reported as an input error, and all others are claimed.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+    exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+    exchanges = replace(exchanges, messages=exchanges.messages.in_place())
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
     parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
     claims_made = parts[0][0] if len(parts) == 1 else merged(claim for part, *_ in parts for claim in part)
