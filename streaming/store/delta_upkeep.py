@@ -29,7 +29,7 @@ LEAST_HOURS = 1
 
 
 @dataclass(frozen=True)
-class Part:
+class DeltaPart:
     """A file: batches of one run, written on one day."""
 
     day: dt.date
@@ -100,7 +100,7 @@ class UpkeepPass:
     run: str
     committed: int
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[DeltaPart]:
         """The run's files whose batches Spark will not repeat, in the order of the batches."""
         self.table.update_incremental()
         actions = pa.table(self.table.get_add_actions(flatten=True))
@@ -108,7 +108,7 @@ class UpkeepPass:
         if not columns.issubset(actions.column_names):
             return []  # no file at all
         parts = [
-            Part(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
+            DeltaPart(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
             for row in actions.select(sorted(columns)).to_pylist()
             if row[f"min.{RUN}"] == row[f"max.{RUN}"] == self.run and row[f"max.{BATCH}"] <= self.committed
         ]
@@ -155,21 +155,21 @@ class UpkeepPass:
                 lambda part, rows: self.put([part], rows),
             )
 
-    def rows(self, parts: Sequence[Part], columns: list[str] | None = None) -> pa.Table:
+    def rows(self, parts: Sequence[DeltaPart], columns: list[str] | None = None) -> pa.Table:
         condition = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
         condition &= (pc.field(BATCH) >= parts[0].first) & (pc.field(BATCH) <= parts[-1].last)
         rows = rows_of(self.table, self.name, condition, columns)
         return rows.drop_columns([BATCH]) if columns is not None else rows
 
-    def put(self, parts: Sequence[Part], rows: pa.Table) -> None:
+    def put(self, parts: Sequence[DeltaPart], rows: pa.Table) -> None:
         """Instead of their files."""
         instead_of = f"{DAY} = '{parts[0].day}' AND {of_batches(self.run, parts[0].first, parts[-1].last)}"
         put(self.table, rows, instead_of)
 
 
-def apart(parts: Sequence[Part]) -> Iterator[Part]:
+def apart(parts: Sequence[DeltaPart]) -> Iterator[DeltaPart]:
     """Files of one commit, over the same batches, as one."""
-    current: Part | None = None
+    current: DeltaPart | None = None
     for part in parts:
         if current is not None and part.first <= current.last:
             current = replace(current, last=max(current.last, part.last), rows=current.rows + part.rows)
