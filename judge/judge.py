@@ -118,7 +118,7 @@ class Judge:
         due = self.schedule.due()
         settled = self.settle(due)
         dirty = self.ledger.touched | due
-        dependents = self.update_strangers(dirty)
+        dependents = self.update_hosts(dirty)
         context, regrouped = self.regroup()
         if regrouped or dependents is None:
             dirty |= self.every_subject()
@@ -187,7 +187,7 @@ class Judge:
             if subject in self.ledger:
                 self.ledger.forget(subject)
 
-    def update_strangers(self, dirty: Iterable[Subject]) -> set[Subject] | None:
+    def update_hosts(self, dirty: Iterable[Subject]) -> set[Subject] | None:
         """The subjects to judge again since other hosts' claims count, None for all; none where that is not known."""
         self.failures.forget(STRANGERS)
         try:
@@ -294,7 +294,7 @@ class Judge:
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
             shortened = self.with_neighbours(ageing.shorten(self.ledger, oldest_ns, attempt))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
-        self.update_strangers(subjects)
+        self.update_hosts(subjects)
         return list(self.judged(subjects, self.context(), expired=subjects))
 
     # -- state --------------------------------------------------------------------------------------------------------
