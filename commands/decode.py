@@ -261,16 +261,11 @@ def messages(
     noticed: "message_lines.Noticed",
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
-    from wirecheck.capture.source import pcap
-    from wirecheck.capture.tls.key_log import KeyLogError
     from wirecheck.decode.show import message_lines
 
     inputs = places(files)
     every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
-    try:
-        yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
-    except (pcap.InputError, KeyLogError) as error:
-        raise Stop(str(error)) from error
+    yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
 
 
 def pause() -> None:

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import be_quiet
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
@@ -262,16 +263,19 @@ def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
     missing = sorted(set(names) - known)
     if missing:
         names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
-        lines = [f"{unknown_topic(name, names)}{not_listed(result)}" for name in missing]
+        lines = [f"{unknown('topic', name, names)}{not_listed(result)}" for name in missing]
         raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
 
 
-def unknown_topic(name: str, known: set[str]) -> str:
+def unknown(noun: str, name: str, seen: set[str]) -> str:
+    """`no topic order was seen; close to it: orders`."""
+    counted = f"; {plural(len(seen), noun)} {'was' if len(seen) == 1 else 'were'} seen" if seen else "; none was seen"
+    return f"no {noun} {name} was seen{close_to(name, seen) or counted}"
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    hint = (
-        f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
-    )
-    return f"no topic {name} was seen; {hint}"
+    return f"; close to it: {', '.join(close)}" if close else ""
 
 
 def not_listed(result: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from wirecheck.commands.inputs import (
 )
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
-from wirecheck.commands.units import rfc3339
+from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.streaming.run.query_process import QueryProcess

@@ -101,8 +101,7 @@ def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterab
         if text is not None:
             match = [topic for topic in found if text in {topic[column] for column in columns}]
             if not match:
-                raise Stop(
-                    options.unknown_topic(text, {str(topic[columns[0]]) for topic in found if topic[columns[0]]})
-                )
+                seen = {str(topic[columns[0]]) for topic in found if topic[columns[0]]}
+                raise Stop(options.unknown("topic", text, seen))
             found = match
     return found

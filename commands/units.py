@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import click
 
+from wirecheck.wording import NS_PER_S
+
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -31,7 +33,6 @@ def duration(text: str) -> float:
     return seconds
 
 
-NS_PER_S = 1_000_000_000
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -58,15 +59,3 @@ def time(text: str) -> TimeSpan:
     minutes = re.search(r"\d\d:\d\d:\d\d", text) is None
     length = 60 * NS_PER_S if minutes else 10 ** max(9 - len(fraction), 0)
     return TimeSpan(ns, ns + length - 1, of_day)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1,234 frames`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def rfc3339(time_ns: int) -> str:
-    """UTC with microseconds."""
-    from wirecheck.decode.show.message_head import rfc3339
-
-    return rfc3339(time_ns)

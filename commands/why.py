@@ -10,9 +10,8 @@ import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.errors import coverage
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, aligned, as_row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import DAY_NS, Cells, aligned, as_row, inputs_argument, options_of_listing, span
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
 
@@ -60,7 +59,7 @@ def why(
             tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
         if form == "text":
             also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
-            note(f"{coverage(subject.traffic)}{also}")
+            note(f"{subject.traffic.text()}{also}")
 
 
 def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
@@ -83,14 +82,10 @@ def nanoseconds(time: dt.datetime) -> int:
 
 def unknown(subject: "Subject") -> str:
     """What comes close."""
-    from difflib import get_close_matches
-
     traffic = subject.traffic
-    known = {use.topic for use in traffic.uses} | {call.client_id or "" for call in traffic.calls}
-    known |= set(traffic.topic_names.values()) | set(map(str, traffic.brokers.values()))
-    close = get_close_matches(subject.name, sorted(known - {""}), n=3, cutoff=0.5)
-    hint = f"close to it: {', '.join(close)}" if close else coverage(traffic)
-    return f"{subject.name}: no topic, client, group or broker of this name was seen; {hint}"
+    close = options.close_to(subject.name, traffic.topics() | traffic.client_ids())
+    seen = f"no topic, client, group or broker of this name was seen{close or f'; {traffic.text()}'}"
+    return f"{subject.name}: {seen}"
 
 
 def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:
@@ -116,7 +111,7 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
 
     click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
     times = [time for facts in found.values() for fact in facts for time in (fact.first_ns, fact.last_ns) if time]
-    dated = len({time // (86_400 * 1_000_000_000) for time in times}) > 1
+    dated = len({time // DAY_NS for time in times}) > 1
     for title, facts in found.items():
         click.echo(f"\n{title}")
         shown = facts if every else facts[:MOST_FACTS]
@@ -127,13 +122,11 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
 
 
 def cells_of(fact: "Fact", *, dated: bool) -> Cells:
-    began, ended = ("" if time is None else clock(time, dated=dated) for time in (fact.first_ns, fact.last_ns))
-    times = f"{began} to {ended}" if began and ended and began != ended else began or ended
     return [
         ("!" if fact.wrong else " ", "error"),
         (fact.what, "error" if fact.wrong else "topic"),
         (names.in_text(fact.who), "client"),
         ("" if fact.count is None else f"{fact.count:,}", "count"),
-        (times, "time"),
+        (span(fact.first_ns, fact.last_ns, dated=dated), "time"),
         (names.in_text(fact.details), "details"),
     ]

@@ -34,8 +34,9 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
 from wirecheck.story.remedies import remedy
+from wirecheck.wording import plural
 
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8

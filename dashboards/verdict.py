@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from wirecheck.story.cards import duration, plural
+from wirecheck.story.cards import duration
 from wirecheck.story.harm import seconds
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 KINDS = ("violation", "anomaly", "information", "visibility")

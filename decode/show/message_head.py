@@ -9,12 +9,11 @@ text that is made of it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.api_names import names
 from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Exchanges
@@ -65,14 +64,3 @@ def _facts(side: int, key: int, version: int, correlation_id: int) -> dict[str, 
         "version": version if version >= 0 else None,
         "correlation_id": correlation_id,
     }
-
-
-def rfc3339(ts_ns: int) -> str:
-    """UTC with microseconds."""
-    seconds, rest = divmod(ts_ns, 1_000_000_000)
-    return f"{_second(seconds)}.{rest // 1000:06d}Z"
-
-
-@lru_cache(64)
-def _second(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"

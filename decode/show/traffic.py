@@ -27,6 +27,7 @@ from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
 from wirecheck.decode.texts import Text
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known, short_header
+from wirecheck.wording import clock, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -159,6 +160,8 @@ def gathered(calls: Iterable[tuple[Call, Calls]], key: Callable[[Call], Key]) ->
     for call, one in calls:
         total = found.setdefault(key(call), Calls())
         total.seen(one.count, one.first_ns, one.last_ns)
+        total.request_bytes += one.request_bytes
+        total.response_bytes += one.response_bytes
         for part in PARTS:
             getattr(total, part).update(getattr(one, part))
         total.versions |= one.versions
@@ -177,39 +180,70 @@ def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass
-class Traffic:
+class Coverage:
+    """How much of a capture was read."""
+
+    messages: int = 0
+    decoded: int | None = None
+    """None: not all messages are decoded."""
+    first_ns: int = 0
+    last_ns: int = 0
+    connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
+    """The last facts of each, by name and start."""
+
+    def cover(self, exchanges: Exchanges) -> None:
+        for connection in exchanges.connections:
+            where = connection.name, connection.started_ns
+            if where in self.connections or len(self.connections) < MOST_ROWS:
+                self.connections[where] = connection
+        if len(exchanges):
+            self.messages += len(exchanges.messages)
+            begin_ns = int(exchanges.ts_ns.min())
+            self.first_ns = min(self.first_ns or begin_ns, begin_ns)
+            self.last_ns = max(self.last_ns, int(exchanges.ts_ns.max()))
+
+    def text(self) -> str:
+        """`9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
+        if not self.messages:
+            return f"no Kafka messages could be read{self.encrypted()}"
+        share = "all" if self.decoded == self.messages else f"{self.decoded:,}" if self.decoded is not None else ""
+        lost = sum(each.unseen_request_bytes + each.unseen_response_bytes for each in self.connections.values())
+        parts = [
+            plural(self.messages, "message"),
+            f"{share} decoded" if share else "",
+            f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
+            f"{lost:,} bytes not captured" if lost else "",
+        ]
+        return f"{', '.join(filter(None, parts))}{self.encrypted()}"
+
+    def encrypted(self) -> str:
+        count = sum(each.protocol == "tls" for each in self.connections.values())
+        return f", {plural(count, 'encrypted connection')} not readable" if count else ""
+
+
+@dataclass
+class Traffic(Coverage):
     """All that was counted of a capture."""
 
+    decoded: int = 0
     calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
     uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
     failures: Counts[Rejection, Count] = field(default_factory=lambda: Counts(Count))
     software: dict[tuple[str | None, str], str] = field(default_factory=dict)
     """`apache-kafka-java 3.9.1` by client ID and address, where ApiVersions states it (since version 3)."""
-    connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
-    """The last facts of each, by name and start."""
-    more_connections: int = 0
     brokers: Brokers = field(default_factory=Brokers)
     topic_names: TopicNames = field(default_factory=TopicNames)
-    messages: int = 0
-    decoded: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
     also: Selection = ()
     """More columns to read, for who is given the chunks."""
 
     def add(self, exchanges: Exchanges) -> Chunk | None:
         """One chunk of a capture; what it was read as, for who wants more of it."""
-        for connection in exchanges.connections:
-            self.meet(connection)
+        self.cover(exchanges)
         if not len(exchanges):
             return None
         chunk = Chunk(exchanges, decode(exchanges.messages, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
-        self.messages += len(exchanges.messages)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
-        times = exchanges.ts_ns
-        self.first_ns = min(self.first_ns or int(times.min()), int(times.min()))
-        self.last_ns = max(self.last_ns, int(times.max()))
         for key, side in chunk.kinds:
             self.count_kind(chunk, key, side)
         for key in {key for key, _ in chunk.kinds if name_of(key) in USES}:
@@ -217,12 +251,13 @@ class Traffic:
         self.count_calls(chunk)
         return chunk
 
-    def meet(self, connection: Connection) -> None:
-        where = connection.name, connection.started_ns
-        if where in self.connections or len(self.connections) < MOST_ROWS:
-            self.connections[where] = connection
-        else:
-            self.more_connections += 1
+    def topics(self) -> set[str]:
+        """Names of all topics that were seen."""
+        used = {one.topic for table in (self.uses, self.failures) for one in table}
+        return (used | set(self.topic_names.values())) - {""}
+
+    def client_ids(self) -> set[str]:
+        return {call.client_id for call in self.calls if call.client_id}
 
     def count_calls(self, chunk: Chunk) -> None:
         pairs = chunk.exchanges
