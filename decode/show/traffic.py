@@ -112,6 +112,14 @@ class Count:
         self.last_ns = max(self.last_ns, last_ns)
         self.count += count
 
+    def merge(self, other: Count) -> None:
+        """Counted elsewhere too; a streak is not, as others may come in between."""
+        self.seen(other.count, other.first_ns, other.last_ns)
+        for server, count in other.servers.items():
+            self.servers[server] = self.servers.get(server, 0) + count
+        self.sum_ms += other.sum_ms
+        self.worst_ms = max(self.worst_ms, other.worst_ms)
+
 
 @dataclass(slots=True)
 class Calls(Count):
@@ -126,6 +134,15 @@ class Calls(Count):
     versions: set[int] = field(default_factory=set)
     clean_ns: int = 0
     """When the last request was sent that was answered without an error."""
+
+    def merge(self, other: Calls) -> None:  # type: ignore[override]
+        Count.merge(self, other)
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        for part in PARTS:
+            getattr(self, part).update(getattr(other, part))
+        self.versions |= other.versions
+        self.clean_ns = max(self.clean_ns, other.clean_ns)
 
 
 PARTS = ("latencies", "in_broker", "in_network")
@@ -144,28 +161,32 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
 
     def row(self, key: Key, count: int, first_ns: int, last_ns: int) -> Kept | None:
         """The row, with these seen; None where there is no room for one more."""
-        found = self.get(key)
-        if found is None:
-            if len(self) >= self._most:
-                self.others += count
-                return None
-            found = self[key] = self._made()
-        found.seen(count, first_ns, last_ns)
+        found = self._room(key, count)
+        if found is not None:
+            found.seen(count, first_ns, last_ns)
         return found
+
+    def _room(self, key: Key, count: int) -> Kept | None:
+        if key in self:
+            return self[key]
+        if len(self) >= self._most:
+            self.others += count
+            return None
+        return self.setdefault(key, self._made())
+
+    def merge(self, other: Counts[Key, Kept]) -> None:
+        for key, one in other.items():
+            found = self._room(key, one.count)
+            if found is not None:
+                found.merge(one)
+        self.others += other.others
 
 
 def gathered(calls: Iterable[tuple[Call, Calls]], key: Callable[[Call], Key]) -> dict[Key, Calls]:
     """Calls by another key than theirs."""
     found: dict[Key, Calls] = {}
     for call, one in calls:
-        total = found.setdefault(key(call), Calls())
-        total.seen(one.count, one.first_ns, one.last_ns)
-        total.request_bytes += one.request_bytes
-        total.response_bytes += one.response_bytes
-        for part in PARTS:
-            getattr(total, part).update(getattr(one, part))
-        total.versions |= one.versions
-        total.clean_ns = max(total.clean_ns, one.clean_ns)
+        found.setdefault(key(call), Calls()).merge(one)
     return found
 
 
