@@ -111,7 +111,7 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
         click.echo(as_json(found[0]))
         return
     from wirecheck.dashboards import terminal
-    from wirecheck.dashboards.report.timeline import axis_of
+    from wirecheck.dashboards.report.axis import axis_of
     from wirecheck.story.entries import entries
 
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}

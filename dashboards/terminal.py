@@ -16,7 +16,7 @@ from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
 from wirecheck.dashboards.evidence_commands import commands
-from wirecheck.dashboards.report.timeline import Axis, axis_of
+from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     BLAMED,
