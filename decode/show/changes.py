@@ -23,7 +23,7 @@ from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrappe
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
-from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_lines import answers, followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
@@ -287,10 +287,7 @@ def body_of(decoded: Decoded, row: int) -> Body | None:
 
 def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
-    request_of = np.full(len(decoded), -1, np.int64)
-    answered = pairs.response >= 0
-    request_of[pairs.response[answered]] = pairs.request[answered]
-    inside = unwrapped(decoded, request_of)
+    inside = unwrapped(decoded, answers(pairs))
     if not len(inside.messages):
         return
     inner = decode(inside.messages)

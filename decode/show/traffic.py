@@ -22,11 +22,11 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
+from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
-from wirecheck.decode.texts import Text
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known, short_header
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
 from wirecheck.wording import clock, plural
 
 if TYPE_CHECKING:
@@ -482,34 +482,6 @@ def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:
     """Each text once, and the number of each of these."""
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     return list(numbers), np.array([numbers[text] for text in texts], np.int64)
-
-
-def client_ids(exchanges: Exchanges) -> tuple[Ints, list[str]]:
-    """By exchange the number of its client ID, -1 without one; see `wire.client_id`, which reads one header."""
-    messages, out = exchanges.messages, np.full(len(exchanges), -1, np.int64)
-    index = np.flatnonzero(exchanges.request >= 0)
-    rows = exchanges.request[index]
-    begin, end = messages.at[rows], messages.at[rows + 1]
-    long_enough = end - begin >= LENGTH_ENDS
-    index, rows, begin, end = (each[long_enough] for each in (index, rows, begin, end))
-    length = (
-        (messages.data[begin + 8].astype(np.int32) << 8 | messages.data[begin + 9]).astype(np.int16).astype(np.int32)
-    )
-    cut = np.r_[messages.span_offset, 1 << 62][
-        np.where(np.diff(messages.span_at)[rows] > 0, messages.span_at[rows], -1)
-    ]
-    whole = (LENGTH_ENDS + length <= np.minimum(end - begin, cut)) & (length >= 0)
-    whole &= ~((messages.key[rows] == CONTROLLED_SHUTDOWN) & (messages.version[rows] == 0))
-    at = np.where(whole, begin + LENGTH_ENDS, 0)
-    codes, texts = Text(messages.data, at, np.where(whole, length, -1).astype(np.int32)).codes()
-    out[index] = codes
-    return out, texts
-
-
-LENGTH_ENDS = 10
-"""Bytes of a request header before its client ID: key, version, correlation ID, length."""
-CONTROLLED_SHUTDOWN = 7
-assert short_header(CONTROLLED_SHUTDOWN, 0)
 
 
 BROKERS = ("brokers.node_id", "brokers.host", "brokers.port")
