@@ -3,7 +3,6 @@
 Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
 """
 
-import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +13,7 @@ from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import DAY_NS, Cells, aligned, as_row, inputs_argument, options_of_listing, span
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
+from wirecheck.commands.units import time
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
@@ -26,7 +26,7 @@ KINDS = ("topic", "group", "broker", "client")
 @click.argument("name", metavar="NAME")
 @inputs_argument
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")
-@click.option("--at", type=options.TimeOption(), help="Describe partitions as brokers did then: 2026-11-21T00:20:03Z.")
+@click.option("--at", type=time, metavar="TIME", help="Describe partitions as brokers did then, such as 00:20:03.")
 @click.option("--all", "every", is_flag=True, help="Print all lines of each section.")
 @options_of_listing
 def why(
@@ -53,7 +53,8 @@ def why(
     with capture_frames(inputs, strict=strict) as frames:
         subject = subject_of(name, frames, ports)
         kind, others = kind_of(subject, asked["kind"])
-        found = sections(subject, kind, None if asked["at"] is None else nanoseconds(asked["at"]))
+        at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
+        found = sections(subject, kind, at and at.ns)
         show(name, kind, found, form, every=every)
         if subject.others:
             tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
@@ -73,11 +74,6 @@ def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
         raise Stop(f"{subject.name} is no {asked} in this capture; it is a {' and a '.join(kinds)}")
     kind = asked or kinds[0]
     return kind, [other for other in kinds if other != kind]
-
-
-def nanoseconds(time: dt.datetime) -> int:
-    since = time - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
 def unknown(subject: "Subject") -> str:
@@ -110,8 +106,8 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
     click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
-    times = [time for facts in found.values() for fact in facts for time in (fact.first_ns, fact.last_ns) if time]
-    dated = len({time // DAY_NS for time in times}) > 1
+    times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
+    dated = len({at // DAY_NS for at in times}) > 1
     for title, facts in found.items():
         click.echo(f"\n{title}")
         shown = facts if every else facts[:MOST_FACTS]

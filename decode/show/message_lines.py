@@ -165,7 +165,7 @@ def within(tables: Iterable[pa.Table], selected: Filter) -> Iterator[pa.Table]:
         if len(ts_ns) and not begun:
             selected.settle(int(ts_ns.min()))
             begun = True
-        if selected.until is not None and len(ts_ns) and int(ts_ns.min()) > selected.until.ns + LONGEST_NS:
+        if selected.until is not None and len(ts_ns) and int(ts_ns.min()) > selected.until.last_ns + LONGEST_NS:
             return
         yield table
 
