@@ -1,4 +1,7 @@
-"""The one axis of a page: capture time, in percent from the first to the last sighting of anything."""
+"""The one axis of times of a page, in percent from the first to the last sighting of anything.
+
+All pictures of a page share it, so that what is drawn above one another was at the same time.
+"""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping

@@ -161,12 +161,12 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
 
     def row(self, key: Key, count: int, first_ns: int, last_ns: int) -> Kept | None:
         """The row, with these seen; None where there is no room for one more."""
-        found = self._room(key, count)
+        found = self._row_of(key, count)
         if found is not None:
             found.seen(count, first_ns, last_ns)
         return found
 
-    def _room(self, key: Key, count: int) -> Kept | None:
+    def _row_of(self, key: Key, count: int) -> Kept | None:
         if key in self:
             return self[key]
         if len(self) >= self._most:
@@ -176,7 +176,7 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
 
     def merge(self, other: Counts[Key, Kept]) -> None:
         for key, one in other.items():
-            found = self._room(key, one.count)
+            found = self._row_of(key, one.count)
             if found is not None:
                 found.merge(one)
         self.others += other.others
