@@ -34,8 +34,8 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
-from wirecheck.story.remedies import remedy
 from wirecheck.wording import plural
 
 SIDES_SHOWN = 4

@@ -19,8 +19,8 @@ from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
 from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.verdict import hex_id
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
-from wirecheck.story.remedies import remedy
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirecheck.decode.connection.numbering import numbered
+from wirecheck.decode.interpret.vectors import bytes_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +72,12 @@ class Segments:
         return len(self.seq)
 
     def kept_bytes(self) -> tuple[int, bytes]:
-        """Bytes that hold their payload, and at which of its offsets they begin: all there are where they need not be
-        copied, else those of these segments.
+        """Bytes that hold their payload, and at which of its offsets these begin: more than the payload, where it need
+        not be copied.
         """
-        whole: object = self.payload.base
-        if isinstance(whole, bytes) and len(whole) == len(self.payload):
-            return 0, whole
         begin, end = self.payload_at[[0, -1]].tolist()
-        return begin, self.payload[begin:end].tobytes()
+        data, at = bytes_around(self.payload[begin:end])
+        return begin - at, data
 
     def take(self, rows: NDArray[Any]) -> Segments:
         """These rows (indices or mask), in that order; names and endpoints stay as they are."""
