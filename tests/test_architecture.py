@@ -73,8 +73,8 @@ INSIDE = {
 import, besides their own."""
 SHARED_CLASS_NAMES = {
     "capture Batch", "capture Payloads", "decode Chunk", "decode Columns",
-    "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Reader", "decode Rows",
-    "decode Table", "decode Writer", "judge Column",
+    "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Rows",
+    "judge Column",
 }  # fmt: skip
 """Public classes that share a name with another one of their package. This set may only shrink."""
 BOUNDARIES = {
