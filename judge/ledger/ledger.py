@@ -9,7 +9,6 @@ back.
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -161,16 +160,8 @@ def space_of(shard: str) -> str:
 
 
 def shard_of(subject: Subject) -> str:
-    """Remembered but for connections: of these others come all the time."""
-    return hashed(subject) if subject[0] == "connection" else remembered(subject)
-
-
-def hashed(subject: Subject) -> str:
     number = zlib.crc32("\0".join(subject).encode()) % kinds.SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
-
-
-remembered = lru_cache(maxsize=1 << 18)(hashed)
 
 
 def stored(name: str, blob: bytes) -> bytes:
