@@ -63,23 +63,19 @@ def batch_of(exchanges: Exchanges, decoded: Decoded) -> Batch:
 def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -> list[Claim]:
     """`batch`: that of `batch_of`, where it is read for something else too."""
     batch = batch or batch_of(exchanges, decoded)
-    families = FAMILIES if len(decoded) else ()
-    rows = (rows for family in families for rows in family.claims(batch))
-    stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
-    forwarded = inner_claims(exchanges, decoded)
-    sets = [*client_sets.members(batch), *client_sets.topics_by_name(batch), *peers.odd(batch)] if len(decoded) else []
-    facts = merged(
-        [
-            *forwarded,
-            *wire_format.connections(batch),
-            *(wire_format.answered(batch) if len(decoded) else ()),
-            *(overdue.claims(batch) if len(decoded) else ()),
-            *peers.connections(batch),
-            *log_entries.orders(batch),
-            *log_entries.chunks(batch),
-            *sets,
-        ]
-    )
+    stated: list[Claim] = []
+    facts = [
+        *inner_claims(exchanges, decoded),
+        *wire_format.connections(batch),
+        *peers.connections(batch),
+        *log_entries.orders(batch),
+        *log_entries.chunks(batch),
+    ]
+    if len(decoded):
+        rows = (rows for family in FAMILIES for rows in family.claims(batch))
+        stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
+        facts += [*wire_format.answered(batch), *overdue.claims(batch), *peers.odd(batch)]
+        facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch)]
     return merged([*stated, *servers.derived(stated), *facts])
 
 

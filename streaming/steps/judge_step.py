@@ -13,7 +13,8 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
-from wirecheck.judge.judge import EmittedRow, Judge
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed
