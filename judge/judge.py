@@ -65,18 +65,18 @@ class Judge:
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
-        oldest_ns = self.oldest_ns
-        for claim in claims:
-            if claim.last.ts_ns < oldest_ns:
-                self.late += 1
-                continue
-            is_chunk = claim.kind == CHUNK
+        oldest_ns, claims = self.oldest_ns, [*claims]
+        timely = [claim for claim in claims if claim.last.ts_ns >= oldest_ns]
+        self.late += len(claims) - len(timely)
+        self.ledger.absorb_all([claim for claim in timely if claim.kind != CHUNK], partial(self.raised, FILING))
+        for chunk in [claim for claim in timely if claim.kind == CHUNK]:
             try:
-                for part in self.snapshots.receive(claim) if is_chunk else (claim,):
-                    self.ledger.absorb(part)
+                self.ledger.absorb_all(self.snapshots.receive(chunk), partial(self.raised, ASSEMBLY))
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                step = ASSEMBLY if is_chunk else FILING
-                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+                self.raised(ASSEMBLY, chunk, error)
+
+    def raised(self, step: str, claim: Claim, error: Exception) -> None:
+        self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     @property
     def oldest_ns(self) -> int:

@@ -9,6 +9,7 @@ back.
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -48,6 +49,14 @@ class Ledger:
         """Subjects of which something was stated again: counts and times have changed."""
         self.flowing: set[Subject] = set()
         """Subjects of which traffic without an error goes on, and nothing else."""
+
+    def absorb_all(self, claims: Iterable[Claim], raised: Callable[[Claim, Exception], None]) -> None:
+        """File claims; `raised` gets those that cannot be filed."""
+        for claim in claims:
+            try:
+                self.absorb(claim)
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                raised(claim, error)
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.kind, claim.key
@@ -159,6 +168,7 @@ def space_of(shard: str) -> str:
     return shard.rpartition("-")[0]
 
 
+@lru_cache(maxsize=1 << 18)
 def shard_of(subject: Subject) -> str:
     number = zlib.crc32("\0".join(subject).encode()) % kinds.SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
