@@ -8,7 +8,7 @@ back.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ import orjson
 
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
@@ -132,7 +133,10 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
+            found = kept_shards.KEPT.taken(blob) if blob else Shard()
+            if found is None:
+                found = Shard(unversioned(blob or b""))
+            self.loaded[name] = found
             self.before[name] = len(found)
         return found
 
@@ -145,6 +149,14 @@ class Ledger:
         self.changed.clear()
         self.places.clear()
         return changed
+
+    def leave(self, given_back: Mapping[str, bytes]) -> None:
+        """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
+        for name, shard in self.loaded.items():
+            if name in given_back:
+                kept_shards.KEPT.keep(given_back[name], shard)
+        self.loaded.clear()
+        self.places.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:

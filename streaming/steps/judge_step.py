@@ -86,6 +86,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
     tables, changed = emitted_rows(judge, totals, requests), judge.shards()
+    judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
