@@ -8,13 +8,15 @@ not known here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wirecheck.decode.interpret.vectors import bytes_around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +36,7 @@ class Messages:
     """Messages of one batch, one row each, without their 4-byte sizes."""
 
     data: NDArray[np.uint8]
-    """Kept bytes of all messages, concatenated."""
+    """Kept bytes of all messages, concatenated; other bytes may precede and follow them."""
     at: Ints
     """n+1 offsets into `data`: message i keeps data[at[i]:at[i + 1]]."""
     size: Ints
@@ -57,6 +59,11 @@ class Messages:
     def __len__(self) -> int:
         return len(self.key)
 
+    def in_place(self) -> Messages:
+        """The same messages; compiled code reads their bytes where they lie, without a copy."""
+        data, at = bytes_around(self.data)
+        return replace(self, data=np.frombuffer(data, np.uint8), at=self.at + at)
+
     def take(self, rows: NDArray[Any]) -> Messages:
         """The messages of these rows (indices or mask), in that order."""
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
@@ -78,6 +85,7 @@ def together(parts: Sequence[Messages]) -> Messages:
     if len(parts) == 1:
         return parts[0]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Messages.__slots__}
+    columns["data"] = np.concatenate([part.data[part.at[0] : part.at[-1]] for part in parts])
     for name in ("at", "span_at"):
         columns[name] = _offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
     return Messages(**columns)

@@ -89,6 +89,7 @@ class FramesWriter:
             use_dictionary=_REPEATING,
             column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
             write_statistics=["ts_ns", "frame_no"],
+            data_page_version="2.0",  # a page is compressed from where it was made: one copy less
             store_schema=False,  # readers see plain strings, the contract
         )
 

@@ -27,24 +27,33 @@ class Payloads:
 
 @final
 class Pieces:
-    """Pieces of the bytes of rows, and spans that are left out; `piece_at` and `left_at` are n+1 offsets by row."""
+    """Pieces of the bytes of rows, and spans that are left out.
+
+    `at` and `left_at` are n+1 offsets by row: into the pieces' bytes, and into the spans.
+    """
 
     def __init__(self, rows: i64) -> None:
-        self.piece_at: vec[i64] = zeros(rows + 1)
+        self.at: vec[i64] = zeros(rows + 1)
         self.left_at: vec[i64] = zeros(rows + 1)
-        self.edges: vec[i64] = vec[i64]()  # begin and end of each piece
+        self.edges: vec[i64] = vec[i64]()  # begin and end of each piece; adjacent ones are one, over rows too
+        self._kept: i64 = 0
         self.offset: vec[i64] = vec[i64]()
         self.length: vec[i64] = vec[i64]()
 
     def keep(self, begin: i64, end: i64) -> None:
-        self.edges = append(append(self.edges, begin), end)
+        last = i64(len(self.edges)) - 1
+        if last >= 0 and self.edges[last] == begin:
+            self.edges[last] = end
+        else:
+            self.edges = append(append(self.edges, begin), end)
+        self._kept += end - begin
 
     def leave_out(self, offset: i64, length: i64) -> None:
         self.offset = append(self.offset, offset)
         self.length = append(self.length, length)
 
     def end_row(self, row: i64) -> None:
-        self.piece_at[row + 1] = i64(len(self.edges)) >> 1
+        self.at[row + 1] = self._kept
         self.left_at[row + 1] = i64(len(self.offset))
 
 

@@ -9,7 +9,7 @@ array or tag.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -27,7 +27,7 @@ from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, Status, decode, only
 from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential
-from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, wire_offset
+from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -240,7 +240,7 @@ class Confidence:
         while len(self._envelopes) > MOST_ENVELOPES:
             del self._envelopes[next(iter(self._envelopes))]
         count = len(messages)
-        both = _joined([messages, *earlier])
+        both = together([messages, *earlier])
         request_of = np.concatenate([request_of, np.full(len(earlier), -1, np.int64)])
         spans, status = confidential(both, request_of, principals=self.principals)
         mine = spans.message < count
@@ -310,15 +310,6 @@ def _sorted(spans: Spans) -> Spans:
 
 def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
     return Spans(spans.message[rows], spans.offset[rows], spans.length[rows], spans.kind[rows])
-
-
-def _joined(parts: list[Messages]) -> Messages:
-    def ends(name: str) -> Ints:
-        return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(m, name)) for m in parts]))])
-
-    columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
-    every: dict[str, Any] = {name: np.concatenate([getattr(m, name) for m in parts]) for name in columns}
-    return replace(parts[0], at=ends("at"), span_at=ends("span_at"), **every)
 
 
 def _structure(messages: Messages) -> tuple[Ints, Contents]:

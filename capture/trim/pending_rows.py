@@ -92,17 +92,13 @@ class Decided:
 
 
 def _payloads(payload: NDArray[np.uint8], pieces: Pieces) -> pa.BinaryArray:
-    """Of each row its pieces, one behind the other."""
-    edges, piece_at = array(pieces.edges).astype(np.int32), array(pieces.piece_at)
-    ends = np.zeros(1, np.int32)
-    data = pa.py_buffer(b"")
-    if len(edges):
-        # every second of the stretches between edges is a piece
-        between = pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(payload)])
-        found = between.take(pa.array(np.arange(0, len(edges), 2)))
-        _, offsets, data = found.buffers()
-        ends = np.frombuffer(offsets, np.int32)[found.offset : found.offset + len(found) + 1]
-    at = ends[piece_at]
+    """Of each row its pieces, one behind the other. One piece is not copied, unless it holds far more in memory."""
+    edges, at = array(pieces.edges).astype(np.int32), array(pieces.at).astype(np.int32)
+    data = pa.py_buffer(payload[edges[0] : edges[-1]] if len(edges) else b"")
+    if len(edges) > 2 or 0 < 2 * data.size < len(payload):  # every second of the stretches between edges is a piece
+        places = pa.py_buffer(edges - edges[0])
+        between = pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, places, data])
+        data = between.take(pa.array(np.arange(0, len(edges), 2))).buffers()[2]
     return pa.BinaryArray.from_buffers(pa.binary(), len(at) - 1, [None, pa.py_buffer(at), data])
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirecheck.decode.connection.numbering import numbered
+from wirecheck.decode.interpret.vectors import bytes_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +71,12 @@ class Segments:
         return len(self.seq)
 
     def kept_bytes(self) -> tuple[int, bytes]:
-        """Bytes that hold their payload, and at which of its offsets they begin: all there are where they need not be
-        copied, else those of these segments.
+        """Bytes that hold their payload, and at which of its offsets these begin: more than the payload, where it need
+        not be copied.
         """
-        whole: object = self.payload.base
-        if isinstance(whole, bytes) and len(whole) == len(self.payload):
-            return 0, whole
         begin, end = self.payload_at[[0, -1]].tolist()
-        return begin, self.payload[begin:end].tobytes()
+        data, at = bytes_around(self.payload[begin:end])
+        return begin - at, data
 
     def take(self, rows: NDArray[Any]) -> Segments:
         """These rows (indices or mask), in that order; names and endpoints stay as they are."""
@@ -148,10 +146,8 @@ def unique_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], count: int) -> 
 
 def distinct(keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """(the distinct keys by first appearance, index of its key per row), without sorting."""
-    found: Any
-    index: Any  # vecs, whose memory numpy shares
-    found, index = numbered(keys.astype(np.int64, copy=False).tobytes())
-    return np.frombuffer(found, np.int64), np.frombuffer(index, np.int64)[: len(keys)].astype(np.int32)
+    coded = pa.array(keys).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy()
 
 
 def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], Ints]:

@@ -37,7 +37,17 @@ def vec32(array: NDArray[np.int32]) -> vec[i32]:
     return base if isinstance(base, VEC32) else vec[i32](array)
 
 
+def bytes_around(data: NDArray[np.uint8]) -> tuple[bytes, int]:
+    """Bytes that hold the array, and where in them it begins: those it is a view of, or else a copy."""
+    owner: object = data
+    while isinstance(owner, (np.ndarray, memoryview)):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    if not isinstance(owner, bytes) or not data.size:
+        return data.tobytes(), 0
+    return owner, data.ctypes.data - np.frombuffer(owner, np.uint8).ctypes.data
+
+
 def bytes_of(data: NDArray[np.uint8]) -> bytes:
     """All of the array."""
-    base: object = data.base
-    return base if isinstance(base, bytes) and len(base) == data.nbytes else data.tobytes()
+    owner, at = bytes_around(data)
+    return owner if at == 0 and len(owner) == data.nbytes else data.tobytes()

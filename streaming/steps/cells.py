@@ -35,16 +35,14 @@ def named(cell: bytes) -> tuple[bytes, memoryview]:
     return cell[ALIGNMENT:end], memoryview(cell)[end + -length % ALIGNMENT :]
 
 
-def from_cell(cell: bytes | memoryview, *classes: type, views: bool = False) -> Any:
-    """The value again. `classes`: every dataclass and NamedTuple that may occur in it. `views`: arrays of bytes lie in
-    the cell; otherwise each is a copy that compiled code reads without another one.
-    """
+def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
+    """The value again; its arrays of bytes lie in the cell. `classes`: every dataclass and NamedTuple in it."""
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
     view = memoryview(cell)
     pieces = [view[start : start + size] for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True)]
-    return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes}, views)
+    return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes})
 
 
 def described(value: Any, buffers: list[Buffer]) -> Any:
@@ -85,23 +83,23 @@ def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
     return 0, values
 
 
-def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type], views: bool) -> Any:
+def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type]) -> Any:
     match head:
         case {"array": dtype, "shape": shape, "at": at, "over": least, "as": narrow}:
             wide = np.frombuffer(pieces[at], narrow).astype(dtype)
             wide += least
             return wide.reshape(shape)
         case {"array": "|u1", "shape": [_], "at": at}:
-            return np.frombuffer(pieces[at] if views else bytes(pieces[at]), np.uint8)
+            return np.frombuffer(pieces[at], np.uint8)
         case {"array": dtype, "shape": shape, "at": at}:
             return np.frombuffer(bytearray(pieces[at]), dtype).reshape(shape)  # others can be written to
         case {"bytes": at}:
             return bytes(pieces[at])
         case {"pairs": pairs}:
-            return {rebuilt(k, pieces, classes, views): rebuilt(v, pieces, classes, views) for k, v in pairs}
+            return {rebuilt(k, pieces, classes): rebuilt(v, pieces, classes) for k, v in pairs}
         case dict():
             ((name, values),) = head.items()
-            return classes[name](*(rebuilt(item, pieces, classes, views) for item in values))
+            return classes[name](*(rebuilt(item, pieces, classes) for item in values))
         case list():
-            return tuple(rebuilt(item, pieces, classes, views) for item in head)
+            return tuple(rebuilt(item, pieces, classes) for item in head)
     return head

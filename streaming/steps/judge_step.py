@@ -56,7 +56,7 @@ class Frontiers:
 
 @collector_paused()
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
-    """One batch of one label: the rows to write, and the shards that changed."""
+    """One batch of one label: the rows to write, those of other routes among them, and the shards that changed."""
     judge = Judge(label, load, settings.judge)
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
@@ -79,13 +79,14 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 totals.on_marks(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
+            case _:
+                passing.append(row)
     for frontier in frontiers.common():
         if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
     tables, changed = emitted_rows(judge, totals, requests), judge.shards()
-    judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
@@ -94,7 +95,7 @@ def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]
     label, emitted = judge.label, judge.rows()
     totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
-    totals.left(judge.overflow.left)
+    totals.left(judge.evictor.evicted)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)

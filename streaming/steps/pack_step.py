@@ -56,7 +56,7 @@ def file_of(cell: bytes) -> tuple[str, int]:
 
 
 def read_file(cell: bytes) -> FrameFile:
-    file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments, views=True)
+    file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments)
     return file
 
 

@@ -1,8 +1,11 @@
 """Batches of messages: taken apart, put together, with what was left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from wirecheck.decode.interpret.vectors import bytes_of
 from wirecheck.decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, together, wire_offset
 
 BATCH = pack(
@@ -35,6 +38,16 @@ def test_batches_are_put_together_as_if_they_had_been_one():
     first, second = np.array([0]), np.array([1, 2, 3])
     whole = together([BATCH.take(first), BATCH.take(second)])
     assert all(np.array_equal(getattr(whole, name), getattr(BATCH, name)) for name in BATCH.__slots__)
+
+
+def test_messages_lie_in_bytes_that_hold_more_and_are_put_together_without_it():
+    around = b"before" + BATCH.data.tobytes() + b"behind"
+    data = np.frombuffer(memoryview(around), np.uint8)[6:-6]
+    inside = replace(BATCH, data=data).in_place()
+    assert bytes_of(inside.data) is around
+    assert inside.at.tolist() == [6, 15, 22, 25, 25]
+    whole = together([inside, inside.take(np.array([0]))])
+    assert whole.data.tobytes() == BATCH.data.tobytes() + BATCH.data.tobytes()[:9]
 
 
 def test_places_in_the_data_are_offsets_on_the_wire():

@@ -1,5 +1,7 @@
 """The frames table as arrays: columns, endpoints, spans, buckets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -97,3 +99,14 @@ def test_rows_whose_numbers_are_their_agents_own_are_known_by_their_column():
     made = table([row(1, b"a"), row(2, b"b")])
     assert segments(made).run.tolist() == [0, 0]
     assert segments(made.append_column("decrypted", pa.array([0, 7]))).run.tolist() == [0, 7]
+
+
+def test_payload_within_other_bytes_is_not_copied():
+    made = segments(table([row(1, b"abc"), row(2, b"de")]))
+    around = b"head" + made.payload.tobytes() + b"tail"
+    inside = replace(made, payload=np.frombuffer(memoryview(around), np.uint8)[4:-4])
+    begin, data = list(inside.parts(1))[1].kept_bytes()
+    assert data is around
+    assert data[3 - begin : 5 - begin] == b"de"
+    begin, data = list(made.parts(1))[1].kept_bytes()
+    assert data[3 - begin : 5 - begin] == b"de"

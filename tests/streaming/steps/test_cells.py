@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 
-from wirecheck.decode.interpret.vectors import bytes_of
+from wirecheck.decode.interpret.vectors import bytes_around, bytes_of
 from wirecheck.streaming.steps.cells import from_cell, named, to_cell
 
 
@@ -46,8 +46,11 @@ def test_arrays_come_back_writable_and_aligned():
 
 
 def test_what_messages_hold_comes_back_as_bytes_that_compiled_code_reads_in_place():
-    (found,) = from_cell(to_cell((np.arange(100, dtype=np.uint8),)))
-    assert bytes_of(found) is found.base
+    cell = to_cell((np.arange(100, dtype=np.uint8),))
+    (found,) = from_cell(cell)
+    whole, at = bytes_around(found[10:])
+    assert whole is cell
+    assert whole[at : at + 90] == bytes(range(10, 100))
     assert bytes_of(found) == bytes(range(100))
 
 
