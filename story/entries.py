@@ -26,8 +26,8 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
 """Fields of summaries that a crowd is compared by."""
 STATES = ERRORS | fields(
-    "after agent before bound created described does endpoint former group holder host latter one other ranges sent"
-    " server servers side went what who whose"
+    "after agent before bound but created described does endpoint former group holder host latter one other ranges"
+    " sent server servers side went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
