@@ -176,7 +176,7 @@ class Stretches(NamedTuple):
 
 
 @dataclass(slots=True)
-class Confidence:
+class RedactionPolicy:
     """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
 
     principals: bool = True
@@ -310,8 +310,6 @@ def _sorted(spans: Spans) -> Spans:
 
 def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
     return Spans(spans.message[rows], spans.offset[rows], spans.length[rows], spans.kind[rows])
-
-
 
 
 def _structure(messages: Messages) -> tuple[Ints, Contents]:
