@@ -1,6 +1,6 @@
 """`wirecheck explain`: the page of one check, or of one of Kafka's errors.
 
-It only prints: pages come from the catalogue, remedies from the story.
+It only prints: pages come from the catalogue.
 """
 
 import re
@@ -43,9 +43,7 @@ def explain(code: str | None) -> None:
     names = {check.name: check.code for check in catalogue.CHECKS.values()}
     name = names.get(code.lower(), code.upper())
     if name in catalogue.CHECKS:
-        from wirecheck.story.remedies import remedy
-
-        print_page(catalogue.page(name, remedy(name)))
+        print_page(catalogue.page(name))
     elif (number := error_number(code)) is not None:
         print_page(error_page(number))
     else:

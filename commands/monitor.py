@@ -181,7 +181,7 @@ def runbooks() -> dict[str, str]:
 def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
     from wirecheck.dashboards.report.page import Attached, page
-    from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks.page import explanations
     from wirecheck.streaming import checkpoint
     from wirecheck.streaming.run.request_rows import request_rows
     from wirecheck.streaming.store.run_result import Result
@@ -192,9 +192,9 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     found = Result.read(plan.out, run)
     result = found.json(principals=plan.principals)
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
-    explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
+    codes = [finding["code"] for finding in result["findings"]]
     attached = {"requests": request_rows(found.totals()), "statements": found.statements()}
-    return page(legible(result), Attached(**legible(attached), explanations=explanations))
+    return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))
 
 
 def moment(ns: int) -> str:

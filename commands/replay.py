@@ -152,7 +152,7 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.story.remedies import remedies_of
+    from wirecheck.story.entries import remedies_of
 
     keylogs, remedies = result.get("keylogs", ()), remedies_of(result["findings"])
     findings = [
@@ -246,13 +246,13 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
 def page_of(result: Row, found: "Result", shown: Row) -> str:
     """The page for a browser."""
     from wirecheck.dashboards.report.page import Attached, page
-    from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks.page import explanations
     from wirecheck.streaming.run.request_rows import request_rows
 
-    explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
+    codes = [finding["code"] for finding in result["findings"]]
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
     attached["requests"] = request_rows(found.totals())
-    return page(legible(result), Attached(**legible(attached), explanations=explanations))
+    return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))
 
 
 def spark_query(work: Path, settings: "Settings") -> "QueryProcess":

@@ -34,8 +34,8 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
-from wirecheck.story.remedies import remedy
 
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8

@@ -12,7 +12,7 @@ from functools import cached_property, cmp_to_key
 from itertools import pairwise
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import ZERO, Claim, Sighting, Subject
 from wirecheck.judge.topology.clusters import Group
 
 STRENGTH = {
@@ -180,9 +180,7 @@ class Topic:
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
-        last, first = old.last.last_word, new.first.first
-        between_ns = first.ts_ns - last.ts_ns
-        return created or (between_ns > 0 if first.source == last.source else between_ns >= CLOCKS_NS)
+        return created or seen_after(new.first.first, old.last.last_word)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
@@ -214,7 +212,10 @@ class Topic:
             claim
             for claim in self.deletions
             if claim["topic_id"] is None
-            and any(max(history.born_ns, history.again_ns) < ts_ns <= until for ts_ns in times(claim))
+            and any(
+                history.again_ns < seen.ts_ns <= until and seen_after(seen, history.first.first)
+                for seen in (claim.first, claim.last)
+            )
             and lives.of(claim) >= history.life
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
@@ -246,6 +247,12 @@ def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
 
 def comparable(old: History, new: History) -> bool:
     return old.life == new.life and old.again_ns == new.again_ns
+
+
+def seen_after(later: Sighting, earlier: Sighting) -> bool:
+    """Whether one was seen after the other: at two capture points, by more than their clocks may differ."""
+    between_ns = later.ts_ns - earlier.ts_ns
+    return between_ns > 0 if later.source == earlier.source else between_ns >= CLOCKS_NS
 
 
 def times(claim: Claim) -> tuple[int, int]:

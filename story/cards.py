@@ -15,11 +15,11 @@ from string import Formatter
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.checks.page import remedy
 from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
-from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
@@ -146,7 +146,11 @@ def fault(entry: Row, cause: Row, context: CardContext) -> str:
 
 def summary(row: Row, context: CardContext) -> str:
     """Of a finding, with the clock that all of the card has."""
-    return FULL_TIME.sub(lambda found: clock(found[0], dated=context.dated), str(row["summary"]).removesuffix("."))
+    return short_times(row["summary"].removesuffix("."), context)
+
+
+def short_times(text: str, context: CardContext) -> str:
+    return FULL_TIME.sub(lambda time: clock(time[0], dated=context.dated), text)
 
 
 def capitalized(text: str) -> str:
@@ -308,7 +312,9 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
     text = sentence("cause", facts)
     if text is None:
         ends = entry["consequences"] and row["code"] in cause_sentences()
-        text = origin(row, dated=facts.context.dated) if ends else summary(row, facts.context)
+        text = (
+            short_times(origin(row, dated=facts.context.dated), facts.context) if ends else summary(row, facts.context)
+        )
     if (more := entry["count"] - 1) and row["code"] != RECREATED:
         text += f" ({more:,} more like it)"
     text = capitalized(text)
@@ -466,7 +472,8 @@ def sentence(part: str, facts: CardFacts) -> str | None:
     if known is None:
         return None
     words = words_of(facts)
-    return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), None)
+    text = next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), None)
+    return text and short_times(text, facts.context)
 
 
 def words_of(facts: CardFacts) -> dict[str, str]:
@@ -487,6 +494,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "by": by_whom(row),
         "kept": kept_old_id(facts),
         "unknown": "yes" if row["words"].get("one") == UNKNOWN_TOPIC else "",
+        "unused": "" if entry["consequences"] or facts.harmed["possibly"] else "yes",
     }
 
 
@@ -529,7 +537,15 @@ def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
         return [f"wirecheck decode {context.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
     topics = [topic for topic in entry["topics"] if topic]
     about = f" --topic {shlex.quote(topics[0])}" if topics else ""
-    return [f"wirecheck decode {context.files}{about} --error"] if about else [f"wirecheck explain {entry['code']}"]
+    code = blamed(entry, of)["code"]
+    return [f"wirecheck decode {context.files}{about} --error"] if about else [f"wirecheck explain {code}"]
+
+
+def blamed(entry: Row, of: Row) -> Row:
+    """The entry or its consequence that the headline is about."""
+    indirect = of["clients"] or of["partitions"] or entry["kind"] not in BLAMED
+    ones = (*entry["consequences"], entry) if indirect else (entry,)
+    return next((one for one in ones if one["kind"] in BLAMED), entry)
 
 
 # evidence
@@ -537,9 +553,7 @@ def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
 
 def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
-    ones = (*entry["consequences"], entry) if of["clients"] or of["partitions"] else (entry,)
-    one = next((each for each in ones if each["kind"] in BLAMED), entry)
-    row = context.findings[one["findings"][0]]
+    row = context.findings[blamed(entry, of)["findings"][0]]
     frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
     target = shlex.quote(
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirecheck.judge.checks.page import remedy
+
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -177,6 +179,17 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
 def clock(time: str, *, dated: bool) -> str:
     """To the second; with its day where the findings are of several."""
     return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+def remedies_of(findings: Iterable[Row]) -> dict[str, str]:
+    """By finding ID. Where the remedy of its cause ends a finding, that is the remedy: one of its own may do harm."""
+    codes = {finding["id"]: finding["code"] for finding in findings}
+    ends = cause_sentences()
+    found = {}
+    for finding in findings:
+        cause = codes.get(finding["cause"])
+        found[finding["id"]] = remedy(cause if cause is not None and ends[cause].ends else finding["code"])
+    return found
 
 
 class CauseSentence(NamedTuple):

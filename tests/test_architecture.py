@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "judge": {"decode", "capture.frames"},
     "story": {"judge", "decode.peer"},
     "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file"},
-    "dashboards": {"story", "decode.peer"},
+    "dashboards": {"story", "decode.peer", "judge.checks.page"},
     "commands": {
         "capture",
         "decode",

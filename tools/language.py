@@ -51,6 +51,7 @@ TYPED = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>]*>|\{\{.*?\}\}|\{%.*?%\}|\{[^}\n
 """What is typed, printed or an address: not a text's own words."""
 PROMQL = re.compile(r"wirecheck_\w+[{\[(]|\bby ?\(|SELECT ")
 PAGES = ("*.md", "docs/**/*.md", "deploy/**/*.md", "dashboards/**/*.md", "examples/**/*.md", "[a-z]*/README.md")
+PAGES += ("judge/checks/pages/*.md",)
 TABLES = ("story/*.tsv", "judge/checks/*.tsv", "judge/claims/*.tsv", "dashboards/client_upgrades.tsv")
 PRODUCT = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming", "wirecheck")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from wirecheck.judge.checks import catalogue
-from wirecheck.story.remedies import remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = {
@@ -68,7 +67,7 @@ ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 def pages() -> dict[str, str]:
     """Every page by its path in the site, as Markdown."""
     found = {path: (ROOT / path).read_text("utf-8") for path in reached()}
-    spoken = found | {check_path(code): catalogue.page(code, remedies().get(code, "")) for code in catalogue.CHECKS}
+    spoken = found | {check_path(code): catalogue.page(code) for code in catalogue.CHECKS}
     index = {INDEX: check_index(), ERRORS: error_index(spoken)}
     checks = {check_path(code): check_page(code, spoken) for code in catalogue.CHECKS}
     ready = {path: spaced(linked(text, path)) for path, text in found.items() if path != INDEX}

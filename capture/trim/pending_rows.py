@@ -115,7 +115,7 @@ class Offsets:
 
 
 def _payloads(payload: NDArray[np.uint8], pieces: Pieces) -> pa.BinaryArray:
-    """Of each row its pieces, one behind the other. One piece is not copied, unless it would hold far more in memory."""
+    """Of each row its pieces, one behind the other. One piece is not copied, unless it holds far more in memory."""
     edges, at = array(pieces.edges).astype(np.int32), array(pieces.at).astype(np.int32)
     data = pa.py_buffer(payload[edges[0] : edges[-1]] if len(edges) else b"")
     if len(edges) > 2 or 0 < 2 * data.size < len(payload):  # every second of the stretches between edges is a piece

@@ -18,8 +18,8 @@ from markupsafe import Markup
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence, timeline
 from wirecheck.dashboards.verdict import hex_id
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
-from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000

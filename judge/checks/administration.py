@@ -26,15 +26,6 @@ EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
 
 
 def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A Metadata request uses topic IDs in version 10 or 11, or mixes IDs and names.
-
-    Why it matters. Brokers reject the first with INVALID_REQUEST. For the second they ignore the names, and the client
-    gets nothing about these topics.
-
-    False positives. None. Request by ID from version 12 on, and by either IDs or names.
-
-    Source. KIP-516; KafkaApis.handleTopicMetadataRequest of Kafka 3.9.
-    """
     claims = context.claims("odd_request", group, *subject)
     if claims:
         what = ", and ".join(sorted({claim["what"] for claim in claims}))
@@ -42,21 +33,6 @@ def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext)
 
 
 def create_topics_rule(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A CreateTopics request violates a rule of KIP-4. It names a topic twice (2), lacks authorization (3), or
-    has both an assignment and partition or replica counts (4). The topic was created despite a timeout (5), the timeout
-    is not above 0 (6), or only some topics were created (7). The finding shows the response that Kafka gives and the
-    one received. Rule 1 (not the controller) is CTL008.
-
-    Why it matters. The topic is not created. Or it is created and the client got an error (5). With a timeout of 0,
-    ZooKeeper clusters create the topic, and KRaft clusters do not. Or the request is only partly done (7).
-
-    False positives. A client that does not wait on purpose sends a timeout of 0 and looks later, as librdkafka up to
-    1.4 does by default. A topic that already existed (36) is no failure and no partial result; nor is a request to a
-    broker that is not the controller (41). wirecheck knows of a topic created after a timeout only if a later message
-    binds it.
-
-    Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
-    """
     for (name, rule), claims in gathered(context.claims("create_rule", group, *subject), "name rule"):
         context.watch()
         topic = topic_of(name, group, context)

@@ -1,15 +1,13 @@
-"""The catalogue of checks: what exists, what each finds, and the page of each.
+"""The catalogue of checks: what exists, what each reads, and its page as people read it.
 
 Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
 reads its own subject only; of topics, also the names and IDs that claims have with it in common. Besides, every check
-rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused. A page
-is its function's docstring with four headings.
+rests on which endpoints are one cluster and which hosts are suspect. Codes and names are final and never reused.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 from types import ModuleType
@@ -28,6 +26,7 @@ from wirecheck.judge.checks import (
     wire_checks,
 )
 from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.judge.checks.page import HEADINGS, WHAT_TO_DO, pages
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import KINDS as CLAIMS
 from wirecheck.judge.claims.kinds import SPACES
@@ -59,9 +58,6 @@ STATUSES: Mapping[str, str] = {
     "preview": "verified on synthetic traffic only",
 }
 SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
-HEADINGS = ("Detects.", "Why it matters.", "False positives.", "Source.")
-
-
 Reads = frozenset[str]
 TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
@@ -129,61 +125,46 @@ def function_of(code: str, name: str) -> Function:
 CHECKS = read()
 
 
-def page(code: str, remedy: str = "") -> str:
-    """One check as a page of Markdown, with its remedy if given. KeyError for an unknown code."""
-    check = CHECKS[code]
+def page(code: str) -> str:
+    """One check as a page of Markdown. KeyError for an unknown code."""
+    check, written = CHECKS[code], pages()[code]
+    parts = [*((heading, written[heading]) for heading in HEADINGS), *relations(code)]
+    parts.sort(key=lambda part: part[0] == WHAT_TO_DO)
     head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.one_per}.\n"
-    named = parts(check.function.__doc__ or "")
-    text = "\n\n".join(paragraph(f"**{heading}.** {words}") for heading, words in named.items())
-    related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
-    todo = paragraph(f"**What to do.** {remedy}")
-    return f"{head}\n{text}\n{related}" + (f"\n{todo}\n" if remedy else "")
-
-
-def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
-    """By code the parts of its page as plain words, heading to text; without codes that no check has."""
-    known = sorted({*codes} & CHECKS.keys())
-    return {code: parts(CHECKS[code].function.__doc__ or "") for code in known}
+    return "\n".join([head, *(f"{paragraph(f'**{heading}.** {words}')}\n" for heading, words in parts)])
 
 
 def in_a_sentence(check: Check) -> str:
     """The first of what it finds."""
-    found = parts(check.function.__doc__ or "")["Detects"]
+    found = pages()[check.code]["Detects"]
     first = SENTENCE.match(found)
     return (first[0] if first else found).replace("|", "\\|")
 
 
-def parts(text: str) -> dict[str, str]:
-    plain, found = " ".join(text.split()), {}
-    for heading, after in pairwise((*HEADINGS, "\0")):
-        found[heading.removesuffix(".")] = plain.partition(heading)[2].partition(after)[0].strip()
-    return found
-
-
-def relations(code: str) -> Iterator[str]:
-    """What it can follow from, with the reason, and what can follow from it."""
+def relations(code: str) -> Iterator[tuple[str, str]]:
+    """What it can follow from, with the reason, and what can follow from it; each with its heading."""
     reasons: dict[str, list[str]] = {}
     for rule in rules():
         if rule.consequence == code:
             reasons.setdefault(rule.why, []).append(rule.cause)
     if reasons:
         causes = " ".join(f"{', '.join(codes)}: {why}" for why, codes in reasons.items())
-        yield f"**Can follow from.** {causes}"
+        yield "Can follow from", causes
     if after := [rule.consequence for rule in rules() if rule.cause == code]:
-        yield f"**Can cause.** {', '.join(sorted(after))}."
+        yield "Can cause", f"{', '.join(sorted(after))}."
 
 
 def paragraph(words: str) -> str:
     return fill(words, 100, break_long_words=False, break_on_hyphens=False)
 
 
-def document(remedies: Mapping[str, str]) -> str:
-    """CHECKS.md: every check by family, with what to do about it by code."""
+def document() -> str:
+    """CHECKS.md: every check by family."""
     lines = [
         "# Checks",
         "",
         f"wirecheck has {len(CHECKS)} checks. `wirecheck explain CODE` shows one of them. `make docs` generates",
-        "this page from their docstrings.",
+        "this page from the catalogue and `judge/checks/pages/`.",
         "",
         *(f"- **{kind}**: {meaning}." for kind, meaning in KINDS.items()),
         "",
@@ -200,7 +181,6 @@ def document(remedies: Mapping[str, str]) -> str:
         "",
     ]
     for family, (title, _) in FAMILIES.items():
-        codes = [code for code in CHECKS if code.startswith(family)]
-        pages = [page(code, remedies.get(code, "")).replace("## ", "### ", 1) for code in codes]
-        lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
+        shown = [page(code).replace("## ", "### ", 1) for code in CHECKS if code.startswith(family)]
+        lines += [f"## {title}", "", *("\n".join(shown).splitlines()), ""]
     return "\n".join(lines)

@@ -25,15 +25,6 @@ MOST_CLIENT_IDS = 16
 
 
 def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A node sends another cluster ID than the server's and gets INCONSISTENT_CLUSTER_ID (104). Or an endpoint
-    reports two cluster IDs during the same time.
-
-    Why it matters. The node was formatted for another cluster, or connects to the wrong one. It can never join.
-
-    False positives. An address that was given to another cluster later is CLU004.
-
-    Source. KIP-595; KIP-78; KafkaRaftClient of Kafka 4.3.
-    """
     for (client_id, theirs), claims in gathered(
         context.claims("cluster_refused", group, *subject),
         lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
@@ -56,17 +47,6 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
 
 
 def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. An address reported one cluster ID and, since some time, reports another. A virtual IP or proxy was
-    switched, perhaps there and back, or nodes were formatted for another cluster.
-
-    Why it matters. Clients keep the topic IDs of the former cluster. Their fetches fail with UNKNOWN_TOPIC_ID until
-    they refresh metadata. wirecheck does not compare versions and topics of the two clusters.
-
-    False positives. Normal if the switch was planned. An address that alternates between two clusters in less than
-    10 s is CLU001.
-
-    Source. KIP-78; KIP-516.
-    """
     stated = context.ledger.claims("cluster_id", *subject)
     switched: dict[str, list[tuple[Place, Place]]] = defaultdict(list)
     for endpoint, before, after in context.clusters.handovers():
@@ -94,20 +74,6 @@ def stating(claims: list[Claim], place: Place) -> list[Side]:
 
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
-    endpoints that both continue to lead. Or two controllers accept the heartbeats of two registrations of one broker
-    number. Or one broker number reports two IDs for one topic name at two endpoints, for 20 s or more, and their broker
-    lists share no address. Or two brokers do, each with a controller of its own that accepts heartbeats meanwhile.
-
-    Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
-    the wrong cluster are accepted there. The two are shown as two clusters if their broker lists have different
-    addresses.
-
-    False positives. None known. Listeners, proxies and addresses alone never count, because a broker reports one ID at
-    all of them. A log that was formatted again has its two beginnings one after the other (LOG005).
-
-    Source. KIP-595; KIP-78.
-    """
     shown: set[str] = set()
     for twin in context.clusters.twins:
         first, second = twin.shown_by
@@ -124,22 +90,6 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 
 
 def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A host is never granted anything but ApiVersions, SASL or an empty Fetch, and no broker list,
-    registration or Metadata response names it. All its connections were captured from their SYN. It sends what no
-    working client does: versions of no release or outside the range that it just received, malformed bytes, unknown
-    topic IDs or cluster IDs, rejected controller requests, or other protocols. Or a server reports the cluster's ID, no
-    broker lists it, and it reports other IDs for the cluster's topics.
-
-    Why it matters. Someone probes the brokers, or a client is so broken that it cannot connect. Nothing that the host
-    sends counts: no other finding, topic or client rests on it.
-
-    False positives. A host that sends only other protocols (HTTP, SSH, a port scanner) is reported as information,
-    because health checks do this all day. A host that is granted something later counts as a client. These faulty peers
-    do not count: a host that is only rejected, another cluster's node in a quorum (CLU001), and a client that does not
-    negotiate and uses an old version (VER001).
-
-    Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
-    """
     host = subject[1]
     if host in context.strangers.servers:
         yield from contradiction(host, group, context)

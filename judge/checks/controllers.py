@@ -37,18 +37,6 @@ ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
 def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A controller keeps sending requests with an old epoch after brokers accepted a newer controller, or gets
-    STALE_CONTROLLER_EPOCH (11) at the top level. Or two controllers use the same epoch.
-
-    Why it matters. Two brokers believe that they are the controller. Brokers reject the older one's requests, but it
-    still passes its view to clients.
-
-    False positives. None known. The hand-over from ZooKeeper to KRaft does not count. Neither does error 11 per
-    partition, which every new controller's second full LeaderAndIsr gets. Accepted requests with a lower epoch that
-    begin after the last one with the higher epoch are a cluster that was formatted again.
-
-    Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
-    """
     orders = context.claims("control", group, *subject)
     spans = active(orders)
     accepted = [claim for claim in orders if claim["error"] == 0]
@@ -72,8 +60,12 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         told.add((both, epoch))
         sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
         since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
-        words = {"controller": controller, "epoch": epoch, "since": clock(since_ns)}
-        words |= {"other": other["controller"], "newer": other["controller_epoch"]}
+        last_ns = spans[controller, epoch][1]
+        over = context.passed(last_ns + context.settings.broker_grace_ns)
+        words = {"controller": controller, "epoch": epoch, "other": other["controller"]}
+        words |= {"newer": other["controller_epoch"], "does": "sent" if over else "has sent"}
+        words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
+        words |= {"until": f" until {clock(last_ns)}" if over else ""}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
         yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
 
@@ -93,15 +85,6 @@ def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker receives a lower leader epoch for a partition later than the grace period after a higher one.
-
-    Why it matters. Leader epochs only increase. A controller works from old state, or state was restored from a backup.
-
-    False positives. None known. Requests that overtake each other within the grace period, or wait in one broker's
-    queue, do not count. Neither do rejected requests and clients' Metadata responses, which may lag.
-
-    Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
-    """
     said = context.claims("partition", group, *subject)
     orders = (claim for claim in said if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
     for (partition,), claims in gathered(orders, "partition"):
@@ -129,16 +112,6 @@ def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Cl
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker gets or returns STALE_BROKER_EPOCH (77) at least 10 times over 30 s.
-
-    Why it matters. Controller and broker disagree on the broker's current registration. Until one of them restarts,
-    neither accepts the other's requests.
-
-    False positives. None known. One or two errors around a restart are normal. Broker epochs decrease when a KRaft
-    controller takes over.
-
-    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
-    """
     for claim, streak in lasting(context.claims("answer", group, *subject), {STALE_BROKER_EPOCH}, None, context):
         refuses = claim["api"] in ORDERS
         sender = broker_of(claim["client_id"])
@@ -151,14 +124,6 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Two different leaders are reported for one partition in one leader epoch.
-
-    Why it matters. An epoch has one leader. Two leaders write two histories under one number.
-
-    False positives. None under one topic ID. A recreated topic has a new ID, and its epochs start again.
-
-    Source. KIP-101; KIP-320.
-    """
     said = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
     lives = context.lives(group)
     for (partition, epoch, _), claims in gathered(said, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
@@ -172,16 +137,6 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
 
 def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A leader's AlterPartition requests for a partition fail with UNKNOWN_TOPIC_ID (100) or
-    UNKNOWN_TOPIC_OR_PARTITION (3) at least 10 times over 30 s without a success.
-
-    Why it matters. The ISR cannot change. A replica that caught up stays out of it, and one that fell behind stays in
-    it.
-
-    False positives. None known. Single errors are normal while a topic is created or deleted.
-
-    Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
-    """
     answers = context.claims("replica_answer", group, *subject)
     streaks = {id(claim): streak for claim, streak in lasting(answers, {100, 3}, {"AlterPartition"}, context)}
     for (partition,), claims in gathered((claim for claim in answers if id(claim) in streaks), "partition"):
@@ -192,15 +147,6 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
 
 def directory_assignment_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker's AssignReplicasToDirs requests for a topic fail at least 10 times over 30 s.
-
-    Why it matters. The controller does not know which disk has these replicas. If the disk fails, it does not move
-    their leadership.
-
-    False positives. None known. Single errors are normal while a topic is deleted or moved.
-
-    Source. KIP-858; AssignmentsManager of Kafka 3.9.
-    """
     answers = context.claims("replica_answer", group, *subject)
     for claim, streak in lasting(answers, {100, 3, 6}, {"AssignReplicasToDirs"}, context):
         who = claim["client_id"]
@@ -219,16 +165,6 @@ def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> boo
 
 
 def replica_set_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A partition state from a controller or the metadata log contradicts itself. The ISR is not part of the
-    replicas, the leader is not in the ISR, or a replica is listed twice.
-
-    Why it matters. Kafka's controller cannot produce such a state. The metadata is corrupt, or a tool wrote it.
-
-    False positives. None known. States that last less than 30 s do not count, because reassignments cause them.
-    Metadata responses omit brokers and do not count.
-
-    Source. PartitionRegistration of Kafka 4.3; KIP-497.
-    """
     for (partition,), states in gathered(context.claims("partition", group, *subject), "partition"):
         last = max(states, key=lambda claim: (claim["leader_epoch"], claim.first))
         rules = [*broken_rules(last)] if last["source"] in (*CONTROL, "metadata-log") else []
@@ -249,15 +185,6 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 
 
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client's topic administration requests get NOT_CONTROLLER (41) from the same broker at least 10 times
-    over 30 s.
-
-    Why it matters. The client never finds the controller. It does not refresh its metadata, or a proxy misdirects it.
-
-    False positives. Single errors after the controller moved. KRaft brokers forward such requests instead.
-
-    Source. KIP-4; KIP-590.
-    """
     answers = context.claims("answer", group, *subject)
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
         words = {"api": claim["api"], "server": claim["endpoint"]}
@@ -265,18 +192,6 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 
 
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Metadata names a broker as the leader of a partition in the highest known epoch, and the broker rejects
-    requests for it. It answers NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) at least 10 times for longer
-    than the grace period, without a success.
-
-    Why it matters. No client can write to or read from the partition. In KRaft, this is how a replica with another
-    topic ID on its disk shows on the wire.
-
-    False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
-    broker is only behind.
-
-    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent IDs in KRaft.
-    """
     name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
     places = [subject] if name is None else [subject, ("name", name)]
     denials, served = (
@@ -312,17 +227,6 @@ def latest(states: list[Claim]) -> dict[int, list[Claim]]:
 
 
 def replica_never_fetches(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A replica fetches other partitions from a leader but never this one, for longer than the grace period,
-    and stays out of the ISR. Only sessions that were captured from their full fetch count.
-
-    Why it matters. The partition lacks a replica, and nothing else shows it. The broker rejects the replica on its own
-    disk, which has another topic ID.
-
-    False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
-    in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
-
-    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent IDs in KRaft.
-    """
     states = latest(context.claims("partition", group, *subject))
     if not states:
         return
@@ -384,18 +288,6 @@ def silent(name: str | None, state: Claim, replica: int, since: int, session: Cl
 
 
 def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A FULL LeaderAndIsr request omits a partition that the broker has, or names it with another topic ID,
-    and no deletion or move was seen. Such requests come from a KRaft controller during migration, or from the draft of
-    KIP-516.
-
-    Why it matters. The broker treats its replica as stray and renames the directory. The data is offline, and is lost
-    if an operator deletes the `-stray` directory.
-
-    False positives. None known. Deletions and reassignments do not count, nor brokers whose earlier requests are not in
-    the capture.
-
-    Source. KIP-516; KIP-866; LogManager.findStrayReplicas of Kafka 3.9.
-    """
     fulls = context.claims("full_order", group, "server")
     states = [claim for claim in context.claims("partition", group, *subject) if claim["source"] in CONTROL]
     if states:
@@ -430,18 +322,6 @@ def has(claim: Claim, broker: int | None) -> bool:
 
 
 def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A controller makes a broker delete a replica. After the grace period, in the same leader epoch, it still
-    names the broker as a replica of that partition.
-
-    Why it matters. The broker deleted its data, and the cluster counts on it as a replica. The partition has one copy
-    less than it seems.
-
-    False positives. None known. A replica that moved is no longer named, and a deleted topic has no epoch (-2).
-    StopReplica without deletion is part of a broker's shutdown. Before version 3 the request has no epoch and does not
-    count.
-
-    Source. KIP-570; KafkaController.onPartitionReassignment of Kafka 3.9.
-    """
     for stop in context.claims("stopped", group, *subject):
         context.watch()
         broker = context.broker(stop)
@@ -465,18 +345,6 @@ def stop_replica_contradiction(subject: Subject, group: Group, context: CheckCon
 
 
 def unclean_leader_election(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A PartitionChangeRecord of the metadata log elects a leader and marks it as recovering: the
-    replica was not in sync.
-
-    Why it matters. Records that only the former leader had are lost. Consumers beyond the new end are reset, and
-    followers truncate.
-
-    False positives. An operator requested it, whom the finding names if the ElectLeaders request was captured. Or the
-    topic has unclean.leader.election.enable. The only replica of a partition is elected like this after a crash.
-    Elections by ZooKeeper controllers and by KRaft before 3.2 are not marked.
-
-    Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
-    """
     for (partition,), claims in gathered(context.claims("unclean", group, *subject), "partition"):
         last = max(claims, key=lambda claim: claim.peak["offset"])
         words = {"leader": last["leader"], "partition": partition, "time": clock(last.first.ts_ns)}
@@ -506,15 +374,6 @@ def who_asked(name: str | None, partition: int, at_ns: int, group: Group, contex
 
 
 def log_directory_offline(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The heartbeats of a broker name log directories that are offline.
-
-    Why it matters. A disk failed, or its file system is full or read-only. Replicas there are unavailable; leaders move
-    to other brokers, and partitions with one replica are gone.
-
-    False positives. None known. Brokers with one directory stop instead.
-
-    Source. KIP-858; BrokerLifecycleManager of Kafka 3.7.
-    """
     for (broker,), claims in gathered(context.claims("offline_dirs", group, *subject), "broker"):
         words = {"node": broker, "directories": max(claim["directories"] for claim in claims)}
         words["time"] = clock(min(claim.first for claim in claims).ts_ns)
@@ -541,20 +400,6 @@ class Process:
 
 
 def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Two processes use one node ID at the same time for longer than the session timeout. Heartbeats of an
-    older broker epoch continue after a newer one began. Or registrations fail with DUPLICATE_BROKER_REGISTRATION (101)
-    while the registered process is active.
-
-    Why it matters. Each process can take over the registration while the other is silent. Both accept writes and follow
-    leaders as the same replica. A leader counts what one has as what the other has, and records are lost. Restarting
-    one while the other runs only moves the registration.
-
-    False positives. A session timeout that was raised far above 9 s. A restart does not count, even if it gets 101
-    until the killed process's session ends; nor does a pause of one process. An epoch that begins again because the
-    metadata log was formatted or restored does not count either (LOG004, LOG005).
-
-    Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
-    """
     timeout_ns = context.settings.session_timeout_s * SECOND_NS
     found: dict[int, list[tuple[Process, Process]]] = defaultdict(list)
     for (broker, _), processes in sorted(by_controller(subject, group, context).items()):

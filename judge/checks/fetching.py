@@ -53,18 +53,6 @@ STUCK = (UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID)
 
 
 def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client's or follower's fetches of one topic ID fail with UNKNOWN_TOPIC_ID (100) or
-    INCONSISTENT_TOPIC_ID (103). At least 10 failures over 30 s without a success from that broker on the connection
-    count. So do at least 1,000 over 10 s on one connection, while they continue.
-
-    Why it matters. The client reads nothing, and most libraries do not report it. A follower in this state is out of
-    the ISR. Restart the client, or look for the broker whose disk or metadata is stale.
-
-    False positives. None known. Single errors and bursts of some seconds are normal after a creation, deletion or
-    restart. A success resets the count.
-
-    Source. KIP-516; AbstractFetcherThread and FetchCollector of Kafka 3.9; franz-go issue 586.
-    """
     if subject[1] in RESERVED:
         return
     refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
@@ -113,15 +101,6 @@ def known(name: str | None, topic_id: str, group: Group, context: CheckContext) 
 
 
 def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client's fetch sessions at one broker keep changing between topic IDs and names:
-    FETCH_SESSION_TOPIC_ID_ERROR (106), repeatedly for more than 300 s.
-
-    Why it matters. A topic's ID keeps appearing and disappearing for this client. Every change costs a full fetch.
-
-    False positives. Once per session in a rolling upgrade, and for up to 300 s after a deletion. These do not count.
-
-    Source. FetchSession.newContext of Kafka 3.9; KIP-516.
-    """
     deletions = [start_ns(int(slot)) for c in context.claims("deletions", group, "server") for slot in c.tally]
     grace_ns = context.settings.client_grace_ns
     for claim in context.claims("answer", group, *subject):
@@ -137,17 +116,6 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
 
 
 def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client's requests for one partition fail with FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75),
-    repeatedly for more than 300 s. If the partition's leader epoch is known and does not change, 30 s are enough.
-
-    Why it matters. The client uses an old leader epoch and does not refresh its metadata, or the broker does not follow
-    the controller. The partition is not read.
-
-    False positives. Bursts of thousands are normal while a broker stops or a leader moves. Raft's own fetches do not
-    count. A broker that denies leadership altogether has a finding of its own (CTL010).
-
-    Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
-    """
     settings = context.settings
     fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
     for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
@@ -214,17 +182,6 @@ def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, c
 
 
 def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client keeps asking one broker for a partition and gets NOT_LEADER_OR_FOLLOWER (6) at least 10 times
-    for more than 30 s. All that time, Metadata responses name another leader and never that broker.
-
-    Why it matters. The client reads or writes nothing of the partition, and most libraries do not report it. librdkafka
-    2.1 to 2.6 does this in a cluster that is upgraded from before 2.4: it treats a leader without an epoch as outdated.
-
-    False positives. Until the client's next metadata refresh, and while brokers' Metadata responses differ; both do not
-    count. A broker that is named and denies leadership has a finding of its own (CTL010).
-
-    Source. KIP-320; librdkafka issue 4796.
-    """
     settings = context.settings
     refused = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] == NOT_LEADER)
     for (name, topic_id, partition, endpoint), claims in gathered(refused, "name topic_id partition endpoint"):
@@ -271,15 +228,6 @@ def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int
 
 
 def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client fetches a partition number that the topic ID never had, although brokers' metadata was
-    refreshed since.
-
-    Why it matters. The client confuses two topics: it uses the partitions of a recreated topic with the old ID.
-
-    False positives. Partitions that were just added; a later Metadata response shows them.
-
-    Source. KIP-516; franz-go issue 586.
-    """
     counted = [c for c in context.claims("partition", group, *subject) if c["source"] == "metadata"]
     if not counted or subject[1] in RESERVED:
         return
@@ -300,19 +248,6 @@ SHOWN = 3
 
 
 def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client's fetches at one broker fail with FETCH_SESSION_ID_NOT_FOUND (70) or
-    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over 30 s without a success. Or the response to a full fetch
-    omits requested partitions or has others. Or a session's response has a partition that the client never requested.
-
-    Why it matters. Client and broker disagree about the session. Possible causes are a proxy, two clients with one
-    session, or a session cache that is far too small.
-
-    False positives. None known. Single errors 70 and 71, and bursts after a broker's start, are normal. Throttled
-    responses list nothing. Connections that were joined late or have a gap do not count, nor what is beyond 128
-    partitions per session.
-
-    Source. KIP-227; FetchSession.newContext of Kafka 3.9.
-    """
     for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
         for claim, streak in lasting(context.claims("answer", group, *subject), {error}, {"Fetch"}, context):
             told = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
@@ -375,17 +310,6 @@ def who(claim: Claim) -> tuple[str, str]:
 
 
 def forgets_unknown_partition(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client removes a partition from a fetch session that never contained it.
-
-    Why it matters. Client and broker do not mean the same session. What the client expects and what the broker sends
-    may differ from now on.
-
-    False positives. None known. Java clients group removals by name, so topics with several IDs, or without a known
-    name, do not count. Neither do clients with a connection that was joined late or has a gap, what is beyond 128
-    partitions per session, and followers' fetches.
-
-    Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
-    """
     claims = context.claims("session_forgets", group, *subject)
     odd = [(c, m) for c in claims for m in never_asked(c, group, context) if one_id(m, group, context)]
     if odd:

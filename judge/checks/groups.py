@@ -23,17 +23,6 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A group commits, by name, an offset beyond everything that a recreated topic contains, later than the
-    grace period. 30 s later the topic still ends below that offset.
-
-    Why it matters. The offset belongs to the deleted topic. The group skips new records until the topic has grown past
-    the offset, or restarts wherever auto.offset.reset points.
-
-    False positives. None known. Topics whose recreation or end is not in the capture do not count: after an unclean
-    election, offsets may be beyond the end, too.
-
-    Source. KIP-516, motivation; OffsetCommit to v9 names topics only.
-    """
     topic = topic_of(subject[1], group, context)
     commits = context.claims("committed", group, *subject)
     if not commits or not topic.replaces():
@@ -58,17 +47,6 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A group requests its offsets of a topic ID and gets none, although it committed offsets under an earlier
-    ID of the same name.
-
-    Why it matters. The group lost its position with the old topic. It restarts wherever auto.offset.reset points, and
-    reads everything again or skips records.
-
-    False positives. A topic that was recreated on purpose. A group that never committed under the earlier ID does not
-    count, nor do responses by name (before version 10).
-
-    Source. KIP-848; OffsetFetch v10; GroupMetadataManager of Kafka 4.1.
-    """
     topic = topic_of(subject[1], group, context)
     if not topic.replaces():
         return
@@ -107,18 +85,6 @@ class LastSeen:
 
 
 def producer_crosses_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A producer writes by name 300 s or more after the topic was recreated, while every Metadata response to
-    it still has the earlier ID.
-
-    Why it matters. Its records go to the new topic, and it does not know. Its sequence numbers, partition counts and
-    stored offsets belong to the old topic. A broker gives it the wrong ID: see TID007.
-
-    False positives. None known. A producer that received the new ID at least once does not count. The check stays
-    silent if a Metadata response may be missing: a connection that was joined late, encrypted or has a gap; a broker
-    that is not captured; a Metadata version without IDs; more than 128 topics.
-
-    Source. KIP-516; Produce to v12 names topics only; metadata.max.age.ms.
-    """
     topic = topic_of(subject[1], group, context)
     if not topic.replaces():
         return
@@ -185,15 +151,6 @@ def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
 
 
 def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A group coordinator assigns partitions of a topic ID later than the grace period after the topic was
-    deleted.
-
-    Why it matters. The members are asked to read a topic that no longer exists.
-
-    False positives. None known. A coordinator learns of a deletion some seconds later; the grace period covers this.
-
-    Source. KIP-848; GroupMetadataManager of Kafka 4.3.
-    """
     assigned = context.claims("assigned", group, *subject)
     ended = end_of(subject, group, context) if assigned else None
     if ended is None:
@@ -207,14 +164,6 @@ def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext)
 
 
 def group_describe_contradicts_binding(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A group description names a topic's ID with another name than the one that it is bound to.
-
-    Why it matters. An ID always has one name. The coordinator's metadata is corrupt.
-
-    False positives. None within one cluster.
-
-    Source. KIP-848; KIP-516.
-    """
     name = name_of(subject, group, context)
     for claim in context.claims("described", group, *subject) if name is not None else ():
         if claim["name"] != name:

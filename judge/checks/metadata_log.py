@@ -16,18 +16,6 @@ from wirecheck.judge.topology.log_lives import Life
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker answers Metadata requests for a name with an earlier ID, later than the grace period after the
-    metadata log bound a newer one.
-
-    Why it matters. The broker does not follow the metadata log. Every client that asks it works on a topic that no
-    longer exists.
-
-    False positives. None known. If the capture has only part of the log, names that it does not bind do not count. A
-    broker that was paused answers old requests from old metadata; only responses that continue for the grace period
-    count.
-
-    Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
-    """
     topic = topic_of(subject[1], group, context)
     for old, new in topic.changes:
         logged = [claim for claim in new.bindings if claim["source"] == SOURCE]
@@ -44,20 +32,6 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Committed records of the metadata log contradict each other. A topic ID is created twice, recreated or
-    removed after its removal, gets a partition before its creation or after its removal, or gets the name of an ID that
-    is removed only later.
-
-    Why it matters. A topic ID is assigned once. The log is corrupt, or two logs were mixed, for example by a restore.
-    Every broker builds its metadata from this log.
-
-    False positives. None in a committed log. Records above the high watermark may be truncated and do not count. A log
-    that is read again has the same records at the same offsets, and a snapshot has no offsets. Only records that one
-    server showed count: two servers may have the logs of two clusters. A name that is bound again without a removal
-    does not count, because the removal may not have been captured.
-
-    Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
-    """
     created = logged("binding", subject, group, context)
     removed = logged("deletion", subject, group, context)
     found = {}
@@ -118,17 +92,6 @@ def logged(kind: str, subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker's heartbeats repeat one CurrentMetadataOffset for longer than the grace period, while the
-    metadata log or other brokers advance. The controller does not fence the broker.
-
-    Why it matters. The broker works from old metadata: it serves deleted topics and does not know new ones. The
-    controller receives its heartbeats and does nothing.
-
-    False positives. None known. A fenced broker is catching up and does not count. An idle log still advances, because
-    the controller writes no-op records.
-
-    Source. KIP-631; BrokerHeartbeatManager of Kafka 4.3.
-    """
     beats = context.claims("heartbeat", group, *subject)
     heights = [at(claim) for claim in context.claims("log_order", group, *subject)]
     for broker in sorted({claim["broker"] for claim in beats}):
@@ -150,17 +113,6 @@ def still(broker: int, mine: list[Claim], since: int) -> Evidence:
 
 
 def metadata_log_lost_committed_records(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A leader of the metadata log makes a follower truncate below a high watermark that was announced before.
-    Committed records are gone.
-
-    Why it matters. For the controller, topics, partitions and configurations of the lost records no longer exist.
-    Brokers that had read further stop with a fatal error.
-
-    False positives. None known. A follower that truncates records above the high watermark loses nothing. A log that
-    was formatted again starts over and truncates nothing on a follower (LOG005).
-
-    Source. KIP-595, KIP-866; KafkaRaftClient and LeaderState of Kafka 4.3.
-    """
     lost = [life for life in context.lives(group).lives if life.diverged]
     sides = tuple(side for life in lost for side in sides_of(life))
     if lost and subject == ("server",):
@@ -203,17 +155,6 @@ def committed(announced: Claim, life: Life) -> Side:
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The metadata log of a cluster ID begins again, or continues from an earlier offset, and no follower must
-    truncate committed records. A broker that is registered at an earlier offset shows it, too.
-
-    Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together.
-    Earlier topics are gone, or were recreated with other IDs. wirecheck compares nothing between the two logs.
-
-    False positives. Normal if the cluster was formatted again on purpose. Clients that keep the IDs of the former log
-    have findings of their own.
-
-    Source. KIP-595; StorageTool of Kafka 4.3.
-    """
     over = [life for life in context.lives(group).lives[1:] if not life.diverged]
     if over and subject == ("server",):
         last, sides = over[-1], tuple(side for life in over for side in sides_of(life))

@@ -33,32 +33,10 @@ LAST_RESERVED = 99
 
 
 def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client continues to use a topic ID for 300 s or more after the topic was deleted or recreated.
-
-    Why it matters. The client works on a topic that no longer exists: it reads nothing, or its writes fail. Clients
-    refresh metadata every 300 s. This one does not, or ignores the new ID.
-
-    False positives. A broker that still reports the old ID to the client; that broker has a finding of its own
-    (TID007). A topic whose ID changed under its data (TID004) has not ended and does not count.
-
-    Source. KIP-516; metadata.max.age.ms; franz-go issue 586.
-    """
     yield from uses_after_end(subject, group, context, brokers=False)
 
 
 def stale_topic_id_in_replication(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker continues to use a topic ID for 30 s or more after the topic was deleted or recreated.
-
-    Why it matters. The broker's metadata is stale: it is cut off from its controller. The partitions that it leads or
-    follows under the new ID lack a replica.
-
-    False positives. A topic whose ID changed under its data (TID004) does not count. Neither does an ID that ended
-    because the metadata log went back or started over: LOG004 and LOG005 report that. A broker that was paused uses
-    the ID for a moment when it continues; only use without a silence of 15 s counts. On real clusters, old IDs
-    disappear from replication within 2 s.
-
-    Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
-    """
     yield from uses_after_end(subject, group, context, brokers=True)
 
 
@@ -150,14 +128,6 @@ def replaced_by(successor: History, history: History) -> Side | None:
 
 
 def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Requests by topic ID have the zero ID. Produce requests count only if this continues for 30 s.
-
-    Why it matters. Brokers answer UNKNOWN_TOPIC_ID, because the client has no ID for the topic.
-
-    False positives. A Java producer sends one such request before its first metadata. It does not count.
-
-    Source. KIP-516; Sender of Kafka 4.4.
-    """
     for (api,), claims in gathered(context.claims("zero_use", group, *subject), "api"):
         lasted = max(claim.last.ts_ns for claim in claims) - claims[0].first.ts_ns
         if api != "Produce" or lasted >= context.settings.broker_grace_ns:
@@ -165,17 +135,6 @@ def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContex
 
 
 def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The reserved ID of the metadata log (1) is bound to another name, or the log's name to another ID. Or a
-    reserved ID from 2 to 99 is bound to a name or used by a client. Reported as information, once per topic: an ID that
-    is not a random UUID (version 4).
-
-    Why it matters. Such a topic collides with the cluster's own, and requests for one reach the other.
-
-    False positives. None on Apache Kafka. IDs of other servers may have any form, so an ID that is merely not random is
-    no violation. IDs of log directories are ignored.
-
-    Source. Uuid of Kafka 3.9 (reserved IDs); KIP-595.
-    """
     if subject[0] == "id":
         uses = context.claims("use", group, *subject)
         if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
@@ -225,15 +184,6 @@ def is_random(topic_id: str) -> bool:
 
 
 def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Requests use a topic ID that nothing in the capture names.
-
-    Why it matters. wirecheck cannot show the name of this topic. Look it up with `kafka-topics.sh --topic-id`.
-
-    False positives. Almost always harmless: names were handed out before the capture began, or on encrypted
-    connections.
-
-    Source. KIP-516: Fetch v13 and Produce v13 carry IDs only.
-    """
     if subject[1] in RESERVED or context.believed(subject, "binding"):
         return
     uses = context.claims("use", group, *subject)
@@ -242,17 +192,6 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
 
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. An INCREMENTAL LeaderAndIsr request, as drafted in KIP-516 (v3), names a partition with another topic ID
-    than before.
-
-    Why it matters. According to the draft, the replica on the broker's disk is stale. The topic was recreated, and the
-    broker marks the old replica for deletion.
-
-    False positives. None known. It does not count if the old replica was deleted first (StopReplica), or if earlier
-    requests to the broker are not in the capture. Releases answer 103 instead.
-
-    Source. KIP-516 as drafted, the second kind of stale partition.
-    """
     for order in context.claims("ordered", group, *subject):
         before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
         if order["how"] == "incremental" and before is not None:

@@ -27,7 +27,7 @@ from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subj
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
+from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, seen_after, times, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
@@ -35,17 +35,6 @@ LOST = "the controller names it without an ID"
 
 
 def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A topic name gets another topic ID, after a deletion or with leader epochs that start again. The topic
-    was deleted and recreated. Reported once per new ID.
-
-    Why it matters. The old data is gone. Consumers' offsets, and clients or brokers that still use the old ID, refer to
-    a topic that no longer exists. They have findings of their own.
-
-    False positives. Recreating a topic is a normal way to empty it. IDs of validate-only CreateTopics requests, and IDs
-    that were never bound to a name, do not count.
-
-    Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
-    """
     topic = topic_of(subject[1], group, context)
     for old, new in topic.changes:
         reason = recreation(topic, old, new)
@@ -125,18 +114,6 @@ def last_before(old: History, new: History) -> Side:
 
 
 def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker answers the controller's LeaderAndIsr request with INCONSISTENT_TOPIC_ID (103). The replica on
-    its disk has another topic ID (partition.metadata) than the request.
-
-    Why it matters. The broker neither leads nor follows these partitions, so they lack a replica without any other
-    sign. The controller retries only after a restart of the broker or the controller. Do not delete the directory
-    before the other replicas are in sync.
-
-    False positives. None. The ID on the broker's disk is not on the wire. Earlier IDs of the name are listed because
-    the ID on disk is often one of them.
-
-    Source. ReplicaManager.becomeLeaderOrFollower of Kafka 2.8 to 3.9; KIP-516; KAFKA-14190.
-    """
     topic_id = subject[1]
     asked = context.claims("id_asked", group, *subject)
     name = name_of(subject, group, context)
@@ -154,16 +131,6 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
 
 
 def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A topic that brokers and controllers named without an ID now has one, and its data continues.
-
-    Why it matters. This is the migration of KIP-516: the inter-broker protocol reached 2.8, or KRaft replaced
-    ZooKeeper. From now on, the topic's ID should not change.
-
-    False positives. Normal during that migration. Names that had an ID before, or were deleted in between, do not
-    count.
-
-    Source. KIP-516, "Migration"; KafkaController.processTopicIds of Kafka 3.9.
-    """
     topic = topic_of(subject[1], group, context)
     if not topic.histories:
         return
@@ -183,21 +150,6 @@ def strong(claim: Claim, new: History, context: CheckContext) -> bool:
 
 
 def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The current controller names a topic without an ID for longer than the grace period, although the topic
-    had one. Or the topic gets another ID while its partitions continue: same replicas, continuing leader epochs, no
-    deletion.
-
-    Why it matters. The replicas' disks have the old ID. LeaderAndIsr fails with INCONSISTENT_TOPIC_ID, consumers that
-    fetch by ID stop, and a restarted broker does not rejoin. Known causes are tools older than 2.8 that rewrite the
-    topic's node in ZooKeeper (KAFKA-14190), and reassignments in 2.8.0 by a controller with an older inter-broker
-    protocol (KAFKA-12835).
-
-    False positives. While the inter-broker protocol is upgraded, a controller older than 2.8 drops IDs for a time. A
-    recreation does not count, because its epochs start again. If the capture has gaps in what servers receive, the
-    check needs at least two replicas, all of a partition, that reject the new ID.
-
-    Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
-    """
     topic = topic_of(subject[1], group, context)
     for old, new in topic.changes:
         if (
@@ -294,15 +246,6 @@ def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ..
 
 
 def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. CreateTopics returned one ID for a topic, and the topic is bound to another one from the start.
-
-    Why it matters. A client that uses the returned ID works on a topic that does not exist.
-
-    False positives. None known. Validate-only requests return IDs that never exist, and do not count. A topic that was
-    recreated meanwhile does not count; with a gap in between, the check stays silent.
-
-    Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
-    """
     topic = topic_of(subject[1], group, context)
     for created, bound in topic.changes:
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
@@ -315,17 +258,6 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
 
 
 def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Brokers still serve a topic under the same ID after the grace period, although its deletion succeeded.
-    They answer Metadata requests for it, or fetches without an error.
-
-    Why it matters. The data and the clients are still there. Creating the topic again fails, or mixes both.
-
-    False positives. With ZooKeeper, a deletion waits for every replica, so a broker that is down delays it. Topics
-    without IDs do not count, because a recreation looks the same. A broker that was paused answers old requests from
-    old metadata; only responses that continue for the grace period count.
-
-    Source. TopicDeletionManager of Kafka 3.9.
-    """
     topic = topic_of(subject[1], group, context)
     for history in topic.histories:
         asked = deletion_of(topic, history)
@@ -352,7 +284,7 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
         for claim in asked
         if claim["topic_id"] is None
         for sighting in (claim.first, claim.last)
-        if history.born_ns + SKEW_NS < sighting.ts_ns < until
+        if history.born_ns + SKEW_NS < sighting.ts_ns < until and seen_after(sighting, history.first.first)
     ]
     first = min(seen, key=lambda found: found[0], default=None)
     return Side(first[0], first[1].sentence()) if first else None
@@ -376,15 +308,6 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
 
 
 def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Controllers name a topic with the zero ID for longer than the grace period, in request versions that
-    carry IDs. The topic never had an ID.
-
-    Why it matters. Every fetch that contains this topic falls back to names (Fetch v12).
-
-    False positives. While the inter-broker protocol is upgraded, and for some seconds after it reaches 2.8.
-
-    Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
-    """
     topic = topic_of(subject[1], group, context)
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     if not bare or topic.histories or topic.deletions:
@@ -397,16 +320,6 @@ def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: Che
 
 
 def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A controller requests an earlier ID of a topic later than the grace period after a newer ID was bound.
-
-    Why it matters. Topic IDs are never reused, so brokers are asked to serve two topics under one name. Replicas
-    diverge, and either part may lose its data.
-
-    False positives. None known. Metadata responses do not count, because they change with the broker that a client
-    asks. A log that is read again does not count. During the grace period both IDs are in use.
-
-    Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9; KAFKA-14190.
-    """
     topic = topic_of(subject[1], group, context)
     grace_ns = context.settings.broker_grace_ns
     for old, new in topic.changes:
@@ -432,18 +345,6 @@ def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
 
 
 def requests_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. LeaderAndIsr and UpdateMetadata requests of one controller in one epoch name different IDs for one
-    topic, repeatedly. Or a broker that received an ID still answers Metadata requests with an earlier one after the
-    grace period.
-
-    Why it matters. Leaders work on one topic, and clients are sent to another.
-
-    False positives. A topic that was recreated within the epoch does not count, because its older ID is not repeated.
-    Rejected requests do not count. The capture may lack the latest update sent to a broker, so only IDs that are known
-    to be older count.
-
-    Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
-    """
     topic = topic_of(subject[1], group, context)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
@@ -514,17 +415,6 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) 
 
 
 def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Brokers answer Metadata requests for one name with different IDs, repeatedly, after the grace period. Or
-    one broker answers with an ID and another with UNKNOWN_TOPIC_OR_PARTITION.
-
-    Why it matters. Which topic a client works on depends on the broker that it asks. A broker that is cut off from its
-    controller stays in this state.
-
-    False positives. A proxy that presents several brokers under one address. Differences of some seconds after a
-    creation, deletion or restart do not count.
-
-    Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
-    """
     topic = topic_of(subject[1], group, context)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     grace_ns = context.settings.broker_grace_ns
@@ -607,15 +497,6 @@ def answering(nodes: list[str]) -> str:
 
 
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. One topic ID is bound to two names in one cluster.
-
-    Why it matters. A topic is never renamed, and an ID is never reused. Either the metadata is corrupt, or two clusters
-    were captured under one label.
-
-    False positives. None within one cluster.
-
-    Source. KIP-516.
-    """
     bindings = context.claims("binding", group, *subject)
     names = sorted({claim["name"] for claim in bindings})
     if len(names) > 1:

@@ -53,21 +53,6 @@ REPEATED = 2
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker closes the connection within a second of a request without answering it, or answers
-    UNSUPPORTED_VERSION (35). Its own ApiVersions responses (or the release that they indicate) do not include that
-    version.
-
-    Why it matters. The client cannot work with this cluster, and usually sees only a lost connection. After an upgrade
-    to 4.x, these are the clients that were not upgraded.
-
-    False positives. None known. One closed connection is not enough; one error is. Clients that close first and failed
-    authentications do not count. A broker that shuts down closes connections with open requests, in versions that it
-    accepts. Servers whose version range is unknown, that answered the version later, or that may have advertised
-    another range in a gap do not count.
-
-    Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
-    refuses 0 to 2 all the same.
-    """
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
     for claim, ranges in [*refusals("version_error", subject, group, context), *closes(subject, group, context)]:
         refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
@@ -169,16 +154,6 @@ def software(subject: Subject, group: Group, context: CheckContext) -> str:
 
 
 def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client sends request versions that Kafka 4.0 no longer accepts.
-
-    Why it matters. After the upgrade to 4.x, every such request closes the client's connection. Upgrade the client
-    first.
-
-    False positives. Nothing is wrong until the cluster is upgraded. Requests between brokers (such as LeaderAndIsr) are
-    upgraded with the brokers and do not count.
-
-    Source. KIP-896; the versions of Kafka 4.0.
-    """
     if TO_BROKERS.fullmatch(subject[1]):
         return
     for (api,), claims in gathered(context.claims("request_version", group, *subject), "api"):
@@ -192,16 +167,6 @@ def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A server advertises the versions of one release and later those of another.
-
-    Why it matters. The server was restarted with other software. Its behavior may differ from then on. Until all
-    brokers have the same release, versions are mixed.
-
-    False positives. Normal during an upgrade. Behind a load balancer, several brokers share an address and may seem to
-    change.
-
-    Source. KIP-35; the ranges of every Kafka release since 2.4.
-    """
     for changes in together(changed(subject, group, context)):
         first = changes[0]
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
@@ -282,18 +247,6 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A server returns to the versions of an earlier release, alternates between two releases, or advertises
-    ranges that no Kafka release has.
-
-    Why it matters. A downgrade is rarely planned. Alternating ranges mean several brokers behind one address. Ranges of
-    no release come from a proxy that narrows them, or from another server. wirecheck's knowledge of releases does not
-    apply there.
-
-    False positives. A planned downgrade, a load balancer, or a server that is not Apache Kafka. Ranges newer or older
-    than all known releases do not count, nor those of an address that leads, or may lead, to two clusters.
-
-    Source. KIP-35; the ranges of every Kafka release since 2.4.
-    """
     for (endpoint,), claims in gathered(context.claims("advertised", group, *subject), "endpoint"):
         for before, after in pairwise(claims):
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
@@ -340,17 +293,6 @@ SHOWN = 3
 
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A client sends requests in a version outside the range that the server advertised on the same
-    connection.
-
-    Why it matters. The client does not negotiate versions, or ignores the answer. The server closes the connection or
-    misreads the request.
-
-    False positives. None known. ApiVersions itself does not count, nor connections whose range is not in the capture.
-    The range of another connection may be that of another listener or release.
-
-    Source. KIP-35; KIP-511.
-    """
     asked = summed(context.claims("outside", group, *subject))
     told = advertisements(group, context) if asked else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
@@ -382,18 +324,6 @@ def advert(told: Claim, api: str) -> Side:
 
 
 def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The request versions of a controller (LeaderAndIsr, UpdateMetadata, StopReplica, and Fetch as a
-    follower) match no inter-broker protocol level. Or brokers still use different levels an hour after the upgrade
-    began.
-
-    Why it matters. The first case is no released Kafka. The second is an incomplete upgrade: topic IDs appear and
-    disappear with the controller.
-
-    False positives. A rolling upgrade, for an hour. A controller of which the capture has only one kind of request does
-    not count.
-
-    Source. MetadataVersion and ControllerChannelManager of Kafka 2.0 to 3.9.
-    """
     followers = own_fetches(subject, group, context)
     sent: list[Sent] = []
     orders = context.claims("control", group, *subject)
@@ -493,17 +423,6 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
 
 
 def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker fetches by name again (Fetch v12) later than the grace period after it fetched by ID (v13 or
-    newer). Meanwhile it still fetches other topics by ID, or brokers name some topics without an ID. Those topics are
-    listed.
-
-    Why it matters. One topic without an ID forces the whole fetch back to names. Look for the topic that lost its ID.
-
-    False positives. None known. Before the inter-broker protocol reaches 3.1, and after it is rolled back, a broker
-    fetches all topics by name; this does not count. Neither do the seconds around a deletion.
-
-    Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
-    """
     spans: dict[int, dict[bool, list[int]]] = defaultdict(lambda: defaultdict(list))
     claims = own_fetches(subject, group, context)
     for claim in claims:
@@ -541,15 +460,6 @@ def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tup
 
 
 def legacy_control_request_after_kraft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A broker accepts LeaderAndIsr, UpdateMetadata or StopReplica from a ZooKeeper controller later than the
-    grace period after a KRaft controller took over.
-
-    Why it matters. Two controllers of different kinds send requests: the migration did not complete.
-
-    False positives. The hand-over, and a rollback of the migration, which has a new, higher epoch. Both do not count.
-
-    Source. KIP-866.
-    """
     orders = context.claims("control", group, *subject)
     kraft = [claim for claim in orders if claim["kraft"] and claim["error"] == 0]
     if not kraft:

@@ -42,16 +42,6 @@ TOLERATED = {
 
 
 def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Bytes of a connection were on the wire and are not in the capture. The capture dropped packets, or they
-    took another way.
-
-    Why it matters. Messages in and across the gap were not decoded. The absence of findings proves less.
-
-    False positives. A busy capture host, a snap length below the packet size, or a capture that begins or ends within a
-    segment. Retransmissions that fill a hole are not gaps. Connections that are not Kafka's do not count (VIS007).
-
-    Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
-    """
     for claim in summed(context.claims("missing", group, *subject)):
         cut = claim.tally.get("cut", 0)
         how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
@@ -59,29 +49,11 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The beginning of connections is not in the capture.
-
-    Why it matters. Their ApiVersions, authentication and full fetches are missing. Topic IDs in their fetch sessions
-    may have no name, and checks that need the beginning stay silent.
-
-    False positives. Normal: the connections were open when the capture began.
-
-    Source. RFC 9293: no SYN was seen.
-    """
     for claim in summed(context.claims("midway", group, *subject)):
         yield of_link(claim, connections=claim.count)
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Connections use TLS.
-
-    Why it matters. Their content was not decoded. If clients are missing from the result, this is where they are.
-
-    False positives. Normal: encryption is a choice. With a key log (`--keylog`, docs/tls.md), their content is checked
-    like plaintext. Or capture behind the proxy that terminates TLS, or on a plaintext listener.
-
-    Source. RFC 8446: a TLS ClientHello was seen.
-    """
     hidden = summed(context.claims("encrypted", group, *subject))
     if hidden:
         said = {"connections": sum(claim.count for claim in hidden), "server": hidden[0]["endpoint"]}
@@ -89,17 +61,6 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Connections to a Kafka endpoint carry bytes that are not Kafka's: HTTP, SSH, a port scanner, or anything
-    else.
-
-    Why it matters. Their content was not decoded. If the sender is a Kafka client after all, it is missing from the
-    result.
-
-    False positives. Almost always harmless. Health checks and scanners try brokers' ports all day, and brokers close
-    these connections. They do not count as loss, and not as clients.
-
-    Source. SocketServer of Kafka 3.9: what is no request ends the connection.
-    """
     if not any(claim["endpoint"] == subject[1] for claim in context.claims("server", group, "server")):
         context.watch()
         return
@@ -108,17 +69,6 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Requests that need a response got none, although the connection continued for 60 s after the time that
-    the request allows.
-
-    Why it matters. The server hangs, or its responses are not captured. An error may be missing from the result.
-
-    False positives. None known. Requests that are open when the capture ends or the connection closes are only counted
-    in the coverage, as are Produce requests with acks=0. If response bytes are missing (VIS001), the response may have
-    been in them.
-
-    Source. Kafka protocol guide, "Network".
-    """
     for (host, endpoint, api), claims in gathered(context.claims("unanswered", group, *subject), "host endpoint api"):
         last_ns = seen_ns(host, endpoint, context)
         overdue = [(claim, count) for claim in claims if (count := overdue_of(claim, last_ns, context))]
@@ -150,18 +100,6 @@ def overdue_of(claim: Claim, last_ns: int, context: CheckContext) -> int:
 
 
 def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A server answers no request for 10 s or longer, and then answers waiting requests of several connections
-    at once.
-
-    Why it matters. The process stood still, or nothing reached it: a long garbage collection, a virtual machine that
-    moved, SIGSTOP, or a network outage. The server loses its registration after 9 s. Afterwards it briefly answers from
-    old metadata. This is over, and is no stale broker.
-
-    False positives. The cluster is fine; check the host. Responses to Produce, OffsetCommit and rebalances do not
-    count, because they wait for others. Nor does the time that a request itself allows.
-
-    Source. SocketServer of Kafka 4.3; broker.session.timeout.ms.
-    """
     for claim in context.claims("answered", group, *subject):
         found = pauses(claim, context)
         if not found:
@@ -187,18 +125,6 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A server leaves requests of clients without a response for longer than clients wait (30 s). Mostly the
-    client gives up and closes the connection.
-
-    Why it matters. The client fails, although nothing was rejected. The process hangs, its disk is slow, or its queue
-    of requests is full.
-
-    False positives. A client with a longer timeout may not notice. Connections of which anything is missing from the
-    capture do not count. Nor does the time that a request itself allows. Nor do requests that wait for other brokers or
-    members (Produce, OffsetCommit, JoinGroup), or those of brokers and controllers.
-
-    Source. request.timeout.ms of Kafka's clients; KIP-19.
-    """
     overdue = (claim for claim in context.claims("overdue", group, *subject) if claim["api"] not in ON_OTHERS)
     hurt = [(claim, longest_wait(claim, context)) for claim in overdue]
     found = [(claim, wait) for claim, wait in hurt if wait is not None]
@@ -264,14 +190,6 @@ def pauses(claim: Claim, context: CheckContext) -> list[Pause]:
 
 
 def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A capture agent stopped sending while the others continue.
-
-    Why it matters. Traffic of its broker is not checked, and results no longer wait for it.
-
-    False positives. The agent's host is down, or the agent was stopped without its end mark.
-
-    Source. The agents' own progress marks.
-    """
     del group
     newest = max((ts_ns for ts_ns, _ in context.agents.values()), default=0)
     silent_ns = context.settings.agent_silent_s * 1_000_000_000
@@ -283,18 +201,6 @@ def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Itera
 
 
 def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A check, or another step, raised an exception over captured data. This is a bug in wirecheck, not a
-    fault of the cluster. The finding names the check, and its evidence shows the latest claims about the subjects that
-    it could not check.
-
-    Why it matters. What the check would have found there is missing. Its earlier findings about these subjects remain
-    and may be outdated. All other checks and subjects are unaffected.
-
-    False positives. Always a bug in wirecheck. Please report it, with the kind and place of the exception. Unusual
-    bytes are the likeliest cause, so look at the client that sent them.
-
-    Source. The judge's own exceptions (judge/failures.py).
-    """
     by_check: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures_of(group, context.groups(subject), context.failures.by_cluster()):
         by_check[failure.check].append(failure)
@@ -323,17 +229,6 @@ SHOWN = 3
 
 
 def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. The bytes of a message do not match the layout of its API and version: a length beyond the end, invalid
-    UTF-8, or remaining bytes.
-
-    Why it matters. Brokers misunderstand or reject what this client or proxy sends. Or it uses a version number for a
-    layout of its own.
-
-    False positives. None known. After a gap, and on connections that were joined late, nothing counts as malformed.
-    Known deviations of real clients are tolerated (WIR006).
-
-    Source. Kafka's message definitions since 0.9; KIP-482.
-    """
     certain = summed(context.claims("unreadable", group, *subject))
     for key, claims in gathered(certain, lambda claim: claim.key[:5]):
         words = dict(zip(("api", "version", "side", "reason"), key, strict=False))
@@ -341,28 +236,12 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Messages have an API key that no layout exists for.
-
-    Why it matters. They were not decoded. What they contain about topics is missing from the result.
-
-    False positives. A vendor's private API, or a Kafka newer than this release of wirecheck.
-
-    Source. The keys of every Kafka release since 0.9.
-    """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "api"]
     for (key, endpoint), claims in gathered(unknown, "key endpoint"):
         yield resting_on(claims, key, endpoint, words={"key": key, "server": endpoint})
 
 
 def version_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. Messages of a known API have a version that no layout exists for.
-
-    Why it matters. They were not decoded. What they contain about topics is missing from the result.
-
-    False positives. A Kafka newer than this release of wirecheck, or a client that probes for versions.
-
-    Source. The versions of every Kafka release since 0.9.
-    """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "version"]
     for (api, version), claims in gathered(unknown, "key version"):
         words = {"api": api, "version": version, "newest": newest(key_of(api))}
@@ -370,17 +249,6 @@ def version_unknown(subject: Subject, group: Group, context: CheckContext) -> It
 
 
 def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A message deviates from its layout in a way that is known of real clients and that brokers accept.
-
-    Why it matters. It was decoded nevertheless. A stricter server or proxy may reject it.
-
-    False positives. Known clients do this. librdkafka 2.x requests all topics with three extra bytes (its issue 5049).
-    Up to 1.x it requests ApiVersions v0 with an empty array, four extra bytes. Its 2.0 ends ListGroups v4 with one
-    extra byte.
-
-    Source. Captures of librdkafka 0.11 to 2.16 against Kafka 0.10 to 4.4, public captures of librdkafka 0.9 to 1.x;
-    Kafka's brokers never look for bytes left over.
-    """
     tolerated = context.claims("tolerated", group, *subject)
     for (tolerance, who), claims in gathered(tolerated, lambda c: (c["tolerance"], software(c, group, context))):
         words = {
@@ -398,27 +266,10 @@ def software(claim: Claim, group: Group, context: CheckContext) -> str:
 
 
 def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A response has a correlation ID that matches no request, on a connection that was captured from its
-    beginning and has no gap in its requests.
-
-    Why it matters. Client and broker are out of step. A proxy may have mixed two clients.
-
-    False positives. None. Connections with missing requests do not count.
-
-    Source. Kafka protocol guide, "Network".
-    """
     yield from strays("response without request", subject, group, context)
 
 
 def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A response answers another request than the oldest open one.
-
-    Why it matters. Brokers answer requests in order. A client that relies on the order takes one response for another.
-
-    False positives. None on one connection. IDs need not increase: SASL repeats them at every re-authentication.
-
-    Source. Kafka protocol guide, "Network"; KIP-368.
-    """
     yield from strays("response out of order", subject, group, context)
 
 
@@ -428,31 +279,12 @@ def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A connection has messages that only the draft named by `--dialect` decodes, or that have a tag where the
-    draft has its topic ID. Without `--dialect`, no draft is reported.
-
-    Why it matters. The software is no released Kafka: a fork, or a test. wirecheck checks its messages nevertheless.
-
-    False positives. A known fork, or a proxy that adds tags of its own.
-
-    Source. KIP-516 and KIP-4 as drafted.
-    """
     for claim in context.claims("dialect", group, *subject):
         words = {"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]}
         yield resting_on([claim], claim["host"], claim["endpoint"], claim["dialect"], words=words)
 
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Detects. A response has an error code from 1001 to 1009, which only the draft of KIP-4 used. Reported as
-    visibility: any other code above those of all known Kafka releases.
-
-    Why it matters. Clients do not know these codes and treat them as an unknown server error.
-
-    False positives. A fork that kept the codes. Other codes come from a newer Kafka or another server; wirecheck does
-    not know their meaning.
-
-    Source. KIP-4 as drafted; Errors of Kafka.
-    """
     for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
         whose = "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has"

@@ -3,7 +3,7 @@
 Rule: everything is a column over messages; nothing is looked up message by message.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -68,6 +68,12 @@ class Batch:
         found = self.tables(api, side)
         return Lines(self, (api, side), found[path]) if found else None
 
+    def each(self, side: str, tables: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Rows of tables that were decoded: of (API, path, more ...) as (API, rows, more ...)."""
+        for api, path, *more in tables:
+            if (lines := self.lines(api, side, path)) is not None:
+                yield (api, lines, *more)
+
     def states(self, kind: str, key: Parts, message: Ints, where: Bools | None = None, **more: Any) -> Rows:
         """What messages of any kind state; `more` as of `Rows`."""
         stated = Rows(kind, key_of_messages(self, key, message), message, **more)
@@ -108,6 +114,12 @@ class Batch:
         unique = {value: code for code, value in enumerate(dict.fromkeys(values))}
         lookup = np.array([unique[value] for value in values], np.int64)
         return Column(lookup[self.exchanges.connection[message]], list(unique))
+
+    def close_ns(self, message: Ints) -> Ints:
+        """When the connection of each message was closed; 0 if it was not."""
+        return np.array([one.close_ns or 0 for one in self.exchanges.connections], np.int64)[
+            self.exchanges.connection[message]
+        ]
 
     def endpoint(self, message: Ints) -> Column:
         return self.connection_part(message, 1)

@@ -380,19 +380,41 @@ def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
 
 
 def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: list[Twins]) -> dict[Node, str]:
-    """ClusterIds by node, with the key of its component where a cluster has a twin."""
+    """ClusterIds by node, with the key of its cluster where two have one ClusterId."""
     root = components(claims["address"])
     of = {endpoint: told for (endpoint, _), told in stated.items()}
-    split = {
-        (of[twin.one], root(end))
-        for twin in found
-        if of.get(twin.one, "") == of.get(twin.other) and root(twin.one) != root(twin.other)
-        for end in (twin.one, twin.other)
+    split: dict[str, set[str]] = defaultdict(set)
+    for twin in found:
+        if of.get(twin.one, "") == of.get(twin.other) and root(twin.one) != root(twin.other):
+            split[of[twin.one]] |= {root(twin.one), root(twin.other)}
+    names: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for claim in claims["names"]:
+        for name, topic_id in pairs(claim.peak):
+            names[root(claim["endpoint"])][name].add(topic_id)
+    places = {
+        node: (cluster_id, cluster_of_list(names, root(node[0]), split[cluster_id]))
+        for node, cluster_id in stated.items()
+        if cluster_id in split
     }
-    members: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for (endpoint, _), told in stated.items():
-        members[told, root(endpoint)].append(endpoint)
-    return {
-        node: f"{told}@{min(members[told, root(node[0])])}" if (told, root(node[0])) in split else told
-        for node, told in stated.items()
+    smallest: dict[tuple[str, str | None], str] = {}
+    for (endpoint, _), place in places.items():
+        smallest[place] = min(endpoint, smallest.get(place, endpoint))
+    keys = {node: f"{place[0]}@{smallest[place]}" for node, place in places.items() if place[1] is not None}
+    return stated | keys
+
+
+def cluster_of_list(names: dict[str, dict[str, set[str]]], own: str, split: set[str]) -> str | None:
+    """Which of the clusters with one ClusterId a list of brokers is of: its own, else the only one that reports an ID
+    which it reports as well, while all others report only other IDs for that name. IDs from before a copy are all of
+    theirs.
+    """
+    if own in split:
+        return own
+    found = {
+        one
+        for one in split
+        for name, ids in names[own].items()
+        for topic_id in ids & names[one][name]
+        if all(names[other][name] - ids and topic_id not in names[other][name] for other in split - {one})
     }
+    return found.pop() if len(found) == 1 else None

@@ -36,7 +36,7 @@ def named(cell: bytes) -> tuple[bytes, memoryview]:
 
 
 def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
-    """The value again; its arrays of bytes lie in the cell. `classes`: every dataclass and NamedTuple that may occur."""
+    """The value again; its arrays of bytes lie in the cell. `classes`: every dataclass and NamedTuple in it."""
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])

@@ -124,7 +124,7 @@ def test_a_broker_with_an_old_epoch_is_one(lab):
     lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=5)
     ordered(lab, "UpdateMetadata", error=11, epoch=1, host="10.0.0.2")
     (finding,) = lab.findings("CTL001")
-    assert f"since {clock(finding['first_seen'])}, " in finding["summary"]  # not since the newer controller came
+    assert f"from {clock(finding['first_seen'])} until " in finding["summary"]  # not since the newer controller came
 
 
 def test_where_brokers_have_host_names_nobody_can_say_who_is_none():

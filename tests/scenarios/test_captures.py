@@ -106,7 +106,7 @@ STORIES = {
     "zk39-inconsistent-id": [("TID002", [])],
     "zk39-stubborn-client": [("TID001", ["FET001", "FET001"])],
     "zk39-tls12-mutual-inconsistent-id": [("TID002", [])],
-    "zk39-zombie-controller": [("CTL001", [])],
+    "zk39-zombie-controller": [("VIS008", ["CTL001"])],
 }
 """By capture where each fault began, and what follows from it; all others are healthy."""
 

@@ -246,6 +246,28 @@ def test_a_card_has_one_clock_and_states_a_time_once():
     assert dated["headline"].endswith("since 2026-11-21 12:00:00 UTC")
 
 
+def test_a_former_controller_that_stopped_need_not_be_restarted():
+    words = {"controller": "3", "epoch": "1", "other": "2", "newer": "2", "until": ""}
+    actions = []
+    for until in ("", " until 2026-11-21 12:00:01.000 UTC"):
+        (card,) = cards([found("CTL001", brokers=[2, 3], words=words | {"until": until})], [])
+        actions.append(card["action"]["sentence"].split(":")[0])
+    assert actions == ["Restart controller 3", "No action needed if it stays so"]
+
+
+def test_the_pause_of_a_former_controller_is_the_cause():
+    pause = found("VIS008", brokers=[3])
+    pause["summary"] = "Broker 3 was paused."
+    (card,) = cards([pause, found("CTL001", at_s=1, brokers=[2, 3])], [])
+    assert card["cause"]["sentence"] == "Broker 3 was paused"
+    assert "evidence CTL001 " in card["evidence"]["command"]
+
+
+def test_a_recreation_that_hurts_nobody_needs_no_action():
+    (card,) = cards([RECREATED], [])
+    assert card["action"]["sentence"] == "No action needed: no client or broker is known to still use the old topic ID."
+
+
 def test_who_is_hurt_comes_first_whatever_the_kind():
     disagree = found("TID007", topic="u", topic_ids=["A" * 22], brokers=[3])
     assert [named(card) for card in cards([disagree, RECREATED], [refused()])] == [["reader"], []]

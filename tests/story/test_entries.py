@@ -6,8 +6,9 @@ from string import Formatter
 
 from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story.causes import linked
-from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries
+from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries, remedies_of
 
 
 def read(rows):
@@ -192,3 +193,13 @@ def fields_of(template):
         if field:
             yield field
             yield from fields_of(form)
+
+
+def test_a_consequence_has_the_remedy_of_the_cause_that_ends_it():
+    """While a twin lives, nothing advises to restart the broker."""
+    twin, stale = ({"id": code, "code": code, "cause": None} for code in ("CTL012", "CTL004"))
+    assert remedies_of([twin, stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL012")
+    assert remedies_of([stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL004")
+    assert remedies_of([stale])["CTL004"] == remedy("CTL004")
+    recreated, stuck = {"id": "a", "code": "TID001", "cause": None}, {"id": "b", "code": "FET001", "cause": "a"}
+    assert remedies_of([recreated, stuck])["b"] == remedy("FET001")

@@ -6,11 +6,11 @@ Rule: a client is a client id at a host; ports come and go.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, key_of_messages
+from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages
+from wirecheck.judge.claims.extract.peers import GRANTED, answers
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
 from wirecheck.judge.topology.releases import removed_in_4
 
@@ -39,25 +39,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield header.states("software", "@who client_software_name client_software_version", said)
 
 
-def succeeded(batch: Batch) -> NDArray[np.bool_]:
-    """Per message whether it is a request that was answered without error: an answer that has no error code at its top,
-    and none below or one that has none there. A greeting, and a Fetch that fetches nothing, show nothing: everybody
-    gets an answer to them.
-    """
+def succeeded(batch: Batch) -> Bools:
+    """Per message whether it is a request that was granted something (`peers.py`)."""
     found = np.zeros(len(batch.decoded), np.bool_)
-    for name, tables in batch.answers(GREETINGS):
-        errors = {path: table for path, table in tables.items() if "error_code" in table.names and len(table)}
-        good = np.zeros(len(found), np.bool_)
-        good[tables[""].message] = True
-        within, fine = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
-        for path, table in errors.items():
-            if path:
-                within[table.message] = True
-                fine[table.message[table["error_code"] == 0]] = True
-            else:
-                good[table.message[table["error_code"] != 0]] = False
-        good &= fine | (~within & (name != "Fetch"))
-        request = batch.partner(np.flatnonzero(good), REQUEST)
+    for api, tables in batch.answers(GREETINGS):
+        answer, fate = answers(api, tables)
+        request = batch.partner(answer[fate == GRANTED], REQUEST)
         found[request[request >= 0]] = True
     return found
 
@@ -66,7 +53,6 @@ def closed(batch: Batch) -> Rows:
     """Requests that were open when their server closed the connection, soon after the request and before the client."""
     exchanges = batch.exchanges
     message = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
-    close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
-    late = close_ns[exchanges.connection[message]] - exchanges.ts_last_ns[message]
+    late = batch.close_ns(message) - exchanges.ts_last_ns[message]
     wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
     return batch.states("closed_on", "@who @api @version", message, wanted, peak={"soonest": -late})

@@ -23,23 +23,21 @@ DURING_DELETE = -2
 ORDERS = (("LeaderAndIsr", "leader-and-isr"), ("UpdateMetadata", "update-metadata"))
 SHAPES = ("topic_states.partition_states", "ungrouped_partition_states")
 """Partitions under their topic, and, in the oldest requests, each with its topic's name."""
-CONTROL = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
+CONTROL = tuple((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica"))
 ACCEPTED, NOT_SEEN = 0, -1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
     for api, source in ORDERS:
         yield from accepted(batch, api, states(batch, api, source))
-        for path in SHAPES:
-            if partitions := batch.lines(api, "request", path):
-                good = partitions["leader"] != DURING_DELETE
-                unnumbered = bindings.states(partitions, source, good, "topic_name", "leader replicas isr")
-                yield from accepted(batch, api, unnumbered)
+        for _, partitions in batch.each("request", [(api, path) for path in SHAPES]):
+            good = partitions["leader"] != DURING_DELETE
+            unnumbered = bindings.states(partitions, source, good, "topic_name", "leader replicas isr")
+            yield from accepted(batch, api, unnumbered)
     yield from accepted(batch, "StopReplica", stopped(batch))
     yield from refused(batch)
-    for api in CONTROL:
-        if header := batch.lines(api, "request"):
-            yield requests(header, api)
+    for api, header in batch.each("request", CONTROL):
+        yield requests(header, api)
 
 
 def errors(batch: Batch, api: str, message: Ints) -> Ints:

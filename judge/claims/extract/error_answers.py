@@ -26,7 +26,7 @@ OVER_TIME = (
     *(("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results")),
 )
 """API and table whose errors are counted over time."""
-RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+RAFT = tuple((api, "") for api in ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"))
 FENCED = (6, 74, 75)
 """NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 DRAFT_CODES = range(1001, 1010)
@@ -36,6 +36,7 @@ DRAFT_SPEAKERS = (
     *(("Metadata", "topics"), ("LeaderAndIsr", ""), ("StopReplica", "")),
     *(("CreateTopics", "topics"), ("DeleteTopics", "responses")),
 )
+"""Of which codes of the draft of KIP-4 count, and what is newer than the newest known."""
 CLIENTS_ANSWERS = (
     *PARTITION_ANSWERS,
     ("OffsetCommit", "topics.partitions", "name", "partition_index"),
@@ -45,23 +46,18 @@ REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api, path in OVER_TIME:
-        if lines := batch.lines(api, "response", path):
-            yield lines.states("answer", f"@who ={api}", error=lines["error_code"])
-    for api, path in DRAFT_SPEAKERS:  # codes of the draft of KIP-4, and what is newer than the newest known
-        if lines := batch.lines(api, "response", path):
-            yield lines.states("draft_code", f"@endpoint error_code ={api}", lines["error_code"] > NEWEST_CODE)
-    for api in RAFT:
-        if header := batch.lines(api, "response"):
-            yield from refused_clusters(header, api)
+    for api, lines in batch.each("response", OVER_TIME):
+        yield lines.states("answer", f"@who ={api}", error=lines["error_code"])
+    for api, lines in batch.each("response", DRAFT_SPEAKERS):
+        yield lines.states("draft_code", f"@endpoint error_code ={api}", lines["error_code"] > NEWEST_CODE)
+    for api, header in batch.each("response", RAFT):
+        yield from refused_clusters(header, api)
     if topics := batch.lines("Metadata", "request", "topics"):
         yield from metadata_requests(topics)
-    for api, path, name, number in PARTITION_ANSWERS:
-        if partitions := batch.lines(api, "response", path):
-            yield fenced(partitions, name, number)
-    for api, path, name, number in CLIENTS_ANSWERS:
-        if partitions := batch.lines(api, "response", path):
-            yield from refused(partitions, api, name, number)
+    for _, partitions, name, number in batch.each("response", PARTITION_ANSWERS):
+        yield fenced(partitions, name, number)
+    for api, partitions, name, number in batch.each("response", CLIENTS_ANSWERS):
+        yield from refused(partitions, api, name, number)
 
 
 def refused_clusters(header: Lines, api: str) -> Iterator[Rows]:

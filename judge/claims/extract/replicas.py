@@ -26,29 +26,27 @@ BY_TOPIC_ID = (
     ("AlterPartition", "topics.partitions"),
     ("AssignReplicasToDirs", "directories.topics.partitions"),
 )
+"""How the controller answers a broker about its replicas."""
+ACTS = tuple((api, "") for api in ("BrokerHeartbeat", "AlterPartition", "AssignReplicasToDirs"))
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api, path, name, number in PARTITION_ANSWERS:  # partitions a broker serves, and those it says it does not lead
-        if partitions := batch.lines(api, "response", path):
-            error = partitions["error_code"]
-            key = [name, "topic_id" if partitions.has("topic_id") else "-", number, "@endpoint"]
-            yield partitions.states("serves", key, error == 0, peak={"latest": partitions.ts_ns})
-            denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
-            yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
+    for api, partitions, name, number in batch.each("response", PARTITION_ANSWERS):
+        error = partitions["error_code"]
+        key = [name, "topic_id" if partitions.has("topic_id") else "-", number, "@endpoint"]
+        yield partitions.states("serves", key, error == 0, peak={"latest": partitions.ts_ns})
+        denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
+        yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
     yield from followed(batch)
-    for api in ("BrokerHeartbeat", "AlterPartition", "AssignReplicasToDirs"):
-        if header := batch.lines(api, "request"):
-            yield acts(header)
+    for _, header in batch.each("request", ACTS):
+        yield acts(header)
     if header := batch.lines("BrokerHeartbeat", "request"):
         yield from heartbeats(header)
     if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
         yield registrations(listeners)
-    for api, path in BY_TOPIC_ID:  # how the controller answers a broker about its replicas, over time
-        if partitions := batch.lines(api, "response", path):
-            error, by_id = partitions["error_code"], partitions.present("topic_id")
-            key = f"topic_id partition_index ={api} @client_id @endpoint @host".split()
-            yield partitions.states("replica_answer", key, by_id, error=error)
+    for api, partitions in batch.each("response", BY_TOPIC_ID):
+        who = f"topic_id partition_index ={api} @client_id @endpoint @host"
+        yield partitions.states("replica_answer", who, partitions.present("topic_id"), error=partitions["error_code"])
 
 
 def followed(batch: Batch) -> Iterator[Rows]:

@@ -27,11 +27,12 @@ from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spelled, texts
 from wirecheck.judge.topology.releases import digest, written
 
-STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
-SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")
+STATED = (("Metadata", "", "metadata"), ("DescribeCluster", "", "describe-cluster"))
+RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+"""APIs whose responses name the quorum's leader in NodeEndpoints."""
+SENT = tuple((api, "") for api in (*RAFT, "BrokerRegistration"))
 """Requests that carry the sender's ClusterId."""
-ENDPOINTS_OF = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
-"""Responses of which NodeEndpoints name the quorum's leader."""
+LISTS = (("Metadata", "brokers", "node_id"), ("DescribeCluster", "brokers", "broker_id"))
 REGISTRATIONS = (("RegisterControllerRecord", "controller_id"), ("RegisterBrokerRecord", "broker_id"))
 Endpoint = Callable[[Ints], Column]
 """Of messages the endpoints whose word they are."""
@@ -62,15 +63,11 @@ def answered_versions(batch: Batch) -> Iterator[Rows]:
 
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
-    for api, how in STATED:
-        if header := batch.lines(api, "response"):
-            over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
-            yield header.states(
-                "cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time
-            )
-    for api in SENT:
-        header = batch.lines(api, "request")
-        if header and header.has("cluster_id"):
+    for _, header, how in batch.each("response", STATED):
+        over_time = {"error": np.zeros(len(header), np.int64), "apart": constant(OTHERS, len(header))}
+        yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0, **over_time)
+    for api, header in batch.each("request", SENT):
+        if header.has("cluster_id"):
             good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)
             if api == "Fetch":
                 answers = batch.lines("Fetch", "response", "responses.partitions")
@@ -86,9 +83,8 @@ def of_log(partitions: Lines) -> Bools:
 
 
 def addresses(batch: Batch) -> Iterator[Rows]:
-    for api, broker in (("Metadata", "node_id"), ("DescribeCluster", "broker_id")):
-        if brokers := batch.lines(api, "response", "brokers"):
-            yield address_rows(brokers, broker)
+    for _, brokers, broker in batch.each("response", LISTS):
+        yield address_rows(brokers, broker)
     if endpoints := batch.lines("UpdateMetadata", "request", "live_brokers.endpoints"):
         yield from accepted(batch, "UpdateMetadata", [address_rows(endpoints, "id")])
     if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
@@ -101,7 +97,7 @@ def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
 
 def registrations(batch: Batch) -> Iterator[Rows]:
     """Nodes as the quorum's answers have them, controllers too, which no broker list names (KIP-595, KIP-853)."""
-    for api in ENDPOINTS_OF:
+    for api in RAFT:
         named = batch.tables(api, "response").get("node_endpoints")
         if named is not None:
             yield registered(batch.endpoint, named, named["node_id"], named.message)

@@ -20,7 +20,12 @@ REQUESTS = (
     ("OffsetCommit", "topics"),
     ("AlterPartition", "topics"),
 )
-ASSIGNING = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
+ASSIGNMENTS = tuple((f"{kind}GroupHeartbeat", "assignment.topic_partitions") for kind in ("Consumer", "Share"))
+"""Topics that a coordinator hands to the members of a group of the new protocol."""
+DESCRIPTIONS = tuple(
+    ("ConsumerGroupDescribe", f"groups.members.{part}.topic_partitions") for part in ("assignment", "target_assignment")
+)
+"""Names and IDs that a group's description pairs."""
 NO_OFFSET = -1
 ANSWERS = (
     ("Fetch", "responses.partitions"),
@@ -31,25 +36,20 @@ ANSWERS = (
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api in ASSIGNING:  # topics that a coordinator hands to the members of a group of the new protocol
-        if topics := batch.lines(api, "response", "assignment.topic_partitions"):
-            group, known = topics.other_column("group_id")
-            yield topics.states("assigned", ["topic_id", group, "@endpoint"], known)
-    for part in ("assignment", "target_assignment"):  # names and ids that a group's description pairs
-        path = f"groups.members.{part}.topic_partitions"
-        if topics := batch.lines("ConsumerGroupDescribe", "response", path):
-            yield topics.states("described", "topic_name topic_id group_id @endpoint")
+    for _, topics in batch.each("response", ASSIGNMENTS):
+        group, known = topics.other_column("group_id")
+        yield topics.states("assigned", ["topic_id", group, "@endpoint"], known)
+    for _, topics in batch.each("response", DESCRIPTIONS):
+        yield topics.states("described", "topic_name topic_id group_id @endpoint")
     if partitions := batch.lines("Fetch", "request", "topics.partitions"):
         peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
-    for api, path in REQUESTS:
-        if topics := batch.lines(api, "request", path):
-            by_id, asked = topics.present("topic_id"), topics.column("=asked")
-            yield topics.states("use", f"topic_id ={api} @who", by_id, tally=asked, peak={"used": topics.ts_ns})
-            yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
-    for api, path in ANSWERS:
-        if partitions := batch.lines(api, "response", path):
-            yield answered(partitions, api)
+    for api, topics in batch.each("request", REQUESTS):
+        by_id, asked = topics.present("topic_id"), topics.column("=asked")
+        yield topics.states("use", f"topic_id ={api} @who", by_id, tally=asked, peak={"used": topics.ts_ns})
+        yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
+    for api, partitions in batch.each("response", ANSWERS):
+        yield answered(partitions, api)
     yield from committed(batch)
     if partitions := batch.lines("OffsetFetch", "response", "groups.topics.partitions"):
         none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)

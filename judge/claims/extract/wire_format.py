@@ -153,8 +153,7 @@ def unanswered(batch: Batch) -> Rows:
     message = exchanges.request[rows]
     outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
     due_ns = exchanges.ts_ns[message] + waits_ns(batch, message)
-    close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
-    late_s = np.clip((close_ns[exchanges.connection[message]] - due_ns) // SECOND_NS, 0, LATEST_S)
+    late_s = np.clip((batch.close_ns(message) - due_ns) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
     late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
     when = spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)

@@ -1,10 +1,13 @@
 """The catalogue is complete, final, and every page says what it must."""
 
 import re
+from pathlib import Path
 
+import click
 import pytest
 
-from wirecheck.judge.checks import catalogue
+from wirecheck import cli
+from wirecheck.judge.checks import catalogue, page
 from wirecheck.judge.claims.kinds import SPACES
 
 BUILT = [*catalogue.CHECKS]
@@ -18,13 +21,50 @@ def test_all_codes_of_the_catalogue_are_there_and_in_a_family():
 
 
 @pytest.mark.parametrize("code", BUILT)
-def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
-    page = catalogue.page(code)
-    parts = re.split(r"\*\*(?:Detects|Why it matters|False positives|Source)\.\*\*", page)
-    assert len(parts) == 5
-    assert all(len(part.strip()) > 7 for part in parts)
+def test_a_page_has_its_headings_in_order_and_words_under_each(code):
+    written = page.pages()[code]
+    assert tuple(written) == page.HEADINGS
+    assert all(len(words) > 4 for words in written.values())
+    shown = re.findall(r"^\*\*(.+?)\.\*\*", catalogue.page(code), re.MULTILINE)
+    assert [heading for heading in shown if heading in page.HEADINGS] == list(page.HEADINGS)
     assert catalogue.CHECKS[code].summary
     assert set(catalogue.CHECKS[code].spaces) <= set(SPACES)
+
+
+def test_the_files_of_pages_have_every_check_under_its_family_and_nothing_else():
+    """Every line of a file is a heading or of a paragraph that a page shows."""
+    files = {path.stem: path.read_text() for path in sorted(Path(page.__file__).with_name("pages").iterdir())}
+    assert list(files) == sorted(catalogue.FAMILIES)
+    for family, (title, _) in catalogue.FAMILIES.items():
+        head, *sections = files[family].split("\n\n## ")
+        assert head == f"# {title}"
+        codes = [code for code in catalogue.CHECKS if code.startswith(family)]
+        assert [section.splitlines()[0] for section in sections] == [
+            f"{code} {catalogue.CHECKS[code].name}" for code in codes
+        ]
+        for code, section in zip(codes, sections, strict=True):
+            shown = [f"**{heading}.** {words}" for heading, words in page.pages()[code].items()]
+            assert [" ".join(part.split()) for part in section.split("\n\n")[1:]] == shown
+
+
+@pytest.mark.parametrize("code", BUILT)
+def test_what_to_do_is_whole_sentences(code):
+    assert re.fullmatch(r"[A-Z].{5,240}\.", page.remedy(code))
+
+
+@pytest.mark.parametrize("code", BUILT)
+def test_what_to_do_names_only_checks_and_options_that_exist(code):
+    named = set(re.findall(r"\b[A-Z]{3}\d{3}\b", page.remedy(code)))
+    assert named <= catalogue.CHECKS.keys() - {code}
+    commands = r"wirecheck (replay|topics|clients|evidence|capture)\b([^.;:]*)"
+    for command, rest in re.findall(commands, page.remedy(code)):
+        found = cli.main.get_command(click.Context(cli.main), command)
+        known = {name for parameter in found.params for name in parameter.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= known
+
+
+def test_a_code_that_is_none_has_nothing_to_do():
+    assert page.remedy("XYZ001") == ""
 
 
 def test_every_status_is_explained():
@@ -37,6 +77,6 @@ def test_an_unknown_code_is_a_key_error():
 
 
 def test_the_document_counts_what_is_built():
-    text = catalogue.document({})
+    text = catalogue.document()
     assert f"wirecheck has {len(BUILT)} checks." in text
     assert all(f"### {code} " in text for code in BUILT)

@@ -59,3 +59,15 @@ def test_what_one_capture_point_shows_has_one_clock():
     for at, server, topic_id in ((10, B1, ID_1), (10.5, B2, ID_2)):
         lab.metadata(at, [("orders", topic_id)], server=server)
     assert states(lab) == {ID_1: "replaced", ID_2: "current"}
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_deletion_that_names_no_id_ends_what_came_before_it_by_more_than_clocks_may_differ(later):
+    lab = Lab()
+    reports(lab, B1, 0, (5, ID_1))
+    lab.deleted(20, "orders", server=B1).source = f"{B1}.pcap"
+    at = 28 if later else 17.5  # as a clock that is 2.5 s behind shows what came at once after the deletion
+    reports(lab, B2, 0, (at, ID_2), (60, ID_2), (95, ID_2))
+    lab.until = 200
+    assert states(lab) == {ID_1: "replaced", ID_2: "current"}
+    assert {"violation", "anomaly"}.isdisjoint(finding["kind"] for finding in lab.findings())

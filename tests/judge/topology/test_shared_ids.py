@@ -1,7 +1,9 @@
 """Endpoints of one broker number that name a topic by different IDs."""
 
+import pytest
+
 from tests.judge.made import claim
-from wirecheck.judge.topology.membership import MOST_ENDS, contradictions
+from wirecheck.judge.topology.membership import MOST_ENDS, Twins, contradictions, taken_apart
 
 
 def named(ends):
@@ -23,3 +25,37 @@ def test_a_host_that_claims_thousands_is_compared_a_bounded_number_of_times_and_
     found = list(contradictions(named([*true, *(f"10.{i >> 8}.{i & 255}.1:9092" for i in range(2000))])))
     assert len({ends for _, ends, _ in found}) == MOST_ENDS * (MOST_ENDS - 1) // 2
     assert tuple(true) in {ends for _, ends, _ in found}
+
+
+OLD, MINE, THEIRS = "o" * 22, "m" * 22, "t" * 22
+CONTROLLER, COPY, BROKER = "10.0.0.9:9093", "10.9.0.9:9093", "10.0.0.1:9092"
+
+
+def keys(broker_reports, copy_reports=(OLD, THEIRS)):
+    """Two controllers of one ClusterId that are two clusters, and a broker whose registration was not captured: the
+    cluster of each endpoint.
+    """
+    reports = {CONTROLLER: (OLD, MINE), COPY: copy_reports, BROKER: broker_reports}
+    names = [claim("names", end, peak={f"least:t:{one}": 1 for one in ids}) for end, ids in reports.items()]
+    lists = [claim("address", BROKER, BROKER, 1)]
+    twins = [Twins(CONTROLLER, COPY, (names[0], names[1]), "both lead")]
+    found = taken_apart({(end, 0): "x" for end in reports}, {"names": names, "address": lists}, twins)
+    return {end: key for (end, _), key in found.items()}
+
+
+def test_a_broker_is_of_the_cluster_whose_later_id_it_reports():
+    assert keys((OLD, MINE)) == {CONTROLLER: f"x@{BROKER}", BROKER: f"x@{BROKER}", COPY: f"x@{COPY}"}
+    assert keys((OLD, THEIRS)) == {CONTROLLER: f"x@{CONTROLLER}", BROKER: f"x@{BROKER}", COPY: f"x@{BROKER}"}
+
+
+@pytest.mark.parametrize(
+    ("broker", "copy"),
+    [
+        ((OLD,), (OLD, THEIRS)),  # from before the copy: both had it
+        ((OLD, MINE), ()),  # the other cluster never named the topic, and may have it as well
+        ((OLD, MINE, THEIRS), (OLD, THEIRS)),
+        ((OLD, MINE), (OLD,)),  # it may only lag
+    ],
+)
+def test_what_both_clusters_may_report_tells_nothing(broker, copy):
+    assert keys(broker, copy)[BROKER] == "x"
