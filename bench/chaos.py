@@ -25,6 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from bench import paced_monitor
 from bench.contained import ContainedError, nothing_contained_in
 from bench.traffic import write_capture
@@ -221,7 +223,7 @@ def is_compacted(table: Path) -> bool:
         from deltalake import DeltaTable
 
         return "wirecheck.thinned" in DeltaTable(table).metadata().configuration
-    return any(table.glob("run=*/_spans.json"))
+    return any(b"wirecheck" in (pq.read_metadata(part).metadata or {}) for part in table.glob("run=*/*/part.parquet"))
 
 
 def every(table: Path) -> Any:

@@ -22,7 +22,7 @@ from bench import paced_monitor
 from bench.chaos import Monitor
 from bench.monitor_processes import cpu_s, heap_mb, memory
 from bench.month_traffic import AGENTS, Step, Traffic, file_of, plan
-from wirecheck.streaming.steps.frames_folder import agents_of, labelled
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.result_tables import TABLES
@@ -167,7 +167,7 @@ class Month:
         for _, steps in groupby(plan(DAYS), key=lambda step: step.day):
             files = [file for step in steps for file in self.traffic.publish(step, folder)]
             if loop is None:
-                known = labelled(agents_of(files), folder)
+                known = labelled_in(agents_of(files), files)
                 loop = Loop(Settings(agents={agent: replace(found, last=0) for agent, found in known.items()}))
             loop.batch(files)
             for file in files:

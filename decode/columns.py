@@ -25,7 +25,6 @@ import numpy as np
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from wirecheck.decode.interpret import instruction
 from wirecheck.decode.interpret.interpreter import OK
 from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec32, vec64
@@ -180,14 +179,15 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
         elif slot.kind in ROWS:
             length_at[slot.number - first] = BEGINS_ROWS
     mine = np.flatnonzero(_of(decoded, here))
-    ours = int(decoded.rows[here.root.level]) == len(mine)  # else there are rows of a message that was taken back since
-    certain = _certain(decoded, mine) if ours else frozenset()
     columns = Columns(first, vec[i64](at), vec[i64](length_at), *_of_parts(here, at, length_at))
     columns.reserve(cells, sized)
     for slot in slots:
-        if slot.number not in certain:
-            columns.fill(slot.number, int(decoded.rows[slot.level]), *_absent(slot))
-    _put(columns, decoded, mine)
+        columns.fill(slot.number, int(decoded.rows[slot.level]), *_absent(slot))
+    columns.put(
+        bytes_of(decoded.messages.data), vec64(mine), vec64(decoded.token_at),
+        vec32(decoded.field), vec32(decoded.row), vec64(decoded.value), vec32(decoded.length),
+        _parts(), len(programs().slots),
+    )  # fmt: skip
     values, lengths = int64s(columns.values), int32s(columns.lengths)
     return _Cells(decoded, first, at, length_at, values, lengths)
 
@@ -197,30 +197,6 @@ def _of(decoded: Decoded, here: Form) -> NDArray[np.bool_]:
     messages = decoded.messages
     mine: NDArray[np.bool_] = (messages.side == here.side) & (messages.key == here.key) & (decoded.status == OK)
     return mine
-
-
-def _certain(decoded: Decoded, mine: Ints) -> frozenset[int]:
-    """Numbers of the slots that each of these messages says in every row there is."""
-    messages = decoded.messages
-    read_by = decoded.dialect[mine], messages.side[mine], messages.key[mine], decoded.version[mine]
-    used = np.unique(programs().entries[read_by]).tolist()
-    return frozenset.intersection(*map(_always_present, used)) if used else frozenset()
-
-
-@cache
-def _always_present(entry: int) -> frozenset[int]:
-    """Numbers of the slots that any message of this program says in every row: not those in tags and nullable structs.
-
-    entry: one of `Programs.entries`.
-    """
-    present, behind = set(), None
-    for now in programs().program(entry):
-        if behind is not None and now is not behind:
-            continue
-        behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None
-        if now.op not in {instruction.RUN, instruction.TAGS}:  # a run's fields follow
-            present.add(now.field)
-    return frozenset(present)
 
 
 def _present(decoded: Decoded, number: int, rows: int) -> NDArray[np.bool_]:
@@ -248,15 +224,6 @@ def _of_parts(here: Form, at: Ints, length_at: Ints) -> tuple[vec[i64], vec[i64]
 def _parts() -> RunParts:
     runs = programs().runs
     return RunParts(vec[i64](runs.at), vec[i64](runs.op.astype(np.int64)), vec[i64](runs.offset), vec[i64](runs.stride))
-
-
-def _put(columns: Columns, decoded: Decoded, mine: Ints) -> None:
-    """Puts in what is on the wire."""
-    columns.put(
-        bytes_of(decoded.messages.data), vec64(mine), vec64(decoded.token_at),
-        vec32(decoded.field), vec32(decoded.row), vec64(decoded.value), vec32(decoded.length),
-        _parts(), len(programs().slots),
-    )  # fmt: skip
 
 
 def _absent(slot: Slot) -> tuple[int, int]:

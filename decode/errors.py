@@ -2,20 +2,6 @@
 
 A member is raised only for what was sent. Bytes that were not captured are values, never errors; our own bugs are plain
 exceptions. A new member needs a builder in tests/decode/test_errors.py.
-
-    DecodeError
-      Truncated       fewer bytes than the length promised
-      BadLength       negative, or beyond a stated limit or what remains can hold
-      BadVarint       longer than its type allows
-      BadText         not UTF-8 where the schema says string
-      UnexpectedNull  null where the schema has none
-      BadTag          tags not ascending and unique, or a known tag whose size disagrees with its content
-      BadChecksum     the checksum sent is not that of the bytes sent
-      BadMagic        a record batch format that was never released
-      BadCompression  a compressed block that its codec refuses
-      UnknownApi      undecoded, not malformed: no layout for the key
-      UnknownVersion  undecoded, not malformed: a layout for the key, but not for the version
-      LeftoverBytes   decoded well, and bytes remain
 """
 
 # ruff: noqa: N818 -- the names are the reasons people read; "Error" behind each would say nothing

@@ -12,7 +12,7 @@ import numpy as np
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from wirecheck.decode.interpret.hole_search import hidden_in
+from wirecheck.decode.interpret.hole_search import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Field:
     holes: np.ndarray  # int64[n, 2]: (begin, end), sorted and disjoint
 
     def known(self, begin: int, end: int) -> bool:
-        return not len(self.holes) or hidden_in(pairs(self.holes), begin, end) == 0
+        return not len(self.holes) or hidden(pairs(self.holes), begin, end) == 0
 
     def bytes(self, begin: int, end: int) -> bytes:
         return self.data[begin:end].tobytes()

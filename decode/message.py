@@ -22,9 +22,17 @@ from mypy_extensions import i32, i64, u8
 
 from wirecheck.decode import errors
 from wirecheck.decode.interpret import interpreter
-from wirecheck.decode.interpret.interpreter import NO_REQUEST, OK, UNKNOWN_API, UNKNOWN_VERSION, Interpreter
-from wirecheck.decode.interpret.kept_bytes import Kept, of_message, of_messages
-from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
+from wirecheck.decode.interpret.interpreter import (
+    NO_REQUEST,
+    OK,
+    UNKNOWN_API,
+    UNKNOWN_VERSION,
+    Attempts,
+    Interpreter,
+    Outcomes,
+    walk_all,
+)
+from wirecheck.decode.interpret.kept_bytes import Kept, one_message
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
@@ -261,14 +269,14 @@ def decode(
 def kept(messages: Messages) -> Kept:
     """The messages as the interpreter takes them."""
     spans = vec64(messages.span_at), vec64(messages.span_offset), vec64(messages.span_length)
-    return of_messages(bytes_of(messages.data), vec64(messages.at), *spans)
+    return Kept(bytes_of(messages.data), vec64(messages.at), *spans)
 
 
 def kept_message(messages: Messages, row: int) -> Kept:
     """One of them alone."""
     spans = slice(messages.span_at[row], messages.span_at[row + 1])
     data = messages.data[messages.at[row] : messages.at[row + 1]].tobytes()
-    return of_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
+    return one_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
 
 
 def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:

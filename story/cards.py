@@ -20,6 +20,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
@@ -257,10 +258,6 @@ def duration(lasted_s: float) -> str:
 def listed(names: Sequence[str]) -> str:
     left = len(names) - NAMES_SHOWN
     return ", ".join(names[:NAMES_SHOWN]) + (f" and {plural(left, 'other')}" if left > 0 else "")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:

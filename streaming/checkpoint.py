@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from wirecheck.judge.ledger import ledger
@@ -39,15 +39,6 @@ class CheckpointDamaged(ValueError):  # noqa: N818 - reads as what happened
     """A file of ours in the checkpoint is missing or damaged; the message is which."""
 
 
-class Opened(NamedTuple):
-    """A checkpoint that fits."""
-
-    query: str
-    """Spark's own folder."""
-    run: str
-    """The ID of the run, under which its result tables are."""
-
-
 def meaning(settings: Settings) -> dict[str, Any]:
     """The settings and versions that must stay the same: the state has a meaning only with them."""
     return {
@@ -61,30 +52,30 @@ def meaning(settings: Settings) -> dict[str, Any]:
     }
 
 
-def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> Opened:
-    """The checkpoint, new or fitting. Raises CheckpointRefused."""
+def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
+    """The ID of the run of this checkpoint, which is new or fits. Raises CheckpointRefused."""
     try:
         at(checkpoint)
     except (OSError, ValueError) as wrong:
         raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; name another --checkpoint") from wrong
     with refused(checkpoint, NAME):
-        kept = _read(checkpoint)
-        if kept is None:
-            kept = {"run": str(uuid4()), **now}
-            _write(checkpoint, NAME, kept)
-        run = str(kept["run"])
+        stored = _read(checkpoint)
+        if stored is None:
+            stored = {"run": str(uuid4()), **now}
+            _write(checkpoint, NAME, stored)
+        run = str(stored["run"])
     for name, value in now.items():
-        if kept.get(name) != value:
-            other = f"made with {name.replace('_', ' ')} {_shown(kept.get(name))}, this is {_shown(value)}"
+        if stored.get(name) != value:
+            other = f"made with {name.replace('_', ' ')} {_shown(stored.get(name))}, this is {_shown(value)}"
             raise CheckpointRefused(f"{checkpoint}: {other}; use the same as before, or {NEW}")
-    return Opened(f"{checkpoint.rstrip('/')}/{QUERY}", run)
+    return run
 
 
 def run_of(checkpoint: str) -> str | None:
     """The run's ID; None where there is no checkpoint yet. Raises CheckpointRefused."""
     with refused(checkpoint, NAME):
-        kept = _read(checkpoint)
-        return None if kept is None else str(kept["run"])
+        stored = _read(checkpoint)
+        return None if stored is None else str(stored["run"])
 
 
 @contextmanager
@@ -123,10 +114,12 @@ def _write(checkpoint: str, name: str, content: Any) -> None:
     storage.put(system, path, (json.dumps(content) + "\n").encode())
 
 
-def lock(checkpoint: str) -> int | None:
-    """Keep a second monitor out, on this machine; the handle, to be closed at the end. Raises CheckpointRefused."""
+@contextmanager
+def locked(checkpoint: str) -> Iterator[None]:
+    """Keeps a second monitor out, on this machine. Raises CheckpointRefused."""
     if not is_local(checkpoint):
-        return None
+        yield
+        return
     folder = local(checkpoint)
     if folder.is_file():
         raise CheckpointRefused(f"{checkpoint}: is a file, not a folder; name another --checkpoint")
@@ -136,12 +129,12 @@ def lock(checkpoint: str) -> int | None:
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
         raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as taken:
-        os.close(handle)
-        raise CheckpointRefused(f"{checkpoint}: another monitor is using it; stop that one first") from taken
-    return handle
+    with os.fdopen(handle):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as held:
+            raise CheckpointRefused(f"{checkpoint}: another monitor is using it; stop that one first") from held
+        yield
 
 
 # --- batches
@@ -192,9 +185,9 @@ def read_files(checkpoint: str, batch_id: int) -> BatchFiles | None:
 
 def need_files(checkpoint: str, batch_id: int) -> BatchFiles:
     """Raises OSError and CheckpointDamaged."""
-    if (found := read_files(checkpoint, batch_id)) is None:
+    if (batch := read_files(checkpoint, batch_id)) is None:
         raise CheckpointDamaged(f"{place(batch_id)} is missing")
-    return found
+    return batch
 
 
 def write_files(checkpoint: str, batch_id: int, batch: BatchFiles) -> None:
@@ -210,16 +203,16 @@ def write_files(checkpoint: str, batch_id: int, batch: BatchFiles) -> None:
 def written_down(checkpoint: str) -> list[int]:
     """The batches whose files are known, in order."""
     system, folder = at(checkpoint)
-    found = storage.names(system, f"{folder}/{FILES}")
-    return sorted(int(name.removesuffix(".json")) for name in found if name[0].isdigit() and name.endswith(".json"))
+    names = storage.names(system, f"{folder}/{FILES}")
+    return sorted(int(name.removesuffix(".json")) for name in names if name[0].isdigit() and name.endswith(".json"))
 
 
 def newest_files(checkpoint: str) -> list[str]:
     """Those of the newest batch, which is repeated if it was not committed. Raises CheckpointRefused."""
     with refused(checkpoint, FILES):
-        known = written_down(checkpoint)
+        numbers = written_down(checkpoint)
         with suppress(CheckpointDamaged):  # a power cut may leave half a file, which is then written again
-            return list(need_files(checkpoint, known[-1]).files) if known else []
+            return list(need_files(checkpoint, numbers[-1]).files) if numbers else []
     return []
 
 
@@ -237,5 +230,5 @@ def _has_gone(name: str, settings: Settings) -> bool:
 def committed(checkpoint: str) -> int:
     """The last batch that Spark will not repeat; -1 before the first."""
     system, folder = at(checkpoint)
-    found = storage.names(system, f"{folder}/{QUERY}/commits")
-    return max((int(name) for name in found if name.isdigit()), default=-1)
+    names = storage.names(system, f"{folder}/{QUERY}/commits")
+    return max((int(name) for name in names if name.isdigit()), default=-1)

@@ -188,8 +188,7 @@ def test_an_agent_says_in_one_line_that_it_is_slow(why, line, tmp_path, monkeypa
 @pytest.mark.parametrize(("why", "line"), [("", []), ("WIRECHECK_PURE=1", [SLOW])])
 def test_a_monitor_says_in_one_line_that_it_is_slow(why, line, monkeypatch):
     monkeypatch.setattr(extension_modules, "PLAIN", why)
-    monkeypatch.setattr(monitor, "prepared", lambda *_: (Job("", "", "", "", ""), Settings(), None))
-    monkeypatch.setattr(monitor, "fenced", lambda _: None)
+    monkeypatch.setattr(monitor, "prepared", lambda *_: (Job("", "", "", ""), Settings(), None))
     monkeypatch.setattr(monitor, "workplace", lambda _: 1 / 0)  # as far as it goes here
     said = []
     watch = monitor.Watch(Plan("", "", ""), Page(), Event(), said.append)

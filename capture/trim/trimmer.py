@@ -198,7 +198,7 @@ class Trim(WaitingRows):
             if 0 < header.length <= passed:
                 self._mark_sizes(stream, [0], header.shown)
                 opening = self._bytes(stream, header.length, TLS_HEADER_BYTES)
-                if tls_record(opening, 0, len(opening)):
+                if tls_record(opening):
                     self._mark_sizes(stream, [header.length], TLS_OPENING_BYTES)
             self._proxied.discard(stream)
 

@@ -1,11 +1,11 @@
 """A connection as the follower knows it: two directions, who is the client, what waits, when and how it ends.
 
-A new fact is an attribute here or in Direction, is stored by state/attributes.py, and raises STATE_VERSION.
+A new fact is an attribute here or in Direction, is stored by state.py, and raises STATE_VERSION.
 """
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address
+from ipaddress import ip_address
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -14,8 +14,8 @@ from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, UNSET
-from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
-from wirecheck.decode.connection.waiting import Message, MessageQueue
+from wirecheck.decode.connection.stream.modes import IN_SYNC, LINGERING, OFF, OPEN, RELEASED, TAPPED, Mode
+from wirecheck.decode.connection.waiting import MessageQueue
 from wirecheck.decode.peer import Peer
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
@@ -32,7 +32,6 @@ ROLES: Final = ("port", "syn", "content")  # as facts say it
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 NO_PORT: Final = -1  # port of the client that no PROXY header names
-IPV4_IN_IPV6: Final = bytes(10) + b"\xff\xff"  # RFC 4291 2.5.5.2
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
@@ -86,13 +85,9 @@ class Connection:
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
-        self.unmatched_responses: i64 = 0
-        """In a row, of responses, then of requests, those whose other half was not where it should be."""
-        self.unmatched_requests: i64 = 0
         self.answered_out_of_order: i64 = 0
         self.proxied: i64 = 0  # bytes of the PROXY header it began with
-        self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
-        self.proxied_low: i64 = 0
+        self.proxied_host: bytes = b""  # the client it names: an address of 4 or 16 bytes, and a port
         self.proxied_port: i64 = NO_PORT
         self.tls_records: i64 = 0  # segments that look like one
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
@@ -126,10 +121,7 @@ class Connection:
         """It began with a PROXY header of so many bytes; `host`: the address it names, if any."""
         self.proxied = length
         if len(host) > 0:
-            address = host if len(host) == 16 else IPV4_IN_IPV6 + host
-            self.proxied_high = int.from_bytes(address[:8], "big", signed=True)
-            self.proxied_low = int.from_bytes(address[8:], "big", signed=True)
-            self.proxied_port = port
+            self.proxied_host, self.proxied_port = host, port
 
     def tap(self) -> None:
         """Somebody else takes what is in order, and knows what it is."""
@@ -156,7 +148,7 @@ class Connection:
 
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
-        self.life = after(self.life, OVER)
+        self.life = LINGERING
         for direction in (self.lower, self.higher):
             if direction.mode != TAPPED:  # who takes it takes it behind the call
                 direction.ordered.clear()
@@ -164,7 +156,7 @@ class Connection:
         self.deadline_ns = self.last_ns + linger_ns
 
     def forget(self) -> None:
-        self.life = after(self.life, FORGOTTEN)
+        self.life = RELEASED
         self.deadline_ns = NEVER
 
     def remember_acknowledged(self, ts_ns: i64, half_slack_ns: i64, half_slack_frames: i64) -> None:
@@ -187,6 +179,16 @@ class Connection:
     def waiting_size(self) -> i64:
         return self.in_flight.size + self.early_responses.size
 
+    def decided(self, direction: Direction) -> i64:
+        """What lies before this offset waits for nothing any more."""
+        at = direction.next_offset
+        if direction.mode != OFF and direction.ordered.first is not None:
+            at = direction.ordered.begin
+        response = self.early_responses.first  # its request may still come, and both are handed out together
+        if response is not None and not self.carries_requests(direction):
+            at = min(at, response.offset)
+        return at
+
     def count_pending(self) -> i64:
         """Bytes of memory that wait here. Chunks of a message are not counted: they become one after a call."""
         requests, responses = self.in_flight, self.early_responses
@@ -200,7 +202,8 @@ class Connection:
             direction.ordered.keep(payload, direction.message_begin if in_body else NEVER)
             direction.out_of_order.keep(payload)
         for queue in (self.in_flight, self.early_responses):
-            keep_messages(queue.first, payload)
+            for message in queue.messages:
+                message.keep(payload)
 
 
 def _renumbered(direction: Direction) -> Direction:
@@ -220,12 +223,6 @@ def pending_in(direction: Direction) -> i64:
     return direction.ordered.kept + direction.out_of_order.kept + CHUNK_BYTES * chunks
 
 
-def keep_messages(message: Message | None, payload: bytes) -> None:
-    while message is not None:
-        message.keep(payload)
-        message = message.next
-
-
 def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:
     """The text by which the follower knows a pair of endpoints, the lower one first."""
     return f"{low[0]} {low[1]} {high[0]} {high[1]} {agent}"
@@ -240,9 +237,8 @@ def proxied_client(connection: Connection) -> Peer | None:
     """Whom its PROXY header names."""
     if connection.proxied_port == NO_PORT:
         return None
-    parts = [int(part).to_bytes(8, "big", signed=True) for part in (connection.proxied_high, connection.proxied_low)]
-    address = IPv6Address(b"".join(parts))
-    return Peer(str(address.ipv4_mapped or address), int(connection.proxied_port))
+    address = ip_address(connection.proxied_host)
+    return Peer(str(getattr(address, "ipv4_mapped", None) or address), int(connection.proxied_port))
 
 
 def facts_of(connection: Connection) -> handed_out.Connection:

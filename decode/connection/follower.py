@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from ipaddress import ip_address
+from itertools import accumulate, compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +18,16 @@ from mypy_extensions import u8
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.connection import OTHER, ends_of, key_of
-from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
 from wirecheck.decode.connection.framing.without_records import WithoutRecords
 from wirecheck.decode.connection.handout import Placed
-from wirecheck.decode.connection.lifetime import decided, due, expire, flush
+from wirecheck.decode.connection.lifetime import decided, due, evict, expire, flush, to_evict, to_let_go
 from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.connection.output import PLACED
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import MOST_AGENTS, Shared
-from wirecheck.decode.connection.state.parked import Block, Parked
+from wirecheck.decode.connection.state import Parked
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
@@ -38,7 +39,7 @@ from wirecheck.decode.peer import Conversation
 from wirecheck.decode.wire import REQUEST, RESPONSE, known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.handout import InOrder
 
     Ints = NDArray[np.int64]
-    from collections.abc import Sequence
 
 
 class Agents:
@@ -95,39 +95,28 @@ class Agents:
 
 
 STATE_VERSION = 1
-"""Goes up with every change of a column (attributes.py), a block (parked.py), a text or a number."""
-MAGIC = b"wirecheck connections %d " % STATE_VERSION
+"""Goes up with every change of an attribute (state.py), a text or a number."""
+MAGIC = b"wirecheck connections %d\n" % STATE_VERSION
+HEAD_BYTES = 8  # that hold the length of the head behind the magic
 
 
 def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes:
     """A follower's memory: texts, some numbers, and its connections."""
-    blocks = parked.stored()
-    lengths = [sum(map(len, parts)) for parts in blocks]
-    head = json.dumps({"texts": texts, "blocks": lengths}).encode()
-    first = MAGIC + b"%d\n" % len(head)
-    fixed = np.array(numbers, np.int64).tobytes()
-    return b"".join(
-        [first, head, len(fixed).to_bytes(8, "little"), fixed, *(part for parts in blocks for part in parts)]
-    )
+    lengths = [*map(len, parked.records.values())]
+    head = json.dumps({"texts": texts, "numbers": numbers, "keys": parked.keys(), "lengths": lengths}).encode()
+    return b"".join([MAGIC, len(head).to_bytes(HEAD_BYTES, "little"), head, *parked.records.values()])
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
     """Texts, numbers and connections. Raises ValueError where another version wrote the blob."""
-    line, _, _ = blob[:100].partition(b"\n")
-    if not line.startswith(MAGIC):
+    if not blob.startswith(MAGIC):
         raise ValueError(f"the checkpoint holds no connections of state version {STATE_VERSION}")
-    length = int(line.removeprefix(MAGIC))
-    memory, at = memoryview(blob), len(line) + 1
-    head = json.loads(bytes(memory[at : at + length]))
-    at += length
-    size = int.from_bytes(memory[at : at + 8], "little")
-    numbers = np.frombuffer(memory, np.int64, size // 8, at + 8).tolist()
-    at += 8 + size
-    blocks = []
-    for size in head["blocks"]:
-        blocks.append(Block(memory[at : at + size]))
-        at += size
-    return head["texts"], numbers, Parked(blocks)
+    at = len(MAGIC) + HEAD_BYTES
+    length = int.from_bytes(blob[len(MAGIC) : at], "little")
+    head = json.loads(blob[at : at + length])
+    places = pairwise(accumulate(head["lengths"], initial=at + length))
+    records = (blob[begin:end] for begin, end in places)
+    return head["texts"], head["numbers"], Parked(zip(head["keys"], records, strict=True))
 
 
 FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what looks like content
@@ -158,7 +147,7 @@ __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
 
 
 MOST_OBJECTS = 10_000
-"""Connections that are kept as objects between two calls; they take some 5 kB each, parked ones 100 bytes."""
+"""Connections that are kept as objects between two calls; they take some 5 kB each, parked ones some 300 bytes."""
 
 
 class Follower:
@@ -193,7 +182,7 @@ class Follower:
         """Of the last call: agent, connection, and what was raised."""
         self._connections: dict[str, followed.Connection] = {}
         self._soonest = NEVER
-        """No connection that is an object falls due before."""
+        """No connection falls due before."""
         self._parked = Parked()
 
     def receive(self, segments: Segments) -> Exchanges:
@@ -215,7 +204,7 @@ class Follower:
             start = follow(shared, keys, connections, start, count)
             if self.pending > self.limits.pending_bytes:
                 self._evict()
-        self.placed = Placed(*handout.columns_of(shared.output.placed, 3))
+        self.placed = Placed(**handout.columns_of(shared.output.placed, PLACED))
         for connection in connections:
             if connection is not None:
                 self._connections[connection.key] = connection
@@ -235,16 +224,10 @@ class Follower:
         self._agents.tell(self._shared, self._names)
         self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
-        if len(self._parked):
-            column = self._parked.column
-            upto = np.minimum(shown[column("agent")], shown[column("second_agent")])
-            falls_due = column("deadline_ns") <= np.where(upto == NEVER, now_ns, upto)
-            if falls_due.any():
-                self._touch(
-                    [key for key, is_due in zip(self._parked.keys(), falls_due.tolist(), strict=True) if is_due]
-                )
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
+            soonest = self._touch_due(shown, now_ns)
             found, self._soonest = due(list(self._connections.values()), shown.tolist(), now_ns)
+            self._soonest = min(self._soonest, soonest)
             for upto_ns, _, connection in sorted(found, key=lambda entry: entry[:2]):
                 self._attempt(expire, connection, upto_ns)
                 self._shared.recount(connection)
@@ -305,6 +288,7 @@ class Follower:
         self._agents.restore(texts["agents"])
         self._agents.tell(shared, self._names)
         self._parked = connections
+        self._soonest = connections.columns()["deadline_ns"].min(initial=NEVER)
         return self
 
     # --- one call
@@ -396,16 +380,22 @@ class Follower:
 
     # --- what is an object, and what is parked
 
-    def _touch(self, keys: list[str]) -> None:
+    def _touch(self, keys: Iterable[str]) -> None:
         """Those of these connections that are parked become objects."""
-        for connection in self._parked.take(keys) if len(self._parked) else ():
+        for connection in self._parked.take(keys):
             self._connections[connection.key] = connection
-            self._soonest = min(self._soonest, connection.deadline_ns)
+
+    def _touch_due(self, shown: Ints, now_ns: int) -> int:
+        """Those that fall due become objects; the soonest deadline of the others that are parked."""
+        asked = self._parked.columns()
+        upto = np.minimum(shown[asked["agent"]], shown[asked["second_agent"]])
+        falls_due = asked["deadline_ns"] <= np.where(upto == NEVER, now_ns, upto)
+        self._touch(compress(self._parked.keys(), falls_due.tolist()))
+        return int(asked["deadline_ns"][~falls_due].min(initial=NEVER))
 
     def _park(self) -> None:
         self._parked.park(self._in_order())
         self._connections = {}
-        self._soonest = NEVER
 
     # --- too much
 
@@ -414,9 +404,8 @@ class Follower:
         found = {connection.serial: connection for connection in self._connections.values()} | touched
         kept = [(c.serial, c.pending, c.protocol) for c in found.values() if c.life == OPEN]
         where = self._parked_serials()
-        if where:
-            columns = (self._parked.column(name).tolist() for name in ("serial", "pending", "protocol", "life"))
-            kept += [row[:3] for row in zip(*columns, strict=True) if row[3] == OPEN]
+        columns = self._asked("serial", "pending", "protocol", "life")
+        kept += [(serial, held, protocol) for serial, held, protocol, life in columns if life == OPEN]
         chosen = sorted(to_evict(kept, self.pending, self.limits.pending_bytes))
         self._touch([where[serial] for serial in chosen if serial in where])
         found |= {connection.serial: connection for connection in self._connections.values()}
@@ -428,8 +417,7 @@ class Follower:
         names = ("serial", "life", "protocol", "last_ns")
         rows = [tuple(getattr(c, name) for name in names) for c in self._connections.values()]
         where = self._parked_serials()
-        if where:
-            rows += zip(*(self._parked.column(name).tolist() for name in names), strict=True)
+        rows += self._asked(*names)
         found = [(serial, life != OPEN, protocol, last) for serial, life, protocol, last in sorted(rows)]
         chosen = to_let_go(found, self._shared.open - self.limits.connections // 4)
         self._touch([where[serial] for serial in chosen if serial in where])
@@ -437,10 +425,13 @@ class Follower:
         for serial in chosen:
             self._flush(objects[serial])
 
+    def _asked(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """These facts about each connection that is parked."""
+        asked = self._parked.columns()
+        return zip(*(asked[name].tolist() for name in names), strict=True)
+
     def _parked_serials(self) -> dict[int, str]:
-        if not len(self._parked):
-            return {}
-        return dict(zip(self._parked.column("serial").tolist(), self._parked.keys(), strict=True))
+        return dict(zip(self._parked.columns()["serial"].tolist(), self._parked.keys(), strict=True))
 
 
 @lru_cache(1 << 16)

@@ -39,7 +39,7 @@ def declare_gaps(shared: Shared, connection: Connection, direction: Direction, n
         if direction.stream == HELD:  # is anything missing before the first bytes seen?
             if behind is None or not (acknowledged > edge or aged or full):
                 return moved
-            direction.begin_unseen(edge)
+            direction.start_at(edge)
         elif behind is not None and edge <= direction.next_offset:  # no hole: what one of two agents left out
             passed = aged or full or direction.shown_by_both_before.old() >= behind.end
             if patient and not passed:
@@ -124,7 +124,7 @@ def wait_no_more(connection: Connection, direction: Direction, now: i64, in_flig
     behind = direction.out_of_order.first
     while behind is not None:
         if direction.stream == HELD:
-            direction.begin_unseen(behind.begin)
+            direction.start_at(behind.begin)
         elif is_complete(direction) or was_not_taken(direction, behind.ts_ns + in_flight_ns):
             direction.discard_first()
             behind = direction.out_of_order.first

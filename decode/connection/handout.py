@@ -14,30 +14,7 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.connection import facts_of
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.connection.output import (
-    BUFFER_BITS,
-    EXCHANGE_COLUMNS,
-    M_CONNECTION,
-    M_CORRELATION,
-    M_DATA,
-    M_DIRECTION,
-    M_FRAME,
-    M_FRAME_LAST,
-    M_GAP,
-    M_KEY,
-    M_OFFSET,
-    M_SERIAL,
-    M_SIDE,
-    M_SIZE,
-    M_SOURCE,
-    M_SPANS,
-    M_TS,
-    M_TS_LAST,
-    M_VERSION,
-    MESSAGE_COLUMNS,
-    PART_COLUMNS,
-    SPAN_COLUMNS,
-)
+from wirecheck.decode.connection.output import BUFFER_BITS, EXCHANGE, MESSAGE, PART, SPAN
 from wirecheck.decode.connection.stream.chunks import DATA, gathered
 from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.connection.stream.modes import OPEN
@@ -97,27 +74,26 @@ ROWS_AT_ONCE = 1024
 
 def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, *, facts: bool) -> Exchanges:
     """All that a call hands out; with facts about the connections it touched, or without."""
-    message = columns_of(output.messages, MESSAGE_COLUMNS)
-    exchange = columns_of(output.exchanges, EXCHANGE_COLUMNS)
+    message, exchange = columns_of(output.messages, MESSAGE), columns_of(output.exchanges, EXCHANGE)
     return Exchanges(
         label,
         names,
         tuple(map(facts_of, output.touched)) if facts else (),
-        _messages(message, _gathered(output), columns_of(output.spans, SPAN_COLUMNS)),
-        message[M_CONNECTION].astype(np.int32),
-        message[M_TS],
-        message[M_TS_LAST],
-        message[M_SOURCE].astype(np.int32),
-        message[M_FRAME],
-        message[M_FRAME_LAST],
-        message[M_OFFSET],
-        message[M_GAP],
-        message[M_SERIAL],
-        message[M_DIRECTION].astype(np.int8),
-        exchange[0],
-        exchange[1],
-        exchange[2].astype(np.int8),
-        exchange[3].astype(np.bool_),
+        _messages(message, _gathered(output), columns_of(output.spans, SPAN)),
+        message["connection"].astype(np.int32),
+        message["ts_ns"],
+        message["ts_last_ns"],
+        message["source"].astype(np.int32),
+        message["frame_first"],
+        message["frame_last"],
+        message["stream_offset"],
+        message["gap_bytes"],
+        message["serial"],
+        message["direction"].astype(np.int8),
+        exchange["request"],
+        exchange["response"],
+        exchange["outcome"].astype(np.int8),
+        exchange["out_of_order"].astype(np.bool_),
         refused,
     )
 
@@ -135,20 +111,20 @@ def _rows(rows: Rows, width: int) -> Ints:
     return found
 
 
-def columns_of(rows: Rows, width: int) -> Ints:
+def columns_of(rows: Rows, names: tuple[str, ...]) -> dict[str, Ints]:
     """The columns of the rows, each in one piece; so many rows at a time as stay in the processor's cache."""
-    found = _rows(rows, width)
-    columns = np.empty((width, len(found)), np.int64)
+    found = _rows(rows, len(names))
+    columns = np.empty((len(names), len(found)), np.int64)
     for at in range(0, len(found), ROWS_AT_ONCE):
         columns[:, at : at + ROWS_AT_ONCE] = found[at : at + ROWS_AT_ONCE].T
-    return columns
+    return dict(zip(names, columns, strict=True))
 
 
 def _gathered(output: Output) -> NDArray[np.uint8]:
     """The bytes of all parts, one behind the other: Arrow copies what its views name in a fifth of the time that many
     small slices take.
     """
-    views = _rows(output.parts, PART_COLUMNS).astype(np.int32)
+    views = _rows(output.parts, len(PART)).astype(np.int32)
     buffers = [pa.py_buffer(part) for data in (output.payload, b"".join(output.own)) for part in _buffers(data)]
     parts = pa.Array.from_buffers(pa.binary_view(), len(views), [None, pa.py_buffer(views), *buffers])
     joined = parts.cast(pa.large_binary()).buffers()[2]
@@ -160,16 +136,16 @@ def _buffers(data: bytes) -> list[memoryview]:
     return [memoryview(data)[at:] for at in range(0, len(data) + 1, 1 << BUFFER_BITS)]
 
 
-def _messages(message: Ints, data: NDArray[np.uint8], span: Ints) -> Messages:
+def _messages(message: dict[str, Ints], data: NDArray[np.uint8], span: dict[str, Ints]) -> Messages:
     return Messages(
         data,
-        np.append(message[M_DATA], len(data)),
-        message[M_SIZE],
-        np.append(message[M_SPANS], span.shape[1]),
-        span[0],
-        span[1],
-        message[M_SIDE].astype(np.int8),
-        message[M_KEY].astype(np.int16),
-        message[M_VERSION].astype(np.int16),
-        message[M_CORRELATION].astype(np.int32),
+        np.append(message["at"], len(data)),
+        message["size"],
+        np.append(message["span_at"], len(span["offset"])),
+        span["offset"],
+        span["length"],
+        message["side"].astype(np.int8),
+        message["key"].astype(np.int16),
+        message["version"].astype(np.int16),
+        message["correlation"].astype(np.int32),
     )

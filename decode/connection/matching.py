@@ -12,7 +12,7 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import BY_FIN, BY_RST, NOT_CLOSED
 from wirecheck.decode.connection.stream.modes import SEARCHING, UNSEEN
-from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, HANDED_OUT, RAW, Message
+from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, AHEAD, HANDED_OUT, RAW, Message, MessageQueue
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
@@ -28,9 +28,6 @@ CLOSED_BY_CLIENT: Final = 5
 PENDING: Final = 6
 ORPHAN: Final = 7
 
-PATIENCE: Final = 16  # unmatched ones in a row after which only half as many waiting messages are compared
-AHEAD: Final = 8  # clients keep 1 to 5 requests in flight
-
 
 def on_request(shared: Shared, connection: Connection, request: Message, due: bool) -> None:
     """A request is complete; `due`: a response has to come."""
@@ -40,65 +37,41 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
     if not due:
         _write(shared, connection, request, None, NO_RESPONSE_DUE)
         return
-    early = connection.early_responses
-    if early.first is not None and not request.is_raw():
-        before: Message | None = None
-        response: Message | None = early.first
-        position: i64 = 0
-        reach = _reach(shared, connection.unmatched_requests)
-        while response is not None and position < reach:
-            if response.correlation == request.correlation:
-                if position <= AHEAD:
-                    connection.unmatched_requests = 0
-                else:
-                    connection.unmatched_requests += 1
-                early.remove(before, response)
-                _write(shared, connection, request, response, ANSWERED)
-                return
-            before, response = response, response.next
-            position += 1
-        if position > AHEAD:
-            connection.unmatched_requests += 1
-    connection.in_flight.push(request)
-    while connection.in_flight.first is not None and _too_many(shared, connection, connection.in_flight.count):
+    early, in_flight = connection.early_responses, connection.in_flight
+    if not request.is_raw():
+        place = early.find(request.correlation, early.reach(shared.bounds.waiting_messages))
+        if place >= 0:
+            if place > 0 and _may_be_unseen(connection):
+                for _ in range(place):  # answers to earlier requests, none of which is to come any more
+                    give_up_response(shared, connection)
+                place = 0
+            _write(shared, connection, request, early.remove(place), ANSWERED)
+            return
+    in_flight.push(request)
+    while _too_many(shared, connection, in_flight):
         connection.limits_hit += 1
         give_up_request(shared, connection)
 
 
 def on_response(shared: Shared, connection: Connection, response: Message) -> None:
     """A response is complete."""
-    reach = _reach(shared, connection.unmatched_responses)
-    request = connection.in_flight.first
+    in_flight, early = connection.in_flight, connection.early_responses
+    reach = in_flight.reach(shared.bounds.waiting_messages)
     # Answers come in order: no older request is answered any more, and many of them would hide the one that is due.
-    while request is not None and request.correlation < response.correlation and connection.in_flight.count > reach:
+    while in_flight.count > reach and in_flight.messages[0].correlation < response.correlation:
         connection.limits_hit += 1
         give_up_request(shared, connection)
-        request = connection.in_flight.first
-    before: Message | None = None
-    position: i64 = 0
-    while request is not None and (request.correlation != response.correlation or request.is_raw()):
-        before, request = request, request.next
-        position += 1
-        if position == reach:
-            request = None
-    if request is not None and position <= AHEAD:
-        connection.unmatched_responses = 0
-    elif position > AHEAD:
-        connection.unmatched_responses += 1
-    if request is None:
-        connection.early_responses.push(response)
-        while connection.early_responses.first is not None and _too_many(
-            shared, connection, connection.early_responses.count
-        ):
+    place = in_flight.find(response.correlation, reach)
+    if place < 0:
+        early.push(response)
+        while _too_many(shared, connection, early):
             connection.limits_hit += 1
             give_up_response(shared, connection)
         return
-    if position > 0:
-        before = _skip_requests(shared, connection, request)
-    out_of_order = before is not None
-    connection.in_flight.remove(before, request)
-    _write(shared, connection, request, response, ANSWERED, out_of_order=out_of_order)
-    if out_of_order:
+    place = _skip_requests(shared, connection, place)
+    request = in_flight.remove(place)
+    _write(shared, connection, request, response, ANSWERED, out_of_order=place > 0)
+    if place > 0:
         connection.answered_out_of_order += 1
         return
     # Answers that came before one whose request we have: theirs came before that request, and is not to come any more.
@@ -106,34 +79,28 @@ def on_response(shared: Shared, connection: Connection, response: Message) -> No
     give_up_responses(shared, connection)
 
 
-def _reach(shared: Shared, unmatched: i64) -> i64:
-    """How many waiting messages are compared: fewer, the longer nothing has been where it should be."""
-    return max(shared.bounds.waiting_messages >> min(unmatched // PATIENCE, 30), AHEAD)
+def _too_many(shared: Shared, connection: Connection, queue: MessageQueue) -> bool:
+    bounds = shared.bounds
+    too_much = queue.count > bounds.waiting_messages or connection.waiting_size() > bounds.waiting_bytes
+    return too_much and queue.count > 0
 
 
-def _too_many(shared: Shared, connection: Connection, count: i64) -> bool:
-    return count > shared.bounds.waiting_messages or connection.waiting_size() > shared.bounds.waiting_bytes
-
-
-def _skip_requests(shared: Shared, connection: Connection, upto: Message) -> Message | None:
-    """A response came for a later request: settle the ones before it that can be explained; the last that cannot."""
+def _skip_requests(shared: Shared, connection: Connection, upto: i64) -> i64:
+    """A response came for a later request: settle the ones before it that can be explained; how many cannot."""
     lost = connection.responses().losses()
-    before: Message | None = None
-    request = connection.in_flight.first
-    while request is not None and request is not upto:
-        following = request.next
+    queue = connection.in_flight
+    place: i64 = 0
+    for _ in range(upto):
+        request = queue.messages[place]
         if request.is_raw():
-            connection.in_flight.remove(before, request)
+            queue.remove(place)
         elif request.flags & ACKS_UNKNOWN:
-            connection.in_flight.remove(before, request)
-            _write(shared, connection, request, None, NO_RESPONSE_DUE)
+            _write(shared, connection, queue.remove(place), None, NO_RESPONSE_DUE)
         elif request.losses != lost:
-            connection.in_flight.remove(before, request)
-            _write(shared, connection, request, None, RESPONSE_UNSEEN)
+            _write(shared, connection, queue.remove(place), None, RESPONSE_UNSEEN)
         else:
-            before = request
-        request = following
-    return before
+            place += 1
+    return place
 
 
 def give_up_request(shared: Shared, connection: Connection) -> None:
@@ -142,27 +109,26 @@ def give_up_request(shared: Shared, connection: Connection) -> None:
 
 
 def _settle_request(shared: Shared, connection: Connection, outcome: i64) -> None:
-    request = connection.in_flight.first
-    if request is not None:
-        connection.in_flight.remove(None, request)
-        if not request.is_raw():
-            _write(shared, connection, request, None, outcome)
+    request = connection.in_flight.remove(0)
+    if not request.is_raw():
+        _write(shared, connection, request, None, outcome)
 
 
 def give_up_responses(shared: Shared, connection: Connection) -> None:
-    while connection.early_responses.first is not None:
+    while connection.early_responses.count > 0:
         give_up_response(shared, connection)
 
 
 def give_up_response(shared: Shared, connection: Connection) -> None:
     """The oldest response without request stays without."""
-    response = connection.early_responses.first
-    if response is None:
-        return
-    connection.early_responses.remove(None, response)
+    response = connection.early_responses.remove(0)
+    _write(shared, connection, None, response, REQUEST_UNSEEN if _may_be_unseen(connection) else ORPHAN)
+
+
+def _may_be_unseen(connection: Connection) -> bool:
+    """Whether some requests may be missing."""
     asked = connection.requests()
-    may_be_unseen = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
-    _write(shared, connection, None, response, REQUEST_UNSEEN if may_be_unseen else ORPHAN)
+    return asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
 
 
 def response_deadline(shared: Shared, connection: Connection, oldest: Message) -> i64:
@@ -174,10 +140,8 @@ def response_deadline(shared: Shared, connection: Connection, oldest: Message) -
 
 def finish(shared: Shared, connection: Connection) -> None:
     """Nothing more will come: everything that waits is written."""
-    request = connection.in_flight.first
-    while request is not None:
-        _settle_request(shared, connection, _unanswered(connection, request))
-        request = connection.in_flight.first
+    while connection.in_flight.count > 0:
+        _settle_request(shared, connection, _unanswered(connection, connection.in_flight.messages[0]))
     give_up_responses(shared, connection)
 
 
@@ -203,13 +167,9 @@ def token_is_due(connection: Connection) -> bool:
 
 def answers_request(connection: Connection, correlation: i64) -> bool:
     """Behind tokens, a request waits that has this id: the last token of Kerberos is not answered."""
-    request = connection.in_flight.first
-    position: i64 = 0
-    while request is not None and position < AHEAD:
+    for request in connection.in_flight.messages[:AHEAD]:
         if not request.is_raw() and request.correlation == correlation:
             return True
-        request = request.next
-        position += 1
     return False
 
 
@@ -220,9 +180,8 @@ def on_token(shared: Shared, connection: Connection, is_request: bool) -> None:
     still to come: servers answer in order, so with nothing else in flight the oldest such response is that token.
     """
     if is_request:
-        answer = connection.early_responses.first
-        if answer is not None and connection.in_flight.first is None:
-            connection.early_responses.remove(None, answer)
+        if connection.early_responses.count > 0 and connection.in_flight.count == 0:
+            connection.early_responses.remove(0)
             connection.responses().messages -= 1
             connection.responses().raw_frames += 1
             return

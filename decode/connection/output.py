@@ -17,28 +17,18 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.framing.without_records import WithoutRecords
     from wirecheck.decode.connection.waiting import Message
 
-# columns of a message
-M_CONNECTION: Final = 0  # place of its connection among those touched
-M_SERIAL: Final = 1
-M_DIRECTION: Final = 2
-M_SIDE: Final = 3
-M_KEY: Final = 4
-M_VERSION: Final = 5
-M_CORRELATION: Final = 6
-M_SIZE: Final = 7
-M_TS: Final = 8
-M_TS_LAST: Final = 9
-M_SOURCE: Final = 10
-M_FRAME: Final = 11
-M_FRAME_LAST: Final = 12
-M_OFFSET: Final = 13
-M_GAP: Final = 14
-M_DATA: Final = 15  # where its bytes and its spans begin
-M_SPANS: Final = 16
-MESSAGE_COLUMNS: Final = 17
-EXCHANGE_COLUMNS: Final = 4  # request, response, outcome, out of order
-SPAN_COLUMNS: Final = 2  # offset, length
-PART_COLUMNS: Final = 4  # one of Arrow's views: length and, up to INLINE bytes, itself; else nothing, buffer, offset
+MESSAGE: Final = (
+    "connection", "serial", "direction", "side", "key", "version", "correlation", "size", "ts_ns", "ts_last_ns",
+    "source", "frame_first", "frame_last", "stream_offset", "gap_bytes", "at", "span_at",
+)  # fmt: skip
+"""Columns of a message. `connection`: place of its connection among those touched; `at`, `span_at`: where its bytes and
+its spans begin.
+"""
+EXCHANGE: Final = ("request", "response", "outcome", "out_of_order")
+SPAN: Final = ("offset", "length")
+PLACED: Final = ("serial", "direction", "offset")
+PART: Final = ("length", "first", "second", "third")
+"""One of Arrow's views: up to INLINE bytes are in the view itself; else nothing, the buffer, and the offset in it."""
 INLINE: Final = 12
 MARKS: Final = 8
 BUFFER_BITS: Final = 30  # buffers begin every so many bytes: offsets in them are 32 bits wide
@@ -113,7 +103,7 @@ class Output:
 
     def place(self, serial: i64, side: i64, offset: i64) -> None:
         """Where the next frame belongs."""
-        at = self.placed.take(3)
+        at = self.placed.take(len(PLACED))
         values = self.placed.values
         values[at], values[at + 1], values[at + 2] = serial, side, offset
 
@@ -128,7 +118,7 @@ class Output:
         """One exchange."""
         asked: i64 = -1 if request is None else self._message(connection, request)
         answered: i64 = -1 if response is None else self._message(connection, response)
-        at = self.exchanges.take(EXCHANGE_COLUMNS)
+        at = self.exchanges.take(len(EXCHANGE))
         values = self.exchanges.values
         values[at], values[at + 1], values[at + 2] = asked, answered, outcome
         values[at + 3] = 1 if out_of_order else 0
@@ -136,25 +126,15 @@ class Output:
     def _message(self, connection: Connection, message: Message) -> i64:
         """Its row."""
         self.touch(connection)
-        at = self.messages.take(MESSAGE_COLUMNS)
+        at = self.messages.take(len(MESSAGE))
         values = self.messages.values
-        values[at + M_CONNECTION] = connection.touched
-        values[at + M_SERIAL] = connection.serial
-        values[at + M_DIRECTION] = connection.client if message.side == 0 else 1 - connection.client
-        values[at + M_SIDE] = message.side
-        values[at + M_KEY] = message.key
-        values[at + M_VERSION] = message.version
-        values[at + M_CORRELATION] = message.correlation
-        values[at + M_SIZE] = message.size
-        values[at + M_TS] = message.ts_ns
-        values[at + M_TS_LAST] = message.ts_last_ns
-        values[at + M_SOURCE] = message.source
-        values[at + M_FRAME] = message.number
-        values[at + M_FRAME_LAST] = message.number_last
-        values[at + M_OFFSET] = message.offset
-        values[at + M_GAP] = message.gap_bytes
-        values[at + M_DATA] = self.size
-        values[at + M_SPANS] = self.spans.used // SPAN_COLUMNS
+        side = connection.client if message.side == 0 else 1 - connection.client
+        values[at], values[at + 1], values[at + 2] = connection.touched, connection.serial, side
+        values[at + 3], values[at + 4], values[at + 5] = message.side, message.key, message.version
+        values[at + 6], values[at + 7], values[at + 8] = message.correlation, message.size, message.ts_ns
+        values[at + 9], values[at + 10], values[at + 11] = message.ts_last_ns, message.source, message.number
+        values[at + 12], values[at + 13], values[at + 14] = message.number_last, message.offset, message.gap_bytes
+        values[at + 15], values[at + 16] = self.size, self.spans.used // len(SPAN)
         without = self.without_records
         if without is not None and message.spans == 0 and without.find(message):
             self._part(without.kept, 0, i64(len(without.kept)))
@@ -162,15 +142,13 @@ class Output:
                 self._span(offset, length)
         else:
             self._bytes(message)
-        return at // MESSAGE_COLUMNS
+        return at // len(MESSAGE)
 
     def _bytes(self, message: Message) -> None:
         """Its bytes, and spans where they are not; what lies together in the call's payload is one part."""
         begin = message.offset + 4
         span: i64 = -1  # the span that the last chunk belongs to
         chunk: Chunk | None = message.chunks
-        if chunk is None and message.kept > 0:
-            self._part(message.data, message.start, message.start + message.kept)
         while chunk is not None:
             following = chunk.next
             if chunk.kind == DATA:
@@ -196,7 +174,7 @@ class Output:
         """data[start:end] comes next."""
         length = min(end, i64(len(data))) - start
         self.size += length
-        at = self.parts.take(PART_COLUMNS)
+        at = self.parts.take(len(PART))
         values = self.parts.values
         values[at] = length
         if length <= INLINE:
@@ -214,7 +192,7 @@ class Output:
         values[at + 3] = start & ((1 << BUFFER_BITS) - 1)
 
     def _span(self, offset: i64, length: i64) -> i64:
-        at = self.spans.take(SPAN_COLUMNS)
+        at = self.spans.take(len(SPAN))
         values = self.spans.values
         values[at], values[at + 1] = offset, length
         return at

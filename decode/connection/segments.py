@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirecheck.decode.connection.numbering import numbered
 from wirecheck.decode.interpret.vectors import bytes_around
 
 if TYPE_CHECKING:
@@ -147,10 +146,8 @@ def unique_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], count: int) -> 
 
 def distinct(keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """(the distinct keys by first appearance, index of its key per row), without sorting."""
-    found: Any
-    index: Any  # vecs, whose memory numpy shares
-    found, index = numbered(keys.astype(np.int64, copy=False).tobytes())
-    return np.frombuffer(found, np.int64), np.frombuffer(index, np.int64)[: len(keys)].astype(np.int32)
+    coded = pa.array(keys).dictionary_encode()
+    return coded.dictionary.to_numpy(), coded.indices.to_numpy()
 
 
 def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], Ints]:

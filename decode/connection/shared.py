@@ -1,6 +1,6 @@
 """What all connections of a follower share: bounds, the current frame, agents, output, totals.
 
-What must outlive a call is stored with the connections (state/).
+What must outlive a call is stored with the connections (state.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import OTHER
 from wirecheck.decode.connection.output import Output
-from wirecheck.decode.connection.stream.chunks import Window
 from wirecheck.decode.connection.stream.frame import THE_WIRES, Frame
 
 if TYPE_CHECKING:
@@ -59,8 +58,6 @@ class Shared:
         self.tapped: bool = False
         """Nothing is framed: what is in order is taken out behind each call (follower.py)."""
         self.frame: Frame = Frame()
-        self.window: Window = Window()
-        """For bytes that are looked at."""
         self.output: Output = Output(without_records)
         self.gone_agents: i64 = 0
         """Bit per agent (index among the names) that is not waited for."""

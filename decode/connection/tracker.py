@@ -20,114 +20,23 @@ from wirecheck.decode.connection.connection import (
     UNDECIDED,
     Connection,
     Handshake,
-    pending_in,
 )
-from wirecheck.decode.connection.framing.framing import cut, cut_frame
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
 from wirecheck.decode.connection.matching import finish
+from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.direction import NEAR
-from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, PSH, RST, SYN, THE_WIRES, UNSET
-from wirecheck.decode.connection.stream.modes import (
-    HELD,
-    IN_SYNC,
-    LINGERING,
-    OFF,
-    OPEN,
-    OPENING,
-    RELEASED,
-    RUNNING,
-    SEARCHING,
-    UNSEEN,
-)
+from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, THE_WIRES, UNSET
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
     from wirecheck.decode.connection.stream.direction import Direction
     from wirecheck.decode.connection.stream.frame import Frame
 
-# The fast path: most frames, both directions in order, nothing missing, nothing new. What it does to a connection is
-# what `on_frame` would have done, fact by fact; an ECN bit, which nothing reads, sends a frame there: so they compare.
-ANYTHING: Final = 0  # a frame that the fast path does not vouch for
-WITHIN: Final = 1  # within a message, or without bytes
-ENDS: Final = 2  # may end a message
-BEGINS: Final = 3  # begins with a message, and may end it
-
-
-def kind_of(frame: Frame, connection: Connection, direction: Direction, other: Direction) -> i64:
-    """What the frame is to the connection. Nothing is changed."""
-    if frame.flags | PSH != ACK | PSH or connection.life != OPEN or connection.deadline_ns <= frame.ts_ns:
-        return ANYTHING
-    if frame.agent != connection.agent or frame.run != connection.run:
-        return ANYTHING
-    if connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET or _awaits_ack(connection):
-        return ANYTHING
-    if connection.early_responses.first is not None or direction.stream != RUNNING or other.stream != RUNNING:
-        return ANYTHING
-    if direction.out_of_order.first is not None or other.out_of_order.first is not None:
-        return ANYTHING
-    if max(other.acknowledged, other.offset_of(frame.ack)) > other.next_offset:
-        return ANYTHING
-    after = direction.next_offset + frame.length
-    if direction.acknowledged > after:
-        return ANYTHING
-    if frame.length == 0:
-        return WITHIN
-    if frame.first_left != frame.end_left or connection.protocol == UNDECIDED:
-        return ANYTHING
-    if direction.offset_of(frame.seq) != direction.next_offset:
-        return ANYTHING
-    if direction.mode == OFF and other.mode == OFF:
-        return WITHIN
-    if direction.mode != IN_SYNC or other.mode not in (IN_SYNC, OPENING):
-        return ANYTHING
-    if other.next_offset >= other.need:
-        return ANYTHING
-    if after < direction.need:
-        return WITHIN
-    at_boundary = direction.message_begin == direction.next_offset and direction.ordered.first is None
-    return BEGINS if at_boundary else ENDS
-
-
-def settle(shared: Shared, connection: Connection, direction: Direction, before: i64) -> None:
-    """A frame WITHIN a message, or without bytes, was taken; `before`: what waited in its direction."""
-    waiting = pending_in(direction) - before
-    connection.pending += waiting
-    shared.pending += waiting
-    connection.deadline_ns = min(connection.last_ns + shared.bounds.idle_ns, connection.due_ns)
-
-
-def take(shared: Shared, connection: Connection, direction: Direction, other: Direction) -> None:
-    """The frame that is looked at, of one of these kinds, counts and acknowledges; its bytes, and what follows from
-    them, are the caller's.
-    """
-    frame, bounds = shared.frame, shared.bounds
-    length, ts_ns = frame.length, frame.ts_ns
-    shared.output.touch(connection)
-    connection.frames += 1
-    connection.last_ns = max(connection.last_ns, ts_ns)
-    direction.frames += 1
-    direction.shown_by |= 1
-    direction.payload_bytes += length
-    connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
-    acknowledged = other.offset_of(frame.ack)
-    other.acknowledged = max(other.acknowledged, acknowledged)
-    other.shown = max(other.shown, acknowledged)
-    begin = direction.offset_of(frame.seq)
-    end = begin + length
-    if length == 0:
-        if begin - direction.newest < NEAR:
-            direction.newest = max(direction.newest, begin)
-    else:
-        frame.offset = begin
-        direction.newest = max(direction.newest, end)
-        direction.shown = max(direction.shown, end)
-        direction.next_offset = end
-
-
 YOUNG_NS: Final = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS: Final = 4
+TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet's, and some room
@@ -159,28 +68,13 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
 def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> Connection | None:
     """The frame that is looked at, of endpoints whose connection was this one: whose it is by now."""
     frame = shared.frame
-    if connection is not None:
-        direction = connection.direction(frame.side)
-        other = connection.other(direction)
-        kind = kind_of(frame, connection, direction, other)
-        if kind != ANYTHING:
-            before = pending_in(direction)
-            take(shared, connection, direction, other)
-            if kind != BEGINS and frame.length > 0:
-                direction.extend(frame, frame.offset, direction.next_offset)
-            if kind == WITHIN:
-                settle(shared, connection, direction, before)
-            else:
-                _cut_one(shared, connection, direction, kind)
-            shared.output.place(connection.serial, frame.side, frame.offset)
-            return connection
     owner = _owner(shared, connection, keys)
     if connection is not None and owner is not connection:
         shared.recount(connection)
     if owner is None:
         shared.output.place(-1, -1, -1)
         return connection
-    if owner.life == LINGERING or frame.ignored:
+    if owner.life == modes.LINGERING or frame.ignored:
         _on_late(shared, owner)
         shared.output.place(-1, -1, -1)
     else:
@@ -188,18 +82,6 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
         shared.output.place(owner.serial, frame.side, frame.offset)
     shared.recount(owner)
     return owner
-
-
-def _cut_one(shared: Shared, connection: Connection, direction: Direction, kind: i64) -> None:
-    """Both directions were in order: only that of the frame has something to cut."""
-    if kind == BEGINS:
-        cut_frame(shared, connection, direction)
-    else:
-        cut(shared, connection, direction)
-    if direction.mode == SEARCHING:
-        progress(shared, connection)
-    set_deadline(shared, connection)
-    shared.recount(connection)
 
 
 # --- whose frame it is
@@ -210,13 +92,13 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
     frame = shared.frame
     if connection is not None and connection.deadline_ns <= frame.ts_ns:
         expire(shared, connection, frame.ts_ns)
-    if connection is not None and connection.life != RELEASED and not _counts_alike(shared, connection):
+    if connection is not None and connection.life != modes.RELEASED and not _counts_alike(shared, connection):
         return None
     if frame.flags & SYN:
         return _on_handshake(shared, connection, keys)
     if connection is not None and connection.again.client_seq != UNSET and _begins_again(shared, connection):
         return _replace(shared, connection, keys)
-    if connection is not None and connection.life != RELEASED:
+    if connection is not None and connection.life != modes.RELEASED:
         return connection
     return _open(shared, keys) if frame.length > 0 else None
 
@@ -236,7 +118,7 @@ def _counts_alike(shared: Shared, connection: Connection) -> bool:
         if frame.flags & SYN == 0:
             _begin_run(connection, frame)
         return True
-    if connection.life == LINGERING:
+    if connection.life == modes.LINGERING:
         return frame.flags & SYN != 0 and not connection.direction(frame.side).began_at(frame.seq + 1)
     if frame.agent != connection.agent or frame.flags & SYN:
         return frame.agent == connection.agent
@@ -278,17 +160,17 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
     """
     frame = shared.frame
     seq = frame.seq + 1
-    if connection is not None and connection.life != RELEASED:
+    if connection is not None and connection.life != modes.RELEASED:
         if _fits(shared, connection, connection.direction(frame.side), seq):
             _learn_roles(connection, frame)
             return connection
-        if connection.life == OPEN and _goes_on(connection, frame):
+        if connection.life == modes.OPEN and _goes_on(connection, frame):
             if _answered(connection.again, frame):
                 return _replace(shared, connection, keys)
             _note(connection.again, frame)
             frame.ignored = True
             return connection
-        if connection.life == OPEN:
+        if connection.life == modes.OPEN:
             close(shared, connection, frame.ts_ns)
         forget(shared, connection)
     opened = _open(shared, keys)
@@ -347,7 +229,7 @@ def _begins_again(shared: Shared, connection: Connection) -> bool:
     if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
         again.forget()
         return False
-    if frame.flags & ACK == 0 or connection.life != OPEN:
+    if frame.flags & ACK == 0 or connection.life != modes.OPEN:
         return False
     if frame.side == again.client:
         return frame.ack == again.server_seq and frame.seq == again.client_seq
@@ -383,11 +265,11 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
         return direction.began_at(seq)
     frame, other = shared.frame, connection.other(direction)
     answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
-    if connection.life != OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
+    if connection.life != modes.OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
-    if direction.stream == UNSEEN:
+    if direction.stream == modes.UNSEEN:
         direction.begin(seq)
-    elif direction.stream == HELD:
+    elif direction.stream == modes.HELD:
         direction.begin_late(seq, shared.bounds.held_bytes)
     return True
 
@@ -466,7 +348,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
             connection.closed_by = NOT_CLOSED
     if flags & FIN and _on_fin(direction, seq, length):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
-    if flags & RST and (direction.stream != RUNNING or direction.is_near(seq)):
+    if flags & RST and (direction.stream != modes.RUNNING or direction.is_near(seq)):
         _note_close(connection, BY_RST + frame.side, ts_ns)
         connection.due_ns = min(connection.due_ns, ts_ns + bounds.slack_ns)
     moved = length > 0
@@ -516,7 +398,7 @@ def _refuses(connection: Connection, frame: Frame) -> bool:
 
 def _learn_start(direction: Direction, other: Direction, frame: Frame, seq: i64) -> None:
     """The client's first packet after its SYN acknowledges exactly the server's SYN."""
-    fresh = other.stream == UNSEEN and direction.start_seen and direction.newest == 0
+    fresh = other.stream == modes.UNSEEN and direction.start_seen and direction.newest == 0
     if fresh and frame.flags & (SYN | RST) == 0 and direction.offset_of(seq) == 0:
         other.begin(frame.ack)
 
@@ -527,7 +409,7 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
     front = frame.end - frame.start
     if frame.first_left < frame.end_left:
         front = min(front, frame.left_offset(frame.first_left))
-    if tls_record(frame.payload, frame.start, frame.start + front):
+    if tls_record(frame.payload[frame.start : frame.start + min(front, TLS_HEADER_BYTES)]):
         connection.tls_records += 1
     records = connection.tls_records
     if records >= TLS_RECORDS and SEGMENTS_A_RECORD * records > connection.payloads:
@@ -536,10 +418,10 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
 
 def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
     """Whether a FIN can be the direction's own: it has said no more than up to there."""
-    if direction.stream == UNSEEN:
+    if direction.stream == modes.UNSEEN:
         direction.begin_at_fin(seq)
     at = direction.offset_of(seq) + length
-    if direction.stream == RUNNING and at < direction.next_offset:
+    if direction.stream == modes.RUNNING and at < direction.next_offset:
         return False
     if direction.fin == UNSET or at == direction.next_offset < direction.fin:  # one ahead of what was said was none
         direction.finish_at(at)

@@ -5,21 +5,20 @@ A queue keeps its length and its bytes, so that checking a bound costs nothing. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, Chunk, own
 from wirecheck.decode.connection.stream.frame import UNSET
 
-if TYPE_CHECKING:
-    from wirecheck.decode.connection.stream.frame import Frame
-
 RAW: Final = 1  # a SASL token without Kafka's header
 ACKS_UNKNOWN: Final = 2  # Produce of which the acks were not seen
 HANDED_OUT: Final = 4  # a request that was handed out when it was complete
 REQUEST: Final = 0
 RESPONSE: Final = 1
+PATIENCE: Final = 16  # unmatched ones in a row after which only half as many waiting messages are compared
+AHEAD: Final = 8  # clients keep 1 to 5 requests in flight
 
 
 @final
@@ -35,9 +34,7 @@ class Message:
         self.offset: i64 = 0
         """Of its size in its direction."""
         self.chunks: Chunk | None = None
-        """Its bytes behind the size; none where all of them lie in `data` from `start` on, out of one packet."""
-        self.data: bytes = b""
-        self.start: i64 = 0
+        """Its bytes behind the size."""
         self.owned: bool = False
         """They do not lie in a call's payload."""
         self.ts_ns: i64 = 0
@@ -54,7 +51,6 @@ class Message:
         """Bytes of it that we have."""
         self.spans: i64 = 0
         """Runs of it that we have not."""
-        self.next: Message | None = None
 
     def lie_in(self, first: Chunk, begin: i64, end: i64) -> None:
         """Its bytes, with the size, are this list, which is [begin, end) of its direction; its header was seen."""
@@ -80,31 +76,6 @@ class Message:
         self.kept = kept - 4
         self.chunks = without_size(first, begin + 4)
 
-    def lie_in_frame(self, frame: Frame, begin: i64, size: i64) -> None:
-        """It is whole in this frame's payload: what `lie_in` makes of one chunk, without the chunk."""
-        self.offset, self.size, self.kept = begin, size, size
-        self.ts_ns = self.ts_last_ns = frame.ts_ns
-        self.number = self.number_last = frame.number
-        self.source = frame.source
-        self.data = frame.payload
-        self.start = frame.start + begin + 4 - frame.offset
-
-    def pieces(self) -> Chunk | None:
-        """Its bytes as chunks."""
-        if self.chunks is None and self.kept > 0:
-            begin = self.offset + 4
-            self.chunks = Chunk(begin, begin + self.kept, DATA, self.data, self.start)
-            self.data = b""
-        return self.chunks
-
-    def stored_pieces(self) -> Chunk | None:
-        """The same as a checkpoint has them: where each piece came from, nobody asks of a message that is whole."""
-        chunk = self.pieces()
-        while chunk is not None:
-            chunk.unstamp()
-            chunk = chunk.next
-        return self.chunks
-
     def is_raw(self) -> bool:
         return self.flags & RAW != 0
 
@@ -112,20 +83,16 @@ class Message:
         """The call ends: its bytes leave the call's payload, and become one chunk where they lie together."""
         if not self.owned:
             own(self.chunks, payload, UNSET)
-            if self.data is payload:
-                self.data = payload[self.start : self.start + self.kept]
-                self.start = 0
             self.owned = True
 
     def early_copy(self) -> Message:
         """What is handed out of a request before its response; itself keeps only what the response needs."""
         copy = Message(self.side, self.key, self.version, self.correlation)
         copy.size, copy.offset, copy.chunks, copy.owned = self.size, self.offset, self.chunks, self.owned
-        copy.data, copy.start = self.data, self.start
         copy.ts_ns, copy.ts_last_ns = self.ts_ns, self.ts_last_ns
         copy.number, copy.number_last, copy.source = self.number, self.number_last, self.source
         copy.gap_bytes, copy.kept, copy.spans = self.gap_bytes, self.kept, self.spans
-        self.chunks, self.data = None, b""
+        self.chunks = None
         self.kept, self.spans = 0, 0
         self.flags |= HANDED_OUT
         return copy
@@ -144,35 +111,50 @@ def without_size(first: Chunk, behind: i64) -> Chunk | None:
 
 @final
 class MessageQueue:
+    """Messages in the order they came."""
+
     def __init__(self) -> None:
-        self.first: Message | None = None
-        self.last: Message | None = None
-        self.count: i64 = 0
+        self.messages: list[Message] = []
         self.size: i64 = 0
         """Of all of them on the wire."""
         self.kept: i64 = 0
+        self.unmatched: i64 = 0
+        """In a row, of messages of the other direction, those whose other half was not where it should be in here."""
+
+    @property
+    def count(self) -> i64:
+        return i64(len(self.messages))
+
+    @property
+    def first(self) -> Message | None:
+        return self.messages[0] if len(self.messages) > 0 else None
 
     def push(self, message: Message) -> None:
-        last = self.last
-        if last is None:
-            self.first = message
-        else:
-            last.next = message
-        self.last = message
-        self.count += 1
+        self.messages.append(message)
         self.size += message.size
         self.kept += message.kept
 
-    def remove(self, before: Message | None, message: Message) -> None:
-        """Take out the message that follows `before`, or the first."""
-        following = message.next
-        if before is None:
-            self.first = following
-        else:
-            before.next = following
-        if following is None:
-            self.last = before
-        message.next = None
-        self.count -= 1
+    def remove(self, place: i64) -> Message:
+        message = self.messages.pop(place)
         self.size -= message.size
         self.kept -= message.kept
+        return message
+
+    def reach(self, most: i64) -> i64:
+        """How many messages are compared: fewer, the longer nothing has been where it should be."""
+        return max(most >> min(self.unmatched // PATIENCE, 30), AHEAD)
+
+    def find(self, correlation: i64, reach: i64) -> i64:
+        """Place of the first message with this ID among so many, -1 if there is none."""
+        most = min(reach, self.count)
+        place: i64 = 0
+        while place < most:
+            message = self.messages[place]
+            if message.correlation == correlation and not message.is_raw():
+                break
+            place += 1
+        if place > AHEAD:
+            self.unmatched += 1
+        elif place < most:
+            self.unmatched = 0
+        return place if place < most else -1

@@ -11,8 +11,9 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 
-def hidden(holes: vec[i64], begin: i64, end: i64) -> i64:
+def hidden(pairs: Any, begin: i64, end: i64) -> i64:
     """How many bytes of [begin, end) lie in holes."""
+    holes: vec[i64] = pairs
     low: i64 = 0
     high = i64(len(holes)) >> 1
     while low < high:
@@ -27,8 +28,3 @@ def hidden(holes: vec[i64], begin: i64, end: i64) -> i64:
         total += min(end, holes[at + 1]) - max(begin, holes[at])
         at += 2
     return total
-
-
-def hidden_in(holes: Any, begin: i64, end: i64) -> i64:
-    """The same, for who is not compiled."""
-    return hidden(holes, begin, end)

@@ -24,30 +24,8 @@ from librt.strings import read_i16_be, read_i32_be, read_i64_be, read_i64_le
 from librt.vecs import extend, vec
 from mypy_extensions import i32, i64, u8
 
-from wirecheck.decode.interpret.instruction import (
-    ARRAY,
-    BLOCK,
-    BOOL,
-    COMPACT_ARRAY,
-    COMPACT_TEXT,
-    END,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    NEXT,
-    NEXT_TAG,
-    NULLABLE_STRUCT,
-    ROWS,
-    RUN,
-    STRUCT,
-    TAG_END,
-    TAGGED_BLOCK,
-    TAGS,
-    TEXT,
-    UUID,
-    Instruction,
-)
+from wirecheck.decode.interpret import instruction as ops
+from wirecheck.decode.interpret.instruction import Instruction
 from wirecheck.decode.interpret.kept_bytes import Kept, Position
 
 NO_ASCII: Final = 0x80808080808080  # the highest bit of each of seven bytes; of eight it would be a boxed integer
@@ -210,7 +188,7 @@ class Interpreter:
         """How far the message walked last was read, as on the wire."""
         self.problem_field: i64 = 0
         self.position = Position()
-        nothing = Instruction(END)
+        nothing = Instruction(ops.END)
         self.outermost = Frame(None, nothing)
         frame = self.outermost
         for _ in range(DEEPEST):
@@ -268,30 +246,30 @@ class Interpreter:
             extent: i64 = 0
             what = now.field
 
-            if op <= UUID:
+            if op <= ops.UUID:
                 width = now.size
                 if limit - at < width:
                     problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
                     break
-                if op == INT32:
+                if op == ops.INT32:
                     number = i64(read_i32_be(data, at))
-                elif op == INT64:
+                elif op == ops.INT64:
                     number = read_i64_be(data, at)
-                elif op == INT16:
+                elif op == ops.INT16:
                     number = i64(read_i16_be(data, at))
-                elif op == UUID:
+                elif op == ops.UUID:
                     number = at
-                elif op == INT8:
+                elif op == ops.INT8:
                     number = data[at]
                     number -= (number & 0x80) << 1
-                elif op == BOOL:
+                elif op == ops.BOOL:
                     number = 1 if data[at] else 0
                 else:  # UINT16
                     number = i64(read_i16_be(data, at)) & 0xFFFF
                 at += width
                 now = now.next
 
-            elif op <= COMPACT_ARRAY:
+            elif op <= ops.COMPACT_ARRAY:
                 count: i64 = 0
                 behind = at
                 if op & 1:
@@ -310,11 +288,11 @@ class Interpreter:
                         break
                     count -= 1
                 else:
-                    width = 2 if op == TEXT else 4
+                    width = 2 if op == ops.TEXT else 4
                     if limit - at < width:
                         problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
                         break
-                    count = i64(read_i16_be(data, at)) if op == TEXT else i64(read_i32_be(data, at))
+                    count = i64(read_i16_be(data, at)) if op == ops.TEXT else i64(read_i32_be(data, at))
                     behind = at + width
                 if count < 0:
                     if count < -1 or not now.nullable:
@@ -323,7 +301,7 @@ class Interpreter:
                     at = behind
                     number = -1
                     extent = -1
-                    now = now.after if op >= ARRAY else now.next
+                    now = now.after if op >= ops.ARRAY else now.next
                 else:
                     rest = count * now.least
                     if rest > end - behind + hidden:
@@ -331,7 +309,7 @@ class Interpreter:
                         break
                     at = behind
                     extent = count
-                    if op >= ARRAY:
+                    if op >= ops.ARRAY:
                         number = count
                         frame = frame.inner
                         frame.left = count
@@ -340,7 +318,7 @@ class Interpreter:
                     else:
                         number = at
                         if rest <= limit - at:
-                            if op <= COMPACT_TEXT and not is_text(data, at, at + rest):
+                            if op <= ops.COMPACT_TEXT and not is_text(data, at, at + rest):
                                 problem = BAD_TEXT
                                 break
                             at += rest
@@ -350,7 +328,7 @@ class Interpreter:
                             at, limit, hidden = position.at, position.limit, position.hidden
                         now = now.next
 
-            elif op == NEXT:
+            elif op == ops.NEXT:
                 if frame.left == 0:
                     here = frame.row
                     frame = frame.outer
@@ -363,7 +341,7 @@ class Interpreter:
                 rows[now.level] = here + 1
                 now = now.target
 
-            elif op == RUN:
+            elif op == ops.RUN:
                 if limit - at < now.size:
                     now = now.next  # field by field, to say which one fails
                     continue
@@ -372,7 +350,7 @@ class Interpreter:
                 at += now.size
                 now = now.target
 
-            elif op >= BLOCK:
+            elif op >= ops.BLOCK:
                 left = frame.left
                 if left == 0:
                     here = frame.row
@@ -381,7 +359,7 @@ class Interpreter:
                     continue
                 begin = at
                 whole: i64 = 0
-                if op == ROWS:
+                if op == ops.ROWS:
                     skips = now.next
                     behind = plain_row(data, at, limit, skips)
                     while behind >= 0:
@@ -393,7 +371,7 @@ class Interpreter:
                 else:
                     stride = now.size
                     whole = left if left * stride <= limit - at else (limit - at) // stride
-                    if op == TAGGED_BLOCK:
+                    if op == ops.TAGGED_BLOCK:
                         most = whole
                         whole = 0
                         tags = at + stride - 1
@@ -418,7 +396,7 @@ class Interpreter:
                     what = now.run
                     number = begin
 
-            elif op == TAGS:
+            elif op == ops.TAGS:
                 if at < limit and data[at] == 0:  # nearly all of them
                     at += 1
                     now = now.target
@@ -439,7 +417,7 @@ class Interpreter:
                 frame.known = now
                 continue
 
-            elif op == NEXT_TAG:
+            elif op == ops.NEXT_TAG:
                 if frame.left == 0:
                     frame = frame.outer
                     now = now.target
@@ -493,18 +471,18 @@ class Interpreter:
                     at, limit, hidden = position.at, position.limit, position.hidden
                 continue
 
-            elif op == TAG_END:
+            elif op == ops.TAG_END:
                 if end - at + hidden != frame.rest:
                     problem = BAD_TAG
                     break
                 now = frame.resume
                 continue
 
-            elif op == STRUCT:
+            elif op == ops.STRUCT:
                 number = 1
                 now = now.next
 
-            elif op == NULLABLE_STRUCT:
+            elif op == ops.NULLABLE_STRUCT:
                 if limit - at < 1:
                     problem = TRUNCATED if hidden == 0 else LEFT_OUT
                     break
@@ -516,7 +494,7 @@ class Interpreter:
                     now = now.target
                 at += 1
 
-            elif op == END:
+            elif op == ops.END:
                 left = end - at + hidden
                 if left == spare and spare > 0:
                     problem = TOLERATED
@@ -542,3 +520,54 @@ class Interpreter:
         self.problem_at = wire - (end - at + hidden)
         self.problem_field = now.field
         return problem
+
+
+@final
+class Attempts:
+    """How each message of a batch is to be read."""
+
+    def __init__(self, entry: Any, second: Any, spare: Any) -> None:
+        self.entry: vec[i32] = entry
+        """Place of the program, -1 if there is none."""
+        self.second: vec[i32] = second
+        """Of another one to try, -1 if there is none."""
+        self.spare: vec[i64] = spare
+        """Trailing bytes that are allowed."""
+
+
+@final
+class Outcomes:
+    """What became of each message of a batch; `status` stays as it was where there is no program."""
+
+    def __init__(self, status: Any) -> None:
+        self.status: vec[u8] = status
+        count = i64(len(self.status))
+        self.token_at: vec[i64] = vec[i64]([0] * (count + 1))
+        self.error_at: vec[i64] = vec[i64]([-1] * count)
+        self.error_field: vec[i32] = vec[i32]([-1] * count)
+        self.chosen: vec[i32] = vec[i32]([-1] * count)
+        self.tolerated: vec[u8] = vec[u8]([0] * count)
+
+
+def walk_all(
+    interpreter: Interpreter, instructions: list[Instruction], kept: Kept, attempts: Attempts, outcomes: Outcomes
+) -> None:
+    """All messages of a batch by their programs."""
+    count = i64(len(attempts.entry))
+    for message in range(count):
+        outcomes.token_at[message] = interpreter.tokens.used
+        for attempt in range(i64(2)):
+            entry = attempts.entry[message] if attempt == 0 else attempts.second[message]
+            if entry < 0:
+                continue
+            problem = interpreter.walk(instructions[i64(entry)], kept, message, attempts.spare[message])
+            if problem in (OK, TOLERATED):
+                outcomes.status[message] = OK
+                outcomes.tolerated[message] = 1 if problem == TOLERATED else 0
+                outcomes.chosen[message] = entry
+                break
+            if attempt == 0:
+                outcomes.status[message] = u8(problem)
+                outcomes.error_at[message] = interpreter.problem_at
+                outcomes.error_field[message] = i32(interpreter.problem_field)
+    outcomes.token_at[count] = interpreter.tokens.used

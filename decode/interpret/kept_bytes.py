@@ -15,31 +15,19 @@ from mypy_extensions import i64
 class Kept:
     """The bytes of messages, one behind the other, and where some were left out; as decode/wire.py has them."""
 
-    def __init__(
-        self, data: bytes, at: vec[i64], span_at: vec[i64], span_offset: vec[i64], span_length: vec[i64]
-    ) -> None:
+    def __init__(self, data: bytes, at: Any, span_at: Any, span_offset: Any, span_length: Any) -> None:
         self.data = data
-        self.at = at
+        self.at: vec[i64] = at
         """n + 1 places in the data."""
-        self.span_at = span_at
+        self.span_at: vec[i64] = span_at
         """n + 1 places in the spans."""
-        self.span_offset = span_offset
-        self.span_length = span_length
+        self.span_offset: vec[i64] = span_offset
+        self.span_length: vec[i64] = span_length
 
 
-def one_message(data: bytes, span_offset: vec[i64], span_length: vec[i64]) -> Kept:
+def one_message(data: bytes, span_offset: Any, span_length: Any) -> Kept:
     """All kept bytes of one message, and the spans (offset as on the wire, length) that are missing."""
     return Kept(data, vec[i64]([0, len(data)]), vec[i64]([0, len(span_offset)]), span_offset, span_length)
-
-
-def of_messages(data: bytes, at: Any, span_at: Any, span_offset: Any, span_length: Any) -> Kept:
-    """For who is not compiled."""
-    return Kept(data, at, span_at, span_offset, span_length)
-
-
-def of_message(data: bytes, span_offset: Any, span_length: Any) -> Kept:
-    """The same of `one_message`."""
-    return one_message(data, span_offset, span_length)
 
 
 @final

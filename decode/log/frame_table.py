@@ -12,20 +12,8 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from wirecheck.decode.interpret.hole_search import hidden
-from wirecheck.decode.log.record_table import (
-    COLUMNS,
-    KEY_AT,
-    KEY_BYTES,
-    STRUCTURE_UNSEEN,
-    UNSEEN,
-    VALUE_AT,
-    VALUE_BYTES,
-    VARINT_BYTES,
-    VARLONG_BYTES,
-    Reader,
-)
-from wirecheck.decode.log.record_table import OK as READ
-from wirecheck.decode.log.record_table import TRUNCATED as CUT
+from wirecheck.decode.log import record_table as columns
+from wirecheck.decode.log.record_table import Reader
 
 FRAME_VERSION: Final = 1  # AbstractApiMessageSerde.DEFAULT_FRAME_VERSION; 0 was the preview in 2.8
 CONTROL_KEY_BYTES: Final = 4  # version int16, type int16
@@ -71,10 +59,10 @@ class FrameTable:
     def fill(self, control: bool) -> None:
         records = self.records
         row: i64 = 0
-        for record in range(i64(0), i64(len(records)), i64(COLUMNS)):
-            if records[record + UNSEEN] == STRUCTURE_UNSEEN:
+        for record in range(i64(0), i64(len(records)), i64(columns.COLUMNS)):
+            if records[record + columns.UNSEEN] == columns.STRUCTURE_UNSEEN:
                 self.rows[row + STATUS] = IN_HOLE
-            elif records[record + VALUE_BYTES] < 0:
+            elif records[record + columns.VALUE_BYTES] < 0:
                 self.rows[row + STATUS] = NULL
             elif control:
                 self.control(record, row)
@@ -84,15 +72,15 @@ class FrameTable:
 
     def frame(self, record: i64, row: i64) -> None:
         """What opens a value: frame version, type, version."""
-        begin = self.records[record + VALUE_AT]
-        end = begin + self.records[record + VALUE_BYTES]
+        begin = self.records[record + columns.VALUE_AT]
+        end = begin + self.records[record + columns.VALUE_BYTES]
         reader = Reader(self.data, begin, end)
         status = self.opened(reader, row)
         self.close(row, status, begin, reader.at if status == OK else min(end, begin + FRAME_BYTES), end)
 
     def opened(self, reader: Reader, row: i64) -> i64:
         rows = self.rows
-        if reader.uvarint() != FRAME_VERSION and reader.status == READ:
+        if reader.uvarint() != FRAME_VERSION and reader.status == columns.OK:
             return UNKNOWN_VERSION
         kind = reader.uvarint()
         if kind > LARGEST:
@@ -100,8 +88,8 @@ class FrameTable:
         version = reader.uvarint()
         if version > LARGEST:
             return UNKNOWN_VERSION
-        if reader.status != READ:
-            return TRUNCATED if reader.status == CUT else BAD_VARINT
+        if reader.status != columns.OK:
+            return TRUNCATED if reader.status == columns.TRUNCATED else BAD_VARINT
         rows[row + TYPE] = kind
         rows[row + VERSION] = version
         rows[row + BODY_AT] = reader.at
@@ -110,14 +98,14 @@ class FrameTable:
     def control(self, record: i64, row: i64) -> None:
         """A control record's type is in its key, its version opens the value and is part of the message."""
         records, rows = self.records, self.rows
-        key, value = records[record + KEY_AT], records[record + VALUE_AT]
+        key, value = records[record + columns.KEY_AT], records[record + columns.VALUE_AT]
         status: i64 = TRUNCATED
-        if records[record + KEY_BYTES] >= CONTROL_KEY_BYTES and records[record + VALUE_BYTES] >= 2:
+        if records[record + columns.KEY_BYTES] >= CONTROL_KEY_BYTES and records[record + columns.VALUE_BYTES] >= 2:
             rows[row + TYPE] = i64(read_i16_be(self.data, key + 2)) & 0xFFFF
             rows[row + VERSION] = i64(read_i16_be(self.data, value)) & 0xFFFF
             rows[row + BODY_AT] = value
             status = OK if FIRST_CONTROL <= rows[row + TYPE] <= LAST_CONTROL else UNKNOWN_TYPE
-        self.close(row, status, key, value + 2, value + records[record + VALUE_BYTES])
+        self.close(row, status, key, value + 2, value + records[record + columns.VALUE_BYTES])
 
     def close(self, row: i64, status: i64, read_from: i64, read_to: i64, end: i64) -> None:
         rows = self.rows
@@ -141,17 +129,17 @@ class RecordHead:
 
     def status(self, control: bool) -> i64:
         reader = self.reader
-        length = reader.zigzag(VARINT_BYTES)
-        if reader.status == READ and length < 1:
+        length = reader.zigzag(columns.VARINT_BYTES)
+        if reader.status == columns.OK and length < 1:
             return BROKEN
         self.end = reader.at + length
-        reader.at += 1 if reader.status == READ else 0  # the attributes
-        reader.zigzag(VARLONG_BYTES)
-        reader.zigzag(VARINT_BYTES)
-        reader.step_over(reader.zigzag(VARINT_BYTES))
-        value_bytes = reader.zigzag(VARINT_BYTES)
-        if reader.status != READ:
-            return CUT_OFF if reader.status == CUT else BROKEN
+        reader.at += 1 if reader.status == columns.OK else 0  # the attributes
+        reader.zigzag(columns.VARLONG_BYTES)
+        reader.zigzag(columns.VARINT_BYTES)
+        reader.step_over(reader.zigzag(columns.VARINT_BYTES))
+        value_bytes = reader.zigzag(columns.VARINT_BYTES)
+        if reader.status != columns.OK:
+            return CUT_OFF if reader.status == columns.TRUNCATED else BROKEN
         if value_bytes >= self.end - reader.at:
             return BROKEN
         self.body_at = self.body_end = reader.at
@@ -164,7 +152,7 @@ class RecordHead:
         reader = self.reader
         reader.end = min(self.here, self.body_end)
         frame, self.type, self.version = reader.uvarint(), reader.uvarint(), reader.uvarint()
-        if reader.status != READ:
+        if reader.status != columns.OK:
             return CUT_OFF if reader.end < self.body_end else BROKEN
         self.body_at = reader.at
         if frame != FRAME_VERSION:

@@ -27,27 +27,13 @@ from wirecheck.decode.errors import (
     UnknownVersion,
 )
 from wirecheck.decode.holes import Field, laid_out, pairs
+from wirecheck.decode.log import frame_table
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
-from wirecheck.decode.log.frame_table import (
-    BAD_VARINT,
-    BODY_AT,
-    BODY_END,
-    FRAME_COLUMNS,
-    IN_HOLE,
-    NULL,
-    OK,
-    STATUS,
-    TRUNCATED,
-    TYPE,
-    UNKNOWN_TYPE,
-    UNKNOWN_VERSION,
-    VERSION,
-    FrameTable,
-)
+from wirecheck.decode.log.frame_table import FrameTable
 from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, read_batches
-from wirecheck.decode.wire import DATA, RECORD, Messages
+from wirecheck.decode.wire import DATA, RECORD, Messages, together
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -57,20 +43,20 @@ if TYPE_CHECKING:
     from wirecheck.decode.log.record import Records
 
 REASONS: dict[int, type[DecodeError]] = {
-    NULL: UnexpectedNull,
-    TRUNCATED: Truncated,
-    BAD_VARINT: BadVarint,
-    UNKNOWN_VERSION: UnknownVersion,
-    UNKNOWN_TYPE: UnknownApi,
+    frame_table.NULL: UnexpectedNull,
+    frame_table.TRUNCATED: Truncated,
+    frame_table.BAD_VARINT: BadVarint,
+    frame_table.UNKNOWN_VERSION: UnknownVersion,
+    frame_table.UNKNOWN_TYPE: UnknownApi,
 }
 
 
 def frames(records: Records, *, control: bool) -> np.ndarray:
     """int64[n, 5]: for each record its status, type, version, and where its body is."""
-    rows = vec[i64](np.zeros(len(records) * FRAME_COLUMNS, np.int64))
+    rows = vec[i64](np.zeros(len(records) * frame_table.FRAME_COLUMNS, np.int64))
     data, holes = records.field.data.tobytes(), pairs(records.field.holes)
     FrameTable(data, holes, vec[i64](records.table.ravel()), rows).fill(control)
-    return np.array(rows).reshape(-1, FRAME_COLUMNS)
+    return np.array(rows).reshape(-1, frame_table.FRAME_COLUMNS)
 
 
 TOPIC_NAME = "__cluster_metadata"
@@ -162,14 +148,8 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
 def joined(parts: Sequence[Entries]) -> Entries:
     """The entries of many fields as one, for one pass of the machine; `refused` keeps the positions in their fields."""
     parts = parts or [entries(b"")]
-    messages = [p.messages for p in parts]
-    columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
     return Entries(
-        Messages(
-            at=_ends(np.concatenate([np.diff(m.at) for m in messages])),
-            span_at=_ends(np.concatenate([np.diff(m.span_at) for m in messages])),
-            **{column: np.concatenate([getattr(m, column) for m in messages]) for column in columns},
-        ),
+        together([p.messages for p in parts]),
         np.concatenate([p.offset for p in parts]),
         np.concatenate([p.epoch for p in parts]),
         np.concatenate([p.timestamp_ms for p in parts]),
@@ -196,16 +176,16 @@ class _Part:
     behind: int  # records whose beginning lies in a hole
 
     def good(self) -> np.ndarray:
-        good: np.ndarray = self.frames[:, STATUS] == OK
+        good: np.ndarray = self.frames[:, frame_table.STATUS] == frame_table.OK
         return good
 
     @property
     def unseen(self) -> int:
-        return self.behind + int((self.frames[:, STATUS] == IN_HOLE).sum())
+        return self.behind + int((self.frames[:, frame_table.STATUS] == frame_table.IN_HOLE).sum())
 
     def refused(self) -> Iterable[Refused]:
-        for i in np.flatnonzero(~self.good() & (self.frames[:, STATUS] != IN_HOLE)):
-            yield Refused(self.position, int(self.table[i, OFFSET]), REASONS[int(self.frames[i, STATUS])])
+        for i in np.flatnonzero(~self.good() & (self.frames[:, frame_table.STATUS] != frame_table.IN_HOLE)):
+            yield Refused(self.position, int(self.table[i, OFFSET]), REASONS[int(self.frames[i, frame_table.STATUS])])
 
 
 def _part(batch: Batch, budget: int) -> _Part:
@@ -221,11 +201,12 @@ def _part(batch: Batch, budget: int) -> _Part:
 
 def _bodies(parts: list[_Part]) -> Messages:
     """The bodies behind good frames, as a batch for the machine."""
-    frames = np.concatenate([np.zeros((0, FRAME_COLUMNS), np.int64), *(p.frames[p.good()] for p in parts)])
+    frames = np.concatenate([np.zeros((0, frame_table.FRAME_COLUMNS), np.int64), *(p.frames[p.good()] for p in parts)])
     control = np.concatenate([np.zeros(0, np.bool_), *(np.full(p.good().sum(), p.control) for p in parts)])
     cuts = [cut for p in parts for cut in _cuts(p)]
     flat = np.array([span for spans in cuts for span in spans], np.int64).reshape(-1, 2)
-    size = frames[:, BODY_END] - frames[:, BODY_AT]
+    _, kind, version, body_at, body_end = frames.T
+    size = body_end - body_at
     missing = np.array([sum(length for _, length in spans) for spans in cuts], np.int64)
     return Messages(
         np.concatenate([np.zeros(0, np.uint8), *(_kept(p) for p in parts)]),
@@ -235,8 +216,8 @@ def _bodies(parts: list[_Part]) -> Messages:
         flat[:, 0],
         flat[:, 1],
         np.where(control, DATA, RECORD).astype(np.int8),
-        np.where(control, _data_keys()[np.minimum(frames[:, TYPE], 6)], frames[:, TYPE]).astype(np.int16),
-        frames[:, VERSION].astype(np.int16),
+        np.where(control, _data_keys()[np.minimum(kind, 6)], kind).astype(np.int16),
+        version.astype(np.int16),
         np.zeros(len(frames), np.int32),
     )
 
@@ -247,23 +228,20 @@ def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _kept(part: _Part) -> np.ndarray:
     """The bytes of all good bodies in a row, without the holes."""
-    good = part.frames[part.good()]
-    if not len(good):
-        return np.zeros(0, np.uint8)
-    lengths = good[:, BODY_END] - good[:, BODY_AT]
-    ends = np.cumsum(lengths)
-    pick = np.arange(ends[-1]) + np.repeat(good[:, BODY_AT] - (ends - lengths), lengths)
-    data, begin = part.field.data, int(good[0, BODY_AT])
-    there = np.ones(int(good[-1, BODY_END]) - begin, np.bool_)
-    for a, b in _between(part.field.holes, begin, begin + len(there)):
-        there[a : a + b] = False
-    kept: np.ndarray = data[pick[there[pick - begin]]]
+    _, _, _, body_at, body_end = part.frames[part.good()].T
+    inside = np.zeros(len(part.field) + 1, np.int8)
+    inside[body_at] += 1
+    inside[body_end] -= 1
+    there = np.cumsum(inside[:-1]) > 0
+    for begin, end in part.field.holes:
+        there[begin:end] = False
+    kept: np.ndarray = part.field.data[there]
     return kept
 
 
 def _cuts(part: _Part) -> Iterable[list[tuple[int, int]]]:
     """For each good body the spans (offset, length) that are missing in it."""
-    bodies = part.frames[part.good()][:, (BODY_AT, BODY_END)].tolist()
+    bodies = part.frames[part.good()][:, frame_table.BODY_AT :].tolist()
     if not len(part.field.holes):
         return [[] for _ in bodies]
     return [_between(part.field.holes, begin, end) for begin, end in bodies]

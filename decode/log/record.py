@@ -15,28 +15,8 @@ from mypy_extensions import i64
 
 from wirecheck.decode.errors import BadLength, BadText, BadVarint, DecodeError, LeftoverBytes, Truncated
 from wirecheck.decode.holes import Field, pairs
-from wirecheck.decode.log.record_table import (
-    BAD_LENGTH,
-    BAD_VARINT,
-    COLUMNS,
-    HEADERS,
-    HEADERS_AT,
-    KEY_AT,
-    KEY_BYTES,
-    LEFTOVER,
-    LENGTH_UNSEEN,
-    NOTHING_UNSEEN,
-    OFFSET,
-    OK,
-    STRUCTURE_UNSEEN,
-    TIMESTAMP_MS,
-    TRUNCATED,
-    UNSEEN,
-    VALUE_AT,
-    VALUE_BYTES,
-    Reader,
-    RecordTable,
-)
+from wirecheck.decode.log import record_table as columns
+from wirecheck.decode.log.record_table import Reader, RecordTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,10 +24,10 @@ if TYPE_CHECKING:
 SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, two lengths, header count
 
 _ERRORS: dict[int, type[DecodeError]] = {
-    TRUNCATED: Truncated,
-    BAD_LENGTH: BadLength,
-    BAD_VARINT: BadVarint,
-    LEFTOVER: LeftoverBytes,
+    columns.TRUNCATED: Truncated,
+    columns.BAD_LENGTH: BadLength,
+    columns.BAD_VARINT: BadVarint,
+    columns.LEFTOVER: LeftoverBytes,
 }
 
 
@@ -76,14 +56,13 @@ class Records:
 
     def __iter__(self) -> Iterator[Record]:
         data = self.field.data.tobytes()
-        for row in self.table.tolist():
-            if row[UNSEEN] == STRUCTURE_UNSEEN:
-                yield Record(row[OFFSET], row[TIMESTAMP_MS], None, None, (), unseen=True)
+        for offset, timestamp_ms, key_at, key_bytes, value_at, value_bytes, at, headers, unseen in self.table.tolist():
+            if unseen == columns.STRUCTURE_UNSEEN:
+                yield Record(offset, timestamp_ms, None, None, (), unseen=True)
                 continue
-            key = self._content(row[KEY_AT], row[KEY_BYTES])
-            value = self._content(row[VALUE_AT], row[VALUE_BYTES])
-            headers = tuple(_headers(data, row[HEADERS_AT], row[HEADERS]))
-            yield Record(row[OFFSET], row[TIMESTAMP_MS], key, value, headers, unseen=row[UNSEEN] != NOTHING_UNSEEN)
+            key, value = self._content(key_at, key_bytes), self._content(value_at, value_bytes)
+            is_unseen = unseen != columns.NOTHING_UNSEEN
+            yield Record(offset, timestamp_ms, key, value, tuple(_headers(data, at, headers)), unseen=is_unseen)
 
     def _content(self, at: int, length: int) -> bytes | None:
         return self.field.bytes(at, at + length) if length >= 0 and self.field.known(at, at + length) else None
@@ -107,12 +86,12 @@ def walk_records(field: Field, begin: int, end: int, count: int) -> Records:
     """Records of format v2 in [begin, end); offsets and timestamps are still deltas."""
     if count < 0 or count > (end - begin) // SMALLEST_RECORD_BYTES:
         raise BadLength(begin, "records")
-    rows = vec[i64](np.zeros(count * COLUMNS, np.int64))
+    rows = vec[i64](np.zeros(count * columns.COLUMNS, np.int64))
     walk = RecordTable(field.bytes(begin, end), begin, pairs(field.holes), rows)
     walk.fill()
-    table = np.array(rows).reshape(-1, COLUMNS)[: walk.filled]
-    if walk.reader.status == LENGTH_UNSEEN:
+    table = np.array(rows).reshape(-1, columns.COLUMNS)[: walk.filled]
+    if walk.reader.status == columns.LENGTH_UNSEEN:
         return Records(field, table, count - walk.filled)
-    if walk.reader.status != OK:
+    if walk.reader.status != columns.OK:
         raise _ERRORS[walk.reader.status](begin + walk.reader.at, "records")
     return Records(field, table, 0)

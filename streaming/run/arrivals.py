@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 
 from pyarrow import fs
@@ -20,7 +19,7 @@ from pyarrow import fs
 from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
-from wirecheck.streaming.store.storage import Place, at, is_local, local
+from wirecheck.streaming.store.storage import at, is_local
 
 LIST_S = 5.0
 FAR_LIST_S = 30.0
@@ -63,20 +62,20 @@ class ArrivedFiles:
     def newest(self) -> int:
         return max([self.position.next - 1 if self.position else 0, *self.waiting])
 
-    def after(self, taken: list[int]) -> Position:
+    def after(self, numbers: list[int]) -> Position:
         """How far it has been read with these."""
-        begun = self.position or Position(min(taken), min(taken))
-        lower = sorted(number for number in taken if number < begun.first)
-        higher = sorted(number for number in taken if number >= begun.next)
+        begun = self.position or Position(min(numbers), min(numbers))
+        lower = sorted(number for number in numbers if number < begun.first)
+        higher = sorted(number for number in numbers if number >= begun.next)
         missing = {*begun.awaited, *between([*lower, begun.first]), *between([begun.next - 1, *higher])}
         first, upto = (lower or [begun.first])[0], [begun.next, *(number + 1 for number in higher)][-1]
-        return Position(first, upto, tuple(sorted(missing - set(taken))[-MOST_AWAITED:]))
+        return Position(first, upto, tuple(sorted(missing - set(numbers))[-MOST_AWAITED:]))
 
 
 def between(numbers: list[int]) -> Iterator[int]:
     """What these ascending numbers pass over; of a long stretch its end."""
-    for before, number in pairwise(numbers):
-        yield from range(max(before + 1, number - MOST_AWAITED), number)
+    for earlier, number in pairwise(numbers):
+        yield from range(max(earlier + 1, number - MOST_AWAITED), number)
 
 
 class Arrivals:
@@ -84,7 +83,7 @@ class Arrivals:
 
     def __init__(self, frames: str, positions: dict[str, Position]) -> None:
         self._lock = Lock()
-        self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
+        self._folder = (OnDisk if is_local(frames) else Folder)(*at(frames))
         self._agents = {name: ArrivedFiles(position) for name, position in positions.items()}
         self._due_s = -math.inf
         self.restarted: Mapping[str, tuple[int, int]] = {}
@@ -110,13 +109,13 @@ class Arrivals:
 
     def lowest(self) -> dict[str, int]:
         """The first of each agent's files that are `there`; one without a byte is none."""
-        found = {}
+        first = {}
         for agent, numbers in self.there.items():
             while numbers and self._folder.file(file_name(agent, min(numbers))) is None:
                 numbers.remove(min(numbers))
             if numbers:
-                found[agent] = min(numbers)
-        return found
+                first[agent] = min(numbers)
+        return first
 
     def _probe(self) -> None:
         """The next file of each agent, and those behind it."""
@@ -129,32 +128,34 @@ class Arrivals:
     def _list(self) -> dict[str, set[int]]:
         """Of a file that was read nothing is asked but its name."""
         began_s = time.monotonic()
-        there: dict[str, set[int]] = {}
+        numbers_by_agent: dict[str, set[int]] = {}
         foreign: dict[str, set[int]] = {}
         listed = self._folder.listed()
         for file in listed:
             if file.startswith((".", "_")) or not file.endswith(".parquet"):
                 continue
-            if (known := whose(file)) is not None:
-                there.setdefault(known[0], set()).add(known[1])
+            if (parsed := whose(file)) is not None:
+                numbers_by_agent.setdefault(parsed[0], set()).add(parsed[1])
             else:
                 foreign[file] = {FOREIGN_NUMBER}  # an agent of its own
-        for name, numbers in list(there.items()):
+        for name, numbers in list(numbers_by_agent.items()):
             strange = [*self._far_ahead(name, numbers)]
             foreign |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}
-            there[name] = numbers.difference(strange)
-        there = {name: numbers for name, numbers in there.items() if numbers}
-        for name, numbers in {**there, **foreign}.items():
+            numbers_by_agent[name] = numbers.difference(strange)
+        numbers_by_agent = {name: numbers for name, numbers in numbers_by_agent.items() if numbers}
+        for name, numbers in {**numbers_by_agent, **foreign}.items():
             agent = self._agents.setdefault(name, ArrivedFiles())
             for number in filter(agent.wants, numbers):
                 file = file_name(name, number)
-                if (found := listed[file] or self._folder.file(file)) is not None:
-                    agent.waiting[number] = found
-        self.restarted = {name: numbers for name, numbers in map(self._restarted, there.items()) if numbers}
+                if (waiting := listed[file] or self._folder.file(file)) is not None:
+                    agent.waiting[number] = waiting
+        self.restarted = {
+            name: last for name, numbers in numbers_by_agent.items() if (last := self._restarted(name, numbers))
+        }
         now_s = time.monotonic()
-        self._vanished(there.keys() | foreign.keys(), there, now_s)
+        self._vanished(numbers_by_agent.keys() | foreign.keys(), numbers_by_agent, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
-        return there
+        return numbers_by_agent
 
     def _far_ahead(self, name: str, numbers: set[int]) -> Iterator[int]:
         """Those that no agent's file can have: far ahead of its others, in a file that holds no frames of it. Whoever
@@ -169,14 +170,13 @@ class Arrivals:
             else:
                 yield number
 
-    def _restarted(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
+    def _restarted(self, name: str, numbers: set[int]) -> tuple[int, int] | None:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
         other files, of an agent that lost its place and counts from 1 again.
         """
-        name, numbers = one
-        agent = self._agents[name]
-        again = agent.position and not agent.waiting and max(numbers) < agent.position.next - 1
-        return name, (max(numbers), agent.position.next) if again and agent.position else None
+        position, waiting = self._agents[name].position, self._agents[name].waiting
+        again = position and not waiting and max(numbers) < position.next - 1
+        return (max(numbers), position.next) if again and position else None
 
     def _vanished(self, names: AbstractSet[str], there: Mapping[str, set[int]], now_s: float) -> None:
         """Files that are gone before anybody read them, and agents that have none any more."""
@@ -194,16 +194,16 @@ class Arrivals:
                 [(file.came_s, name, number, file.size) for number, file in in_turn(agent)]
                 for name, agent in self._agents.items()
             ]
-            taken: dict[str, list[int]] = {}
+            numbers_by_agent: dict[str, list[int]] = {}
             files: list[str] = []
             total = 0
             for _, name, number, size in merge(*queues):
                 if files and total + size > most_bytes:
                     break
                 total += size
-                taken.setdefault(name, []).append(number)
+                numbers_by_agent.setdefault(name, []).append(number)
                 files.append(file_name(name, number))
-            after = self.positions() | {name: self._agents[name].after(some) for name, some in taken.items()}
+            after = self.positions() | {name: self._agents[name].after(some) for name, some in numbers_by_agent.items()}
             return BatchFiles(tuple(files), after) if files else None
 
     def positions(self) -> dict[str, Position]:
@@ -228,11 +228,11 @@ class Arrivals:
 
 def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
     """By number, none earlier than those before it; as many as may be in one batch."""
-    found, came_s = [], 0.0
+    in_order, came_s = [], 0.0
     for number in sorted(agent.waiting)[:MOST_OF_ONE]:
         came_s = max(came_s, agent.waiting[number].came_s)
-        found.append((number, replace(agent.waiting[number], came_s=came_s)))
-    return found
+        in_order.append((number, replace(agent.waiting[number], came_s=came_s)))
+    return in_order
 
 
 def file_name(agent: str, number: int) -> str:
@@ -242,51 +242,7 @@ def file_name(agent: str, number: int) -> str:
 
 
 class Folder:
-    """Where they lie."""
-
-    list_s, look_s = LIST_S, LOOK_S
-
-    def listed(self) -> Mapping[str, File | None]:
-        """By name; None where a listing does not say what `file` does."""
-        raise NotImplementedError
-
-    def file(self, name: str) -> File | None:
-        """None where it is not, or has no bytes."""
-        raise NotImplementedError
-
-    def place(self, name: str) -> Place:
-        """The file system and its path there."""
-        raise NotImplementedError
-
-    def holds(self, name: str, agent: str, number: int) -> bool:
-        """Whether a file says of itself that it is this agent's of that number."""
-        try:
-            stated = metadata_at(*self.place(name))
-        except (OSError, ValueError):
-            return False
-        return (stated.agent, stated.file_seq) == (agent, number)
-
-
-class OnDisk(Folder):
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def place(self, name: str) -> Place:
-        return fs.LocalFileSystem(), str(self.folder / name)
-
-    def listed(self) -> Mapping[str, File | None]:
-        return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
-
-    def file(self, name: str) -> File | None:
-        try:
-            found = os.stat(self.folder / name)  # noqa: PTH116 - a Path a file would cost more than the call
-        except FileNotFoundError:
-            return None
-        return File(found.st_size, found.st_mtime) if found.st_size else None
-
-
-class Elsewhere(Folder):
-    """A listing there says sizes and times, too."""
+    """On an object store, where a listing states sizes and times, too."""
 
     list_s, look_s = FAR_LIST_S, FAR_LOOK_S
 
@@ -294,14 +250,35 @@ class Elsewhere(Folder):
         self.system, self.folder = system, folder
 
     def listed(self) -> Mapping[str, File | None]:
+        """By name; None where `file` has to be asked for what a listing does not say."""
         found = self.system.get_file_info(fs.FileSelector(self.folder))
         return {info.base_name: file_of(info) for info in found if info.is_file}
 
     def file(self, name: str) -> File | None:
+        """None where it is not, or has no bytes."""
         return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
 
-    def place(self, name: str) -> Place:
-        return self.system, f"{self.folder}/{name}"
+    def holds(self, name: str, agent: str, number: int) -> bool:
+        """Whether a file says of itself that it is this agent's of that number."""
+        try:
+            stated = metadata_at(self.system, f"{self.folder}/{name}")
+        except (OSError, ValueError):
+            return False
+        return (stated.agent, stated.file_seq) == (agent, number)
+
+
+class OnDisk(Folder):
+    list_s, look_s = LIST_S, LOOK_S
+
+    def listed(self) -> Mapping[str, File | None]:
+        return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
+
+    def file(self, name: str) -> File | None:
+        try:
+            found = os.stat(f"{self.folder}/{name}")  # noqa: PTH116 - a Path a file would cost more than the call
+        except FileNotFoundError:
+            return None
+        return File(found.st_size, found.st_mtime) if found.st_size else None
 
 
 def file_of(info: fs.FileInfo) -> File | None:

@@ -38,7 +38,7 @@ Exchange = tuple[str, str, int]
 """Connection, API and correlation id."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExchangeFilter(Filter):
     """The messages of some exchanges; a client may use a correlation id twice, then both are."""
 

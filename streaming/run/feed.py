@@ -28,7 +28,7 @@ class Ended(Exception):  # noqa: N818 - reads as what happened
 
 @dataclass
 class Feed:
-    """One start of the query's."""
+    """For as long as a monitor runs, whose query may be started again."""
 
     plan: Plan
     arrivals: Arrivals
@@ -43,7 +43,7 @@ class Feed:
     waited_s: dict[int, float] = field(default_factory=dict)
     """Before the last batches, the one that runs among them."""
     warned: set[str] = field(default_factory=set)
-    """Agents of whom `warnings` told."""
+    """Agents of whom `warnings` reported."""
     running: tuple[int, int] = 0, 0
     """Files and bytes of the batch that runs."""
 
@@ -59,7 +59,8 @@ class Feed:
         before = self.arrivals.waiting()
         self.arrivals.consumed(batch)
         after = self.arrivals.waiting()
-        self.running = before[0] - after[0], before[1] - after[1]
+        if after != before:  # or this process repeats the batch
+            self.running = before[0] - after[0], before[1] - after[1]
         self.begun_s = time.monotonic()
         self.waited_s = {**dict(list(self.waited_s.items())[1 - REMEMBERED :]), batch_id: time.monotonic() - began_s}
 

@@ -21,6 +21,8 @@ class Named:
     name: str
     kind: str
     labels: Labels
+    measure: str
+    """Of the totals table, if its samples are that measure as it stands; a detail has the labels behind the first."""
     meaning: str
 
 
@@ -28,7 +30,7 @@ def read() -> tuple[Named, ...]:
     """Of metrics.tsv."""
     lines = Path(__file__).with_name("metrics.tsv").read_text("ascii").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
-    return tuple(Named(name, kind, tuple(labels.split()), meaning) for name, kind, labels, meaning in rows)
+    return tuple(Named(name, kind, tuple(labels.split()), *more) for name, kind, labels, *more in rows)
 
 
 METRICS = read()
@@ -36,7 +38,7 @@ METRICS = read()
 
 @dataclass
 class Histogram:
-    """Counts by upper bound in seconds; of this process, as batches are told to it."""
+    """Counts by upper bound in seconds; of this process, as batches end in it."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     seconds: float = 0.0

@@ -6,7 +6,7 @@ Counters are totals committed with a batch, so that a repeated batch or a restar
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -33,43 +33,13 @@ from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
 from wirecheck.streaming.run.plan import Line
-from wirecheck.streaming.steps.request_counts import (
-    BOUNDS_US,
-    BROKER_AT,
-    ERRORS,
-    MOST_BROKERS,
-    OTHER,
-    REQUESTS,
-    ROUNDS,
-    SERVER_ERRORS,
-    SERVERS,
-)
+from wirecheck.streaming.steps.request_counts import BOUNDS_US, BROKER_AT, MOST_BROKERS, OTHER, SERVER_ERRORS, SERVERS
+from wirecheck.streaming.store.run_result import is_withdrawn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PER_TOTAL = {
-    "frames_total": "frames",
-    "dropped_frames_total": "dropped_frames",
-    "skipped_frames_total": "skipped_frames",
-    "unseen_bytes_total": "unseen_bytes",
-    "input_errors_total": "input_errors",
-    "quarantined_files_total": "quarantined_files",
-    "late_frames_total": "late_frames",
-    "connections_total": "connections",
-    "retransmitted_segments_total": "retransmitted_segments",
-    "messages_total": "messages",
-    "undecoded_messages_total": "undecoded_messages",
-    "evicted_total": "evicted",
-    "check_failures_total": "check_failures",
-}
-"""Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
-DURATIONS = {
-    "request_duration_seconds": REQUESTS,
-    "broker_request_duration_seconds": SERVERS,
-    "network_round_trip_seconds": ROUNDS,
-}
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -92,7 +62,7 @@ class JudgedAgent(NamedTuple):
 
 
 class Page(Collector):
-    """All of it, from batches told by `take` and words of the query by `hear`. Threads may scrape meanwhile."""
+    """All of it, from batches (`take`) and what the query reports (`update`). Threads may scrape meanwhile."""
 
     def __init__(self, url: str = "", *, principals: bool = True) -> None:
         self.lock = Lock()
@@ -101,8 +71,6 @@ class Page(Collector):
         self.cards = OpenCards(principals=principals)
         self.totals: dict[tuple[str, str, str], int] = {}
         """(label, measure, detail) to count."""
-        self.counted: dict[str, int] = {}
-        """By id."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
         self.shown: dict[str, worst_findings.Open] = {}
@@ -137,48 +105,41 @@ class Page(Collector):
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
             self.cards.take(tables)
-            for table, known in self.open.items():
+            for table, counted_rows in self.open.items():
                 for row in open_rows.rows(table, tables[table]) if table in tables else ():
-                    self.stand(table, known, row)
+                    self.count_row(table, counted_rows, row)
             for row in tables["totals"].to_pylist() if "totals" in tables else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
                     histogram = self.judged.setdefault(key[0], Histogram())
                     histogram.observe_ticks(self.totals[key], row["count"], now_ns)
-                before = self.counted.get(row["id"], 0)  # each part of a label counts its own
-                self.counted[row["id"]] = row["count"]
-                self.totals[key] = self.totals.get(key, 0) + row["count"] - before
+                self.totals[key] = row["count"]
             self.last_batch_s = now_ns / 1e9 if now_ns else self.last_batch_s
 
     def forget(self) -> None:
-        """What batches have told; what was counted once stays on the page."""
+        """What batches brought; what was counted once stays on the page."""
         with self.lock:
             self.cards.forget()
             self.totals.clear()
-            self.counted.clear()
             self.others.clear()
             self.shown.clear()
             for known in self.open.values():
                 known.clear()
 
-    def stand(self, table: str, known: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
+    def count_row(self, table: str, counted_rows: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
         if row.get("others") is not None:
             self.others[f"{row['label']}|{row['id']}"] = ((row["label"], table), row["others"])
             return
-        gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", open_rows.counts_as(table, row)
+        self.once[table].add((*counted, ALONE) if table == "findings" else counted)
+        if is_withdrawn(row):
+            counted_rows.pop(name, None)
+        else:
+            counted_rows[name] = counted
         if table == "findings":
             self.shown.pop(name, None)
-            if not gone:
+            if name in counted_rows:
                 self.shown[name] = worst_findings.kept(row)
-            counted_once = (*counted, ALONE)
-        else:
-            counted_once = counted
-        self.once[table].add(counted_once)
-        if gone:
-            known.pop(name, None)
-        else:
-            known[name] = counted
 
     def findings(self, roles: Mapping[str, str]) -> Samples:
         """By check and role."""
@@ -221,50 +182,43 @@ class Page(Collector):
         with self.lock:
             samples = self.samples()
             for named in METRICS:
-                if named.name in DURATIONS:
-                    yield self.durations(named, DURATIONS[named.name])
-                elif named.kind == "histogram":
-                    yield from self.histograms(named)
+                if named.kind == "histogram":
+                    yield self.durations(named) if named.measure else self.histogram(named)
                 elif named.kind == "info":
                     yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed(), "url": self.url})
                 else:
                     yield family(named, samples[named.name])
 
     def samples(self) -> dict[str, Samples]:
-        found = {named.name: Samples() for named in METRICS}
-        for named in METRICS:
-            if named.name in PER_TOTAL:
-                found[named.name] = self.total(PER_TOTAL[named.name], detailed=len(named.labels) > 1)
-        found["exchanges_total"] = {
-            (label, *detail.rsplit(":", 1)): count for (label, detail), count in self.total("exchanges").items()
-        }
-        found["request_errors_total"] = {
-            (label, *detail.split(":")): count for (label, detail), count in self.total(ERRORS).items()
-        }
-        found["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
-        found["finding_revisions_total"] = {
+        samples = {named.name: self.total(named.measure, len(named.labels)) for named in METRICS}
+        samples["broker_errors_total"] = self.by_broker(SERVER_ERRORS)
+        samples["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
-        roles, headlines = self.cards.roles, self.cards.headlines
-        found["findings"] = self.findings(roles)
-        worst = worst_findings.worst(self.shown, roles, self.cards.follow)
-        found["check_failures_total"] |= {(label, "cards"): float(n) for label, n in list(self.cards.failures.items())}
-        found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
-        keys: list[Labels] = [(named.cluster, named.id) for named in worst]
-        first_seen_s, affected = {key: self.shown["|".join(key)].first_seen_s for key in keys}, self.cards.affected
-        found["finding_first_seen_timestamp_seconds"] = first_seen_s
-        found["finding_affected_clients"] = {key: float(affected.get("|".join(key), 0)) for key in keys}
-        found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
+        cards = self.cards.findings
+        roles = {name: card.role for name, card in cards.items()}
+        samples["findings"] = self.findings(roles)
+        worst = worst_findings.worst(self.shown, roles, {name: card.follow for name, card in cards.items()})
+        samples["check_failures_total"] |= {
+            (label, "cards"): float(n) for label, n in list(self.cards.failures.items())
+        }
+        headlines = {name: card.headline for name, card in cards.items() if card.headline}
+        for named in worst:
+            key, name = (named.cluster, named.id), f"{named.cluster}|{named.id}"
+            samples["finding_info"][tuple(worst_findings.under(headlines, named))] = 1.0
+            samples["finding_first_seen_timestamp_seconds"][key] = self.shown[name].first_seen_s
+            samples["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
+        samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
-            found["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
-            found["clients_on_removed_versions"][label,] = clients[label, "removed"]
+            samples["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
+            samples["clients_on_removed_versions"][label,] = clients[label, "removed"]
         for label in {label for label, _ in self.once["topics"]}:
-            replaced = max(found["topics"].get((label, "replaced"), 0), self.recreated.get(label, 0))
-            found["topics_recreated_total"][label,] = self.recreated[label] = replaced
+            replaced = max(samples["topics"].get((label, "replaced"), 0), self.recreated.get(label, 0))
+            samples["topics_recreated_total"][label,] = self.recreated[label] = replaced
         for labels, count in self.others.values():
-            found["others"][labels] = found["others"].get(labels, 0.0) + count
-        return found | self.times() | self.disks()
+            samples["others"][labels] = samples["others"].get(labels, 0.0) + count
+        return samples | self.times() | self.disks()
 
     def disks(self) -> dict[str, Samples]:
         free, size = Samples(), Samples()
@@ -274,9 +228,10 @@ class Page(Collector):
                 free[place,], size[place,] = used.free, used.total
         return {"disk_free_bytes": free, "disk_size_bytes": size}
 
-    def total(self, measure: str, *, detailed: bool = True) -> Samples:
+    def total(self, measure: str, labels: int = 2) -> Samples:
+        """By label and detail, or the parts of it where there are more labels."""
         return {
-            (label, detail) if detailed else (label,): float(count)
+            (label, *detail.rsplit(":", labels - 2))[:labels]: float(count)
             for (label, name, detail), count in self.totals.items()
             if name == measure
         }
@@ -285,17 +240,18 @@ class Page(Collector):
         """(label, broker and what follows the address) of addresses at which a broker is."""
         at = self.total(BROKER_AT)
         own = set(sorted({(label, number) for (label, _), number in at.items()})[:MOST_BROKERS])
-        found: Samples = {}
+        counts: Samples = {}
         for (label, detail), count in self.total(measure).items():
             server, bar, rest = detail.partition("|")
             if (number := at.get((label, server))) is not None:
                 broker = f"{number - 1:.0f}" if (label, number) in own else OTHER
                 key = label, f"{broker}{bar}{rest}"
-                found[key] = found.get(key, 0.0) + count
-        return found
+                counts[key] = counts.get(key, 0.0) + count
+        return counts
 
-    def durations(self, named: Named, measure: str) -> Metric:
+    def durations(self, named: Named) -> Metric:
         """A histogram whose counts are totals."""
+        measure = named.measure
         shown = HistogramMetricFamily(PREFIX + named.name, named.meaning, labels=named.labels)
         of = self.by_broker if measure == SERVERS else self.total
         sums, bounds, cells = of(f"{measure}_us"), BOUNDS_US[measure], dict[Labels, list[float]]()
@@ -325,12 +281,12 @@ class Page(Collector):
             "state_bytes": {(step,): size for step, size in self.query.state_bytes.items()},
         }
 
-    def histograms(self, named: Named) -> Iterator[Metric]:
+    def histogram(self, named: Named) -> Metric:
         shown = HistogramMetricFamily(PREFIX + named.name, named.meaning, labels=named.labels)
         by_labels = {(label,): h for label, h in self.judged.items()} if named.labels else {(): self.batches}
         for labels, histogram in by_labels.items():
             shown.add_metric(labels, histogram.buckets(), histogram.seconds)
-        yield shown
+        return shown
 
 
 def family(named: Named, samples: Samples) -> Metric:

@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
@@ -30,21 +31,21 @@ from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.resources import exclusive, served, stop_signals, table_maintenance, workplace
+from wirecheck.streaming.run.resources import served, stop_signals, table_maintenance, workplace
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
-from wirecheck.streaming.spark.task_load import Loads, most_loaded
+from wirecheck.streaming.spark.task_load import most_loaded
 from wirecheck.streaming.spark.tuning import Session
 from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
+from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, leased
 from wirecheck.streaming.store.run_result import LatestRows
-from wirecheck.streaming.store.storage import at, is_local, local, why
+from wirecheck.streaming.store.storage import at, is_local, spelled, why
 
 LOOK_S = 0.2
 ROUNDS = 25
@@ -73,7 +74,8 @@ def run(
     try:
         need_folder(plan.frames)
         with (
-            exclusive(plan.checkpoint, say) as lease,
+            checkpoint.locked(plan.checkpoint),
+            leased(plan.checkpoint, say) as lease,
             stop_signals() as stopping,
             served(plan, front, runbooks) as page,
         ):
@@ -89,7 +91,7 @@ def run(
 def begin(settings: Settings, watch: "Watch") -> None:
     plan, say = watch.plan, watch.say
     job, settings, feed = prepared(plan, settings, watch.page)
-    job, watch = replace(job, confirmed=fenced(watch.lease)), replace(watch, found=[feed])
+    job = replace(job, confirmed=watch.lease.confirm if watch.lease else None)
     if line := extension_modules.slow():
         say(line)
     if checkpoint.committed(plan.checkpoint) >= 0 and not watch.page.totals:
@@ -100,9 +102,9 @@ def begin(settings: Settings, watch: "Watch") -> None:
                 Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=not plan.once, verbose=settings.verbose)
             )
             with table_maintenance(plan, say, watch.lease):
-                run_with_restarts(spark, job, settings, watch)
+                run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
-            if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
+            if watch.stopping.is_set():  # whoever asked for an end has signalled Java, too, as timeout(1) does
                 raise MonitorError(ENDED) from failure
             if isinstance(failure, SparkDidNotStart | ConnectionError):
                 raise
@@ -113,12 +115,12 @@ def begin(settings: Settings, watch: "Watch") -> None:
             close_session()
 
 
-def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -> StreamingQuery:
+def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch", feed: Feed) -> StreamingQuery:
     """Run the query; a batch over which a worker died is repeated once."""
     repeated: list[str] | None = None
     while True:
         try:
-            return retried(partial(supervise, spark, job, settings, watch))
+            return retried(partial(supervise, spark, job, settings, watch, feed))
         except PySparkException as failure:
             batch = checkpoint.newest_files(watch.plan.checkpoint)
             if not worker_died(str(failure)) or batch == repeated:
@@ -132,14 +134,13 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     MonitorError.
     """
     tables = writable(plan.out, plan.tables)
-    opened_checkpoint = checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(settings))
+    run_id = checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(settings))
     with need_frames(plan.frames):
         feed = opened(plan, page.alive)
     agents = present(feed.arrivals, plan)
-    restore(page, plan, opened_checkpoint.run)
+    restore(page, plan, run_id)
     page.update(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
-    frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
-    job = Job(frames, plan.out, plan.checkpoint, opened_checkpoint.query, opened_checkpoint.run, tables=tables)
+    job = Job(spelled(plan.frames), plan.out, plan.checkpoint, run_id, tables=tables)
     return job, replace(settings, agents=agents), feed
 
 
@@ -170,12 +171,12 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
             lost[agent].append(number)
     gone = {agent: tuple(range(number, number + 1) for number in sorted(numbers)) for agent, numbers in lost.items()}
     begun = {agent: AgentFiles(first, gone.get(agent, ())) for agent, first in sorted(arrivals.lowest().items())}
-    folder = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
+    folder = spelled(plan.frames)
     try:
         need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())
     except FramesError as other:
         raise MonitorError(f"{other}, or name another --frames") from other
-    return labelled(begun, folder)
+    return labelled(begun, lambda name: f"{folder}/{name}")
 
 
 def need_folder(frames: str) -> None:
@@ -215,15 +216,13 @@ class Watch:
     stopping: Event
     say: Say
     lease: Lease | None = None
-    found: list[Feed] = field(default_factory=list)
-    """What waited before Spark was started, for the first run of the query; a later one looks anew."""
     suggested: set[str] = field(default_factory=set)
     """Endpoints of which it was printed that a draft reads their messages."""
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
-    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: Loads) -> None:
-        """A batch is written; `instead` of other rows that the page may have been told of."""
+    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: pa.Table | None) -> None:
+        """A batch is written; `instead` of other rows that the page may show."""
         feed.judged()
         if instead:
             self.page.forget()
@@ -253,9 +252,9 @@ class Watch:
             self.say(f"{endpoint}: {messages} as {draft}: use `--dialect {draft}`")
 
 
-def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
+def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch, feed: Feed) -> StreamingQuery:
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
-    feed = watch.found.pop() if watch.found else opened(watch.plan, watch.page.alive)
+    feed.ending.clear()  # of an earlier run
     query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
     watch.page.ready = True
     watch.say(beginning(watch.plan, watch.page, settings))

@@ -6,7 +6,7 @@ in PACE of the time, while other threads read the former ones. If that raises, t
 
 import math
 import time
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import pyarrow as pa
 from wirecheck.judge.failures import described
 from wirecheck.story.worst_findings import role_of
 from wirecheck.streaming.run.plan import Line
-from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.run_result import Result, is_withdrawn
 
 MOST = 2_000
 PACE = 10
@@ -37,18 +37,24 @@ class OpenCard(NamedTuple):
     """Whether a client is still refused."""
 
 
+class FindingCard(NamedTuple):
+    """What a finding has of its card and of the others."""
+
+    role: str
+    follow: list[str]
+    """What follows from it, by label and ID."""
+    headline: str = ""
+    """Of the card that it belongs to."""
+    affected: int = 0
+    """How many clients are hurt by what that card is about."""
+
+
 class LabelCards(NamedTuple):
     """The cards of one label, by label and ID of a finding."""
 
-    headlines: dict[str, str]
-    """Of the card that each finding belongs to."""
-    affected: dict[str, int]
-    """How many clients are hurt by what that card is about; 0 has no entry."""
+    findings: dict[str, FindingCard]
     cards: dict[str, OpenCard]
     """But for blind spots, by the first finding of each."""
-    roles: dict[str, str]
-    follow: dict[str, list[str]]
-    """By cause what follows from it."""
 
 
 class OpenCards:
@@ -74,24 +80,8 @@ class OpenCards:
         """Those that `news` has compared."""
 
     @property
-    def headlines(self) -> dict[str, str]:
-        return {name: text for one in self.made.values() for name, text in one.headlines.items()}
-
-    @property
-    def affected(self) -> dict[str, int]:
-        return {name: count for one in self.made.values() for name, count in one.affected.items()}
-
-    @property
-    def cards(self) -> dict[str, OpenCard]:
-        return {name: card for one in self.made.values() for name, card in one.cards.items()}
-
-    @property
-    def roles(self) -> dict[str, str]:
-        return {name: role for one in self.made.values() for name, role in one.roles.items()}
-
-    @property
-    def follow(self) -> dict[str, list[str]]:
-        return {name: names for one in self.made.values() for name, names in one.follow.items()}
+    def findings(self) -> Mapping[str, FindingCard]:
+        return ChainMap(*(one.findings for one in self.made.values()))
 
     def forget(self) -> None:
         with self.lock:
@@ -102,15 +92,15 @@ class OpenCards:
     def take(self, tables: Mapping[str, pa.Table]) -> None:
         with self.lock:
             for table in TABLES:
-                known = self.rows[table]
+                rows_by_name = self.rows[table]
                 for row in tables[table].to_pylist() if table in tables else ():
                     name = f"{row['label']}|{row['id']}"
                     if row.get("others") is not None:
                         continue
-                    if row.get("withdrawn") or row.get("state") == "withdrawn":
-                        changed = known.pop(name, None) is not None
-                    elif changed := name in known or len(known) < MOST:
-                        known[name] = row
+                    if is_withdrawn(row):
+                        changed = rows_by_name.pop(name, None) is not None
+                    elif changed := name in rows_by_name or len(rows_by_name) < MOST:
+                        rows_by_name[name] = row
                     if changed:
                         self.changed.add(row["label"])
 
@@ -138,18 +128,19 @@ class OpenCards:
                 self.fail(label, described(error))
 
     def make(self, label: str, rows: dict[str, list[Row]]) -> None:
-        made, result = LabelCards({}, {}, {}, {}, {}), Result.of(rows).json(principals=self.principals)
+        result = Result.of(rows).json(principals=self.principals)
+        made = LabelCards({}, {})
         kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
         for finding in result["findings"]:
-            name = f"{label}|{finding['id']}"
-            made.roles[name] = role_of(finding, kinds.get(finding["cause"]))
-            if finding["consequences"]:
-                made.follow[name] = [f"{label}|{other}" for other in finding["consequences"]]
+            follow = [f"{label}|{other}" for other in finding["consequences"]]
+            made.findings[f"{label}|{finding['id']}"] = FindingCard(
+                role_of(finding, kinds.get(finding["cause"])), follow
+            )
         for entry in result["entries"]:
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
-            made.headlines.update(dict.fromkeys(every, entry["card"]["headline"]))
-            if count := len(hurt_clients(entry)):
-                made.affected.update(dict.fromkeys(every, count))
+            for name in every:
+                of_card = {"headline": entry["card"]["headline"], "affected": len(hurt_clients(entry))}
+                made.findings[name] = made.findings[name]._replace(**of_card)
             if {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile
@@ -166,7 +157,8 @@ class OpenCards:
         self.refresh()
         yield from self.unreported
         self.unreported = []
-        before, self.reported = self.reported, self.cards
+        before = self.reported
+        self.reported = {name: card for one in self.made.values() for name, card in one.cards.items()}
         for name, card in self.reported.items():
             known = before.get(name)
             if known is None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Self
 
 Say = Callable[[str], None]
-"""Whoever is told, in lines for a person."""
+"""Prints a line for a person."""
 
 
 class Line(str):  # noqa: SLOT000 - few

@@ -21,7 +21,7 @@ from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
 from wirecheck.streaming.spark.session import RUNNING, last_line
-from wirecheck.streaming.steps.frames_folder import agents_of, labelled
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.settings import Settings
 
 BATCH_BYTES = 16 << 20
@@ -54,7 +54,7 @@ def judge(
     """All these files of frames, wherever they are, to their end. Raises ReplayError."""
     gather(files, work / "frames")
     plan = Plan(str(work / "frames"), str(out), str(work / "checkpoint"), once=True, max_batch_bytes=batch_bytes)
-    agents = settings.agents or labelled(agents_of(files), work / "frames")
+    agents = settings.agents or labelled_in(agents_of(files), files)
 
     def judged(waiting: int) -> None:
         if on_progress:
@@ -63,7 +63,7 @@ def judge(
     watch = Watch(plan, Page(), Event(), say=lambda _: None, on_waiting=judged)
     try:
         job, settings, feed = prepared(plan, settings, watch.page)
-        query = run_with_restarts(spark, job, replace(settings, agents=agents), replace(watch, found=[feed]))
+        query = run_with_restarts(spark, job, replace(settings, agents=agents), watch, feed)
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
     except Py4JError as failure:

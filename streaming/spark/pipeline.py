@@ -10,13 +10,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wirecheck.streaming.spark.operators import (
-    PARTS,
-    decode_cells,
-    follow_buckets,
-    judge_labels,
-    pack_batches,
-)
+from wirecheck.streaming.checkpoint import QUERY
+from wirecheck.streaming.spark.operators import PARTS, decode_cells, follow_buckets, judge_labels, pack_batches
 from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
@@ -34,8 +29,6 @@ class Job:
     """Folder of the result tables."""
     checkpoint: str
     """Where the files of each batch are recorded before it runs (`checkpoint.py`)."""
-    query: str
-    """Spark's own folder in it."""
     run: str
     """Under which ID the result tables are written."""
     confirmed: Confirmed | None = None
@@ -60,7 +53,7 @@ def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
 
 
 def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener, before: Before) -> StreamingQuery:
-    """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
+    writer = result_folder.writer(job.out, job.run, job.tables, job.confirmed)
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
-    sink = sink.option("checkpointLocation", job.query).trigger(**AT_ONCE)
-    return sink.foreachBatch(table_sink(job.out, job.run, listener, before, job.confirmed, kind=job.tables)).start()
+    sink = sink.option("checkpointLocation", f"{job.checkpoint.rstrip('/')}/{QUERY}").trigger(**AT_ONCE)
+    return sink.foreachBatch(table_sink(writer, listener, before, job.confirmed)).start()

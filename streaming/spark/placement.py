@@ -24,12 +24,6 @@ def keys(label: str, buckets: int) -> tuple[int, ...]:
     return tuple(signed(hashed_to(first + bucket, seed)) for bucket in range(buckets))
 
 
-@lru_cache(1024)
-def numbers(label: str, buckets: int) -> dict[int, int]:
-    """The bucket of each key."""
-    return {key: bucket for bucket, key in enumerate(keys(label, buckets))}
-
-
 def task(label: str, key: int, partitions: int) -> int:
     """Where Spark sends a row of this label and key."""
     return signed(hash_of_int(key, hash_of_text(label))) % partitions

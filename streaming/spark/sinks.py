@@ -5,61 +5,42 @@ every table, and the listener learns whether they did.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from wirecheck.streaming.spark import task_load
-from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store import batches, result_folder
-from wirecheck.streaming.store.result_folder import Confirmed
+from wirecheck.streaming.store.result_folder import Confirmed, Writer
 from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from wirecheck.streaming.store.result_folder import Writer
-
 BatchTables = Mapping[str, pa.Table]
-Listener = Callable[[BatchTables, bool, Loads], None]
+Listener = Callable[[BatchTables, bool, pa.Table | None], None]
+"""Called with a batch's tables, whether they replace others, and the table of `task_load.py`."""
 Before = Callable[[int], None]
-"""Told of a batch before any of it is computed."""
+"""Called with a batch's number before any of it is computed."""
 
 
 def table_sink(
-    out: Path | str,
-    run: str,
-    listener: Listener,
-    before: Before,
-    confirmed: Confirmed | None = None,
-    *,
-    kind: str = result_folder.PARQUET,
+    writer: Writer, listener: Listener, before: Before, confirmed: Confirmed | None
 ) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, each to its table."""
-    writer: Writer = result_folder.writer(out, run, kind, confirmed)
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         before(batch_id)
-        loads: list[Tagged] = []
-        rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
-        rest = task_load.set_aside(rows, loads)
+        rows = batch.collect()
         fence = confirmed() if confirmed else {}
-        tables = by_table(rest)
-        instead = writer.write(tables, batch_id, fence)
-        listener(tables, instead, task_load.loads(loads))
+        tables = by_table(Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in rows)
+        loads = tables.pop(task_load.ROUTE, None)
+        listener(tables, writer.write(tables, batch_id, fence), loads)
 
     return write
 
 
-def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:
-    """The tables, and whether the batch had been written with other rows."""
-    tables = by_table(rows)
-    return tables, batches.write_tables(tables, out, run, batch_id)
-
-
-def by_table(rows: Iterable[Tagged]) -> BatchTables:
+def by_table(rows: Iterable[Tagged]) -> dict[str, pa.Table]:
     parts: dict[str, list[pa.Table]] = {}
     for row in rows:
         parts.setdefault(row.route, []).append(from_ipc(row.cell))

@@ -1,17 +1,15 @@
-"""How much CPU time each task of a stateful step took, as rows that no table stores.
+"""How much CPU time each task of a stateful step took, as a table that is not stored.
 
 It depends on the machine, so it never reaches what is checked or written.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+import pyarrow as pa
 
 from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store.result_tables import as_ipc
 
 ROUTE = "load"
 FOLLOW, JUDGE = "follow", "judge"
-Loads = Mapping[tuple[str, int], float]
-"""CPU seconds by step and task."""
 
 
 def row(step: str, label: str, cpu_s: float) -> Tagged:
@@ -19,30 +17,15 @@ def row(step: str, label: str, cpu_s: float) -> Tagged:
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    return Tagged(label, task.partitionId() if task else 0, ROUTE, f"{step} {cpu_s:.6f}".encode())
+    cell = pa.table({"step": [step], "task": [task.partitionId() if task else 0], "cpu_s": [cpu_s]})
+    return Tagged(label, -1, ROUTE, as_ipc(cell))
 
 
-def set_aside(rows: Iterable[Tagged], loads: list[Tagged]) -> Iterator[Tagged]:
-    """The other rows; these are put into the list as they come."""
-    for one in rows:
-        if one.route == ROUTE:
-            loads.append(one)
-        else:
-            yield one
-
-
-def loads(rows: Iterable[Tagged]) -> Loads:
-    found: dict[tuple[str, int], float] = defaultdict(float)
-    for one in rows:
-        step, cpu_s = one.cell.decode().split()
-        found[step, one.bucket] += float(cpu_s)
-    return found
-
-
-def most_loaded(found: Loads) -> dict[tuple[str, ...], float]:
+def most_loaded(loads: pa.Table | None) -> dict[tuple[str, ...], float]:
     """By step: of its most loaded task, and of all."""
-    by_task: dict[tuple[str, ...], float] = {}
-    for step in sorted({step for step, _ in found}):
-        seconds = [cpu_s for (of, _), cpu_s in found.items() if of == step]
-        by_task |= {(step, "most_loaded"): max(seconds), (step, "all"): sum(seconds)}
-    return by_task
+    if loads is None:
+        return {}
+    tasks = loads.group_by(["step", "task"]).aggregate([("cpu_s", "sum")])
+    steps = tasks.group_by("step").aggregate([("cpu_s_sum", "max"), ("cpu_s_sum", "sum")]).to_pylist()
+    most = {(step["step"], "most_loaded"): step["cpu_s_sum_max"] for step in steps}
+    return most | {(step["step"], "all"): step["cpu_s_sum_sum"] for step in steps}

@@ -4,7 +4,7 @@ One row in, one row out. If our code raises, the cell is halved until the exchan
 reported as an input error, and all others are claimed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from wirecheck.decode.api_names import name_of
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
 from wirecheck.decode.dialect import read
-from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
@@ -58,11 +57,11 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     exchanges = replace(exchanges, messages=exchanges.messages.in_place())
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
     parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
-    found = parts[0][0] if len(parts) == 1 else merged(claim for part, *_ in parts for claim in part)
+    claims_made = parts[0][0] if len(parts) == 1 else merged(claim for part, *_ in parts for claim in part)
     tables = [table for _, table, _ in parts if table is not None]
     rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
     requests = sum((part for *_, part in parts), Counts())
-    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows, requests)))
+    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(claims_made), rows, requests)))
 
 
 def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
@@ -70,8 +69,8 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
     try:
         decoded = read(exchanges.messages, settings.dialect)
         batch = batch_of(exchanges, decoded)
-        found = claims(exchanges, decoded, batch)
-        yield found, exchange_rows(exchanges, decoded) if settings.exchanges else None, request_counts(batch)
+        claims_made = claims(exchanges, decoded, batch)
+        yield claims_made, exchange_rows(exchanges, decoded) if settings.exchanges else None, request_counts(batch)
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         if len(exchanges) < 2:
             yield [set_aside(exchanges, error)], None, Counts()
@@ -122,15 +121,15 @@ def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> pa.Table:
         "label": pa.repeat(exchanges.label, len(exchanges)),
         "connection": chosen((connection.name for connection in exchanges.connections), exchanges.connection[one]),
         "time": exchanges.ts_ns[one] // 1000,
-        "api": api_names(messages.key[one]),
+        "api": named(name_of, messages.key[one]),
         "version": messages.version[one],
         "correlation_id": messages.correlation_id[one],
         "outcome": chosen(OUTCOMES, exchanges.outcome),
         "request_bytes": where(request >= 0, messages.size[request]),
         "response_bytes": where(response >= 0, messages.size[response]),
         "latency_us": where(both, latency_ns // 1000),
-        "request_status": statuses(decoded, request),
-        "response_status": statuses(decoded, response),
+        "request_status": named(status_name, decoded.status[request], request >= 0),
+        "response_status": named(status_name, decoded.status[response], response >= 0),
     }
     kinds = schema("exchanges")
     return pa.table([as_kind(columns[name], kinds.field(name).type) for name in kinds.names], schema=kinds)
@@ -148,18 +147,10 @@ def chosen(words: Iterable[str], numbers: Ints, seen: NDArray[np.bool_] | None =
     return pc.take(pa.array(words, pa.string()), pa.array(numbers, mask=None if seen is None else ~seen))
 
 
-def api_names(keys: Ints) -> pa.Array:
-    different, index = np.unique(keys, return_inverse=True)
-    return chosen(map(api_name, different.tolist()), index)
+def named(name: Callable[[int], str], values: Ints, seen: NDArray[np.bool_] | None = None) -> pa.Array:
+    different, index = np.unique(values, return_inverse=True)
+    return chosen(map(name, different.tolist()), index, seen)
 
 
-def api_name(key: int) -> str:
-    try:
-        return form(key, "request").api
-    except KeyError:
-        return str(key)
-
-
-def statuses(decoded: Decoded, message: Ints) -> pa.Array:
-    different, index = np.unique(decoded.status[message], return_inverse=True)
-    return chosen((Status(status).name.lower() for status in different.tolist()), index, message >= 0)
+def status_name(status: int) -> str:
+    return Status(status).name.lower()

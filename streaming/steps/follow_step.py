@@ -7,8 +7,10 @@ raises for any other reason, the file that causes it is quarantined, and open co
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import Segments
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.failures import described
+from wirecheck.judge.failures import attempted, described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.pack_step import FrameFile, file_of, read_file, together
@@ -136,7 +138,7 @@ class Marks:
 
     agent: str
     marks: tuple[frames.Mark, ...]
-    missing_files: int
+    missing_files: int = 0
     """Files given up since the last time."""
     file_seq: int = 0
     """The last file followed."""
@@ -166,13 +168,16 @@ class Bucket:
         self.refused, self.passed_ns = self.follower.refused, self.passed()
         self.follower.expect([*self.agents])
         ready: list[FrameFile] = []
-        yield from self.exchanges(some_together(map(self.bounded_rows, self.learned(turns, ready))))
-        yield from self.progress(ready)
-        yield from self.marks(ready, missing)
-        yield from self.passed_over(unread)
-        yield from self.came_late()
-        yield from self.set_aside()
-        yield from self.not_followed(ready)
+        for exchanges in some_together(map(self.bounded_rows, self.learned(turns, ready))):
+            yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
+            del exchanges
+        for name in sorted({file.agent for file in ready}):
+            agent = self.agents[name]
+            yield Tagged(self.label, self.number, PROGRESS, to_cell(Progress(name, agent.ts_ns, agent.ended)))
+        of_agents = self.agents_marks(ready, missing, unread) if self.number == 0 else ()  # every bucket has them
+        for marks in [*of_agents, *self.own_marks(ready)]:
+            yield Tagged(self.label, self.number, MARKS, to_cell(marks))
+        self.settled.forget(self.passed_ns)
 
     def learned(self, turns: Turns, ready: list[FrameFile]) -> Iterator[Exchanges]:
         """What the files tell, and the end of all agents if this is it; those followed are added to `ready`."""
@@ -185,19 +190,16 @@ class Bucket:
 
     def drained(self) -> Iterator[Exchanges]:
         """What is still open is over, so many connections at a time."""
-        left = self.follower.open + 1
-        while left > self.follower.open:
-            left = self.follower.open
-            try:
-                yield self.noting(self.follower.drain(CONNECTIONS_A_CALL))
-            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                self.join_again(error)
+        open_before = self.follower.open + 1
+        while open_before > self.follower.open:
+            open_before = self.follower.open
+            yield from self.contained(self.follower.drain, CONNECTIONS_A_CALL)[0]
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
-        held = [file for file in files if file.segments is not None]
-        for part, whose in calls(held):
-            yield from self.received(held, *self.in_time(held, part, whose))
+        with_frames = [file for file in files if file.segments is not None]
+        for part, whose in calls(with_frames):
+            yield from self.received(with_frames, *self.in_time(with_frames, part, whose))
         for file in files:
             yield from self.advance(file)
 
@@ -205,45 +207,41 @@ class Bucket:
         """What frames tell. Where they cannot be followed together, those of each file are followed alone; a file whose
         frames still cannot be is quarantined.
         """
-        try:
-            yield self.noting(self.follower.receive(part))
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            self.join_again(error)
-            for number in np.unique(whose).tolist():
-                yield from self.received_alone(files[number], part.take(whose == number))
+        learned, error = self.contained(self.follower.receive, part)
+        yield from learned
+        for number in np.unique(whose).tolist() if error else ():
+            learned, error = self.contained(self.follower.receive, part.take(whose == number))
+            yield from learned
+            if error:
+                self.quarantined[files[number].agent, files[number].file_seq] = described(error)
 
-    def received_alone(self, file: FrameFile, part: Segments) -> Iterator[Exchanges]:
-        try:
-            yield self.noting(self.follower.receive(part))
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            self.join_again(error)
-            self.quarantined[file.agent, file.file_seq] = described(error)
+    def contained(self, learn: Callable[..., Exchanges], *about: Any) -> tuple[list[Exchanges], Exception | None]:
+        """What the follower tells; connections that it could not follow are reported.
 
-    def join_again(self, error: Exception) -> None:
-        """The follower raised outside any connection, so that its memory cannot be used. A new one joins all
-        connections mid-stream: nothing that was handed out is repeated, and no request counts as unanswered.
+        Where it raises outside any connection, its memory cannot be used. A new one joins all connections mid-stream:
+        nothing that was handed out is repeated, and no request counts as unanswered.
         """
+        learned, error = attempted(lambda: [learn(*about)])
+        if error is None:
+            self.failed += [
+                (agent, name, f"the connection was not followed: {described(wrong)}")
+                for agent, name, wrong in self.follower.failed
+            ]
+            return learned, None
         self.refused -= self.follower.refused
         self.failed.append(("", "", f"{self.follower.open:,} connections were joined again: {described(error)}"))
         self.follower = Follower(ports=self.settings.ports, contained=True)
         self.follower.expect([*self.agents])
         for name, agent in self.agents.items():
             self.follower.advance(name, agent.ts_ns, ended=agent.ended)
-
-    def noting(self, learned: Exchanges) -> Exchanges:
-        """The same; connections that the call could not follow are reported."""
-        self.failed += [
-            (agent, name, f"the connection was not followed: {described(error)}")
-            for agent, name, error in self.follower.failed
-        ]
-        return learned
+        return [], error
 
     def passed(self) -> int:
         """What every agent that is waited for has shown, before these files."""
         fronts = {name: (agent.ts_ns, agent.ended) for name, agent in self.agents.items()}
-        found = AgentFrontiers(fronts, self.settings.judge.agent_silent_s)
-        found.awaited = self.settings.awaited(self.label)
-        return found.passed_ns
+        frontiers = AgentFrontiers(fronts, self.settings.judge.agent_silent_s)
+        frontiers.awaited = self.settings.awaited(self.label)
+        return frontiers.passed_ns
 
     def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> tuple[Segments, Ints]:
         """Without the frames of connections that have settled, which are counted."""
@@ -287,11 +285,7 @@ class Bucket:
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
-        try:
-            return [self.noting(self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended))]
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            self.join_again(error)
-            return []
+        return self.contained(partial(self.follower.advance, ended=agent.ended), file.agent, agent.ts_ns)[0]
 
     def believed(self, ts_ns: int) -> int:
         """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
@@ -306,58 +300,41 @@ class Bucket:
         expected = known | self.agents.keys()
         return all(name in self.agents and self.agents[name].over for name in expected)
 
-    def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
-        for exchanges in learned:
-            yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
-
     def bounded_rows(self, learned: Exchanges) -> Exchanges:
         """Those that have left the follower are remembered; those without an answer are bounded."""
         self.settled.let_go(learned.connections)
         return self.unanswered.bounded(learned)
 
-    def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
+    def agents_marks(
+        self, ready: list[FrameFile], missing: dict[str, int], unread: list[tuple[str, int, str]]
+    ) -> Iterator[Marks]:
+        """Of each agent what it says; files that are not followed are named instead."""
         for name in sorted({file.agent for file in ready}):
-            agent = self.agents[name]
-            yield Tagged(self.label, self.number, PROGRESS, to_cell(Progress(name, agent.ts_ns, agent.ended)))
-
-    def marks(self, ready: list[FrameFile], missing: dict[str, int]) -> Iterator[Tagged]:
-        """Every bucket hears an agent's marks; the first passes them on."""
-        for name in sorted({file.agent for file in ready}) if self.number == 0 else ():
             marks = tuple(mark for file in ready if file.agent == name for mark in file.marks)
-            seq = self.agents[name].next_seq - 1
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, marks, missing.get(name, 0), seq)))
+            yield Marks(name, marks, missing.get(name, 0), self.agents[name].next_seq - 1)
+        for agent, seq, why in unread:
+            yield Marks(agent, quarantine.marks(quarantine.file_name(agent, seq), why))
 
-    def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
-        """Files that are not followed are named instead."""
-        for agent, seq, why in unread if self.number == 0 else ():
-            marks = quarantine.marks(quarantine.file_name(agent, seq), why)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, marks, 0)))
-
-    def came_late(self) -> Iterator[Tagged]:
-        """Each bucket says its own, by agent; what has settled by now is remembered for a while."""
+    def own_marks(self, ready: list[FrameFile]) -> Iterator[Marks]:
+        """What this bucket did not follow: late frames by agent, files and connections that raised, and frames beyond
+        the follower's bound, as the batch's last agent would have said it.
+        """
         for agent, count in sorted(self.late.items()):
-            mark = frames.Mark(frames.LATE, self.agents[agent].ts_ns, None, count, f"{agent}: {SETTLED}")
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
-        self.late.clear()
-        self.settled.forget(self.passed_ns)
-
-    def set_aside(self) -> Iterator[Tagged]:
-        """Connections and files that could not be followed: each bucket reports its own."""
+            yield Marks(
+                agent, (frames.Mark(frames.LATE, self.agents[agent].ts_ns, None, count, f"{agent}: {SETTLED}"),)
+            )
         for (agent, seq), why in self.quarantined.items():
-            marks = quarantine.marks(quarantine.file_name(agent, seq), f"its frames could not be followed: {why}")
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, marks, 0)))
-        self.quarantined.clear()
+            reason = f"its frames could not be followed: {why}"
+            yield Marks(agent, quarantine.marks(quarantine.file_name(agent, seq), reason))
         for agent, connection, why in self.failed:
-            mark = frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, why)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
+            yield Marks(agent, (frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, why),))
+        self.late.clear()
+        self.quarantined.clear()
         self.failed.clear()
-
-    def not_followed(self, ready: list[FrameFile]) -> Iterator[Tagged]:
-        """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
         if count := self.follower.refused - self.refused:
             agent = ready[-1].agent
-            mark = frames.Mark(frames.SKIPPED, self.agents[agent].ts_ns, None, count, "too many open connections")
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
+            why = "too many open connections"
+            yield Marks(agent, (frames.Mark(frames.SKIPPED, self.agents[agent].ts_ns, None, count, why),))
 
     def snapshot(self) -> bytes:
         known = to_cell((self.agents, self.settled.stored(), self.unanswered.stored()))

@@ -3,7 +3,7 @@
 An agent's files may be in one folder only. A file of another name is an error if it is alone, and skipped otherwise.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -72,17 +72,14 @@ def missing_between(present: Iterable[int]) -> tuple[range, ...]:
     return tuple(range(one + 1, other) for one, other in pairwise(sorted(present)) if one + 1 < other)
 
 
-def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
-    """Each agent with the label of its first file: one label's end does not wait for another's."""
-    return {
-        agent: replace(files, label=label_of(f"{folder}/{first_of(agent, files)}")) for agent, files in agents.items()
-    }
+def labelled(agents: dict[str, AgentFiles], path: Callable[[str], str]) -> dict[str, AgentFiles]:
+    """Each agent with the label of its first file: one label's end does not wait for another's. `path`: of a name."""
+    return {agent: replace(files, label=label_of(path(first_of(agent, files)))) for agent, files in agents.items()}
 
 
 def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, AgentFiles]:
-    """The same, of agents whose files lie in several folders."""
-    places = {file.name: str(file) for file in files}
-    return {agent: replace(known, label=label_of(places[first_of(agent, known)])) for agent, known in agents.items()}
+    """The same, of agents with these files."""
+    return labelled(agents, {file.name: str(file) for file in files}.__getitem__)
 
 
 def first_of(agent: str, files: AgentFiles) -> str:

@@ -56,7 +56,7 @@ class Frontiers:
 
 @collector_paused()
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
-    """One batch of one label: the rows to write, and the shards that changed."""
+    """One batch of one label: the rows to write, those of other routes among them, and the shards that changed."""
     judge = Judge(label, load, settings.judge)
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
@@ -79,6 +79,8 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 totals.on_marks(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
+            case _:
+                passing.append(row)
     for frontier in frontiers.common():
         if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)

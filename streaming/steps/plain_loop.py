@@ -53,7 +53,7 @@ class Loop:
             yield from emitted
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Every revision told, in order."""
+        """Every revision, in order."""
         return [line for row in self.emitted if row.route == table for line in from_ipc(row.cell).to_pylist()]
 
     def result(self) -> Result:

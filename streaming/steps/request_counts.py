@@ -36,23 +36,25 @@ Counts = Counter[tuple[str, str]]
 
 
 def request_counts(batch: Batch) -> Counts:
-    found: Counts = Counter()
+    counts: Counts = Counter()
     exchanges, messages = batch.exchanges, batch.decoded.messages
     rows = np.flatnonzero((exchanges.request >= 0) & (exchanges.response >= 0))
-    asked, answer = exchanges.request[rows], exchanges.response[rows]
+    request_rows, answer = exchanges.request[rows], exchanges.response[rows]
     if not len(rows):
-        return found
-    us = np.maximum(exchanges.ts_ns[answer] - exchanges.ts_last_ns[asked], 0) // 1000
-    keys, codes = np.unique(messages.key[asked], return_inverse=True)
+        return counts
+    us = np.maximum(exchanges.ts_ns[answer] - exchanges.ts_last_ns[request_rows], 0) // 1000
+    keys, codes = np.unique(messages.key[request_rows], return_inverse=True)
     apis = [name if (name := name_of(key)) in APIS else OTHER for key in keys.tolist()]
-    add(found, REQUESTS, apis, codes.ravel(), us)
-    server, at_once = batch.endpoint(answer), ~np.isin(messages.key[asked], [key_of(api) for api in WAITS])
-    add(found, SERVERS, list(server.values or ()), server.codes[at_once], us[at_once])
-    rounds = np.array([one.network_ns // 1000 for one in exchanges.connections], np.int64)[exchanges.connection[asked]]
-    add(found, ROUNDS, [""], np.zeros(int((rounds > 0).sum()), np.int64), rounds[rounds > 0])
+    add(counts, REQUESTS, apis, codes.ravel(), us)
+    server, at_once = batch.endpoint(answer), ~np.isin(messages.key[request_rows], [key_of(api) for api in WAITS])
+    add(counts, SERVERS, list(server.values or ()), server.codes[at_once], us[at_once])
+    rounds = np.array([one.network_ns // 1000 for one in exchanges.connections], np.int64)[
+        exchanges.connection[request_rows]
+    ]
+    add(counts, ROUNDS, [""], np.zeros(int((rounds > 0).sum()), np.int64), rounds[rounds > 0])
     for error, count in errors(batch):
-        found[error] += count
-    return found
+        counts[error] += count
+    return counts
 
 
 def add(found: Counts, measure: str, names: list[str], codes: Ints, us: Ints) -> None:

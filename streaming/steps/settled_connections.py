@@ -50,15 +50,15 @@ class SettledConnections:
         pairs, index = unique_pairs(frames.src[old], frames.dst[old], len(ends))
         sums = [bucket_of(*ends[pair // len(ends)], *ends[pair % len(ends)]) for pair in pairs.tolist()]
         upto_s = np.array([self._last_s.get(one, NEVER_S) + AFTER_NS // SECOND_NS for one in sums], np.int64)
-        found = np.zeros(len(frames), np.bool_)
-        found[old] = frames.ts_ns[old] <= upto_s[index] * SECOND_NS
-        return found if found.any() else None
+        is_late = np.zeros(len(frames), np.bool_)
+        is_late[old] = frames.ts_ns[old] <= upto_s[index] * SECOND_NS
+        return is_late if is_late.any() else None
 
     def forget(self, passed_ns: int) -> None:
         """What is older than anybody is so late, and beyond MOST what is oldest."""
         oldest_s = (passed_ns - KEPT_NS) // SECOND_NS
-        kept = sorted((last_s, end) for end, last_s in self._last_s.items() if last_s >= oldest_s)[-MOST:]
-        self._last_s = {end: last_s for last_s, end in kept}
+        recent = sorted((last_s, end) for end, last_s in self._last_s.items() if last_s >= oldest_s)[-MOST:]
+        self._last_s = {end: last_s for last_s, end in recent}
 
     def stored(self) -> tuple[Ints, Ints]:
         return np.array([*self._last_s], np.int64), np.array([*self._last_s.values()], np.int64)

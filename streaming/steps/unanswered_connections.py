@@ -33,21 +33,21 @@ class UnansweredConnections:
         self._listed: set[Key] = {(ends, started_ns) for ends, started_ns in listed or ()}
         """Connections without an answer that have rows already, because they had a message to report."""
 
-    def bounded(self, found: Exchanges) -> Exchanges:
+    def bounded(self, learned: Exchanges) -> Exchanges:
         """The same; connections without an answer that still wait are left out, those beyond the bound are one."""
-        speaking = set(found.connection.tolist())
-        began = sorted(range(len(found.connections)), key=lambda number: found.connections[number].started_ns)
-        listed = {number: self._listing(found.connections[number], number in speaking) for number in began}
+        speaking = set(learned.connection.tolist())
+        began = sorted(range(len(learned.connections)), key=lambda number: learned.connections[number].started_ns)
+        listed = {number: self._listing(learned.connections[number], number in speaking) for number in began}
         if all(listed.values()):
-            return found
-        kept = [one for number, one in enumerate(found.connections) if listed[number]]
+            return learned
+        shown = [one for number, one in enumerate(learned.connections) if listed[number]]
         places = np.cumsum([listed[number] for number in range(len(listed))]) - 1
-        over = [number for number, stays in listed.items() if not stays and found.connections[number].over]
-        for protocol in sorted({found.connections[number].protocol for number in over}):
-            mine = [number for number in over if found.connections[number].protocol == protocol]
-            places[mine] = len(kept)
-            kept.append(together([found.connections[number] for number in mine]))
-        return replace(found, connections=tuple(kept), connection=places.astype(np.int32)[found.connection])
+        over = [number for number, stays in listed.items() if not stays and learned.connections[number].over]
+        for protocol in sorted({learned.connections[number].protocol for number in over}):
+            of_protocol = [number for number in over if learned.connections[number].protocol == protocol]
+            places[of_protocol] = len(shown)
+            shown.append(together([learned.connections[number] for number in of_protocol]))
+        return replace(learned, connections=tuple(shown), connection=places.astype(np.int32)[learned.connection])
 
     def _listing(self, one: Connection, speaking: bool) -> bool:
         """Whether a connection has rows of its own."""

@@ -17,80 +17,14 @@ from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import local
 
 PART = "part.parquet"
-SPANS = "_spans.json"
 FEW_ROWS = 2_000
 
 
-def run_at(run: Path | str) -> "Folders":
-    """`run`: the folder TABLE/run=ID on this machine's disk."""
-    return Folders(local(run))
-
-
-def write(rows: pa.Table, run: "Folders", batch_id: int) -> bool:
-    """Whether the batch had been written with other rows."""
-    before = run.rows(batch_id)
-    if before is not None and before.equals(rows):
-        return False
-    run.put(rows, batch_id)
-    return before is not None
-
-
-def clear(run: "Folders", batch_id: int) -> bool:
-    """The batch has no rows in this table; whether it had been written with some."""
-    before = run.rows(batch_id)
-    if before is None or not before.num_rows:
-        return False
-    run.put(before.slice(0, 0), batch_id)
-    return True
-
-
-class Tables:
-    """All tables of a run, for the one who writes its batches."""
-
-    def __init__(self, out: Path | str, run: str) -> None:
-        self.places = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
-
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
-        """One batch; whether it had been written with other rows."""
-        instead = [self._write_one(table, rows.get(table), batch_id) for table in TABLES]
-        return any(instead)
-
-    def _write_one(self, table: str, rows: pa.Table | None, batch_id: int) -> bool:
-        place = self.places[table]
-        return clear(place, batch_id) if rows is None else write(rows, place, batch_id)
-
-
-def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_id: int) -> bool:
-    """One batch of every table; whether it had been written with other rows."""
-    return Tables(out, run).write(rows, batch_id)
-
-
-def read(run: Path | str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every batch, in order: all columns, or those of these that it has."""
-    return every(run_at(run), columns)
-
-
-def every(found: "Folders", columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """The rows of a batch that goes meanwhile lie in a later one, which may be younger than our list of them
-    (`compaction.py`).
-    """
-    upto = -1
-    while True:
-        gone = False
-        for number in [number for number in found.numbers() if number > upto]:
-            rows = found.rows(number, columns)
-            gone, upto = gone or rows is None, number
-            if rows is not None:
-                yield rows
-        if not gone:
-            return
-
-
 class Folders:
-    """On this machine's disk: batch_id=N/part.parquet."""
+    """One table of one run, at TABLE/run=ID: batch_id=N/part.parquet."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = local(folder)
 
     def numbers(self) -> list[int]:
         if not self.folder.is_dir():
@@ -101,16 +35,32 @@ class Folders:
         return self.folder / f"batch_id={batch_id}" / PART
 
     def rows(self, batch_id: int, columns: Iterable[str] | None = None) -> pa.Table | None:
+        """All columns, or those of these that it has; None where there is no such batch."""
         # Opened by Arrow, not by Python: what a file of Python's gave, Arrow's threads let go when they come to it, and
         # where Python has ended by then, that aborts the process.
         with suppress(FileNotFoundError), pa.OSFile(str(self.part(batch_id))) as file:
-            return columns_of(file, columns)
+            whole = pq.ParquetFile(file)
+            return whole.read(
+                None if columns is None else [name for name in columns if name in whole.schema_arrow.names]
+            )
         return None
+
+    def footer(self, batch_id: int) -> tuple[int, Mapping[bytes, bytes]]:
+        """How many rows it has, and the metadata that `put` was given."""
+        with pa.OSFile(str(self.part(batch_id))) as file:
+            found = pq.read_metadata(file)
+            return found.num_rows, found.metadata or {}
 
     def written_s(self, batch_id: int) -> float:
         return self.part(batch_id).stat().st_mtime
 
-    def put(self, rows: pa.Table, batch_id: int, written_s: float | None = None) -> None:
+    def put(
+        self,
+        rows: pa.Table,
+        batch_id: int,
+        written_s: float | None = None,
+        metadata: Mapping[bytes, bytes] | None = None,
+    ) -> None:
         folder = self.part(batch_id).parent
         there = folder.exists()
         beside = folder if there else folder.with_name(f".tmp-{folder.name}")
@@ -119,8 +69,12 @@ class Folders:
             beside.mkdir(parents=True)
         hidden = beside / f".{PART}.tmp"
         hidden.unlink(missing_ok=True)
-        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o666), "wb") as file:  # as umask allows
-            pq.write_table(rows, file, **shape(rows))
+        with (
+            os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o666), "wb") as file,  # as umask allows
+            pq.ParquetWriter(file, rows.schema, **shape(rows)) as writer,
+        ):
+            writer.write_table(rows)
+            writer.add_key_value_metadata(metadata or {})
         if written_s is not None:
             os.utime(hidden, (written_s, written_s))
         sync(hidden)
@@ -130,26 +84,50 @@ class Folders:
         sync(folder if there else folder.parent)
 
     def remove(self, batch_id: int) -> None:
+        """A reader that has its file open may read on."""
         folder = self.part(batch_id).parent
-        gone = folder.with_name(f".gone-{folder.name}")
-        shutil.rmtree(gone, ignore_errors=True)
-        folder.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
-
-    def sweep(self, batch_ids: list[int]) -> None:  # noqa: ARG002 - of these nothing is left
-        """A file that was replaced is gone already, and who has it open may read on; a crash may have left a folder."""
-        for gone in self.folder.glob(".gone-*"):
+        for gone in self.folder.glob(".gone-*"):  # what a crash left
             shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(folder.rename(folder.with_name(f".gone-{folder.name}")), ignore_errors=True)
 
-    def summary(self) -> bytes | None:
-        with suppress(FileNotFoundError):
-            return (self.folder / SPANS).read_bytes()
-        return None
 
-    def keep_summary(self, content: bytes) -> None:
-        hidden = self.folder / f".{SPANS}.tmp"
-        hidden.write_bytes(content)
-        hidden.replace(self.folder / SPANS)
+class Tables:
+    """All tables of a run, for the one who writes its batches."""
+
+    def __init__(self, out: Path | str, run: str) -> None:
+        self.places = {table: Folders(f"{out}/{table}/run={run}") for table in TABLES}
+
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
+        """One batch; whether it had been written with other rows."""
+        replaced = [write(rows.get(table), place, batch_id) for table, place in self.places.items()]
+        return any(replaced)
+
+
+def write(rows: pa.Table | None, run: Folders, batch_id: int) -> bool:
+    """Whether the batch had been written with other rows; `rows` is None where it has none in this table."""
+    before = run.rows(batch_id)
+    if rows is None and before is not None:
+        rows = before.slice(0, 0)
+    if rows is None or (before is not None and before.equals(rows)):
+        return False
+    run.put(rows, batch_id)
+    return before is not None
+
+
+def read(run: Folders, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every batch, in order. The rows of a batch that goes meanwhile lie in a later one, which may be younger than our
+    list of them (`compaction.py`).
+    """
+    upto = -1
+    while True:
+        gone = False
+        for number in [number for number in run.numbers() if number > upto]:
+            rows = run.rows(number, columns)
+            gone, upto = gone or rows is None, number
+            if rows is not None:
+                yield rows
+        if not gone:
+            return
 
 
 def sync(path: Path) -> None:
@@ -158,11 +136,6 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def columns_of(file: Any, columns: Iterable[str] | None) -> pa.Table:
-    whole = pq.ParquetFile(file)
-    return whole.read(None if columns is None else [name for name in columns if name in whole.schema_arrow.names])
 
 
 def shape(rows: pa.Table) -> dict[str, Any]:

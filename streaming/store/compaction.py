@@ -1,121 +1,25 @@
 """Keeps Parquet result tables small: batches become one file an hour, hours larger ones, old revisions leave.
 
 Of every ID only the last revision is needed, and a withdrawn one only while an earlier one can be seen. Rows move to
-the file of the last batch among them in one step, and their old files leave PATIENCE_S later: a reader sees every row
-at any moment, for that long maybe twice. Batches that Spark may still repeat stay.
+the file of the last batch among them in one step, which states the first in its metadata; the other files leave
+PATIENCE_S later. So a reader sees every row at any moment, for that long maybe twice. Batches that Spark may still
+repeat stay.
 """
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, takewhile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.streaming.store.batches import Folders, run_at
+from wirecheck.streaming.store.batches import Folders
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 from wirecheck.streaming.store.run_result import LatestRows
-
-VERSION = 1
-
-
-@dataclass(frozen=True)
-class Span:
-    """Batches whose rows lie in the file of the last of them."""
-
-    first: int
-    last: int
-    rows: int
-    begun_s: float
-    """When the first of its rows were written, in seconds since 1970; never later than they were first seen here."""
-    written_s: float
-    """When the last were."""
-    thinned: bool = False
-    """Whether revisions that were replaced within it have left."""
-    made_s: float | None = None
-    """When its rows were put together; None once the files they came from have left."""
-
-
-def read_spans(run: Folders, numbers: Sequence[int]) -> list[Span]:
-    """Those whose file is there, in order. What is not known is read once more, like a batch that came since."""
-    there = set(numbers)
-    try:
-        content = json.loads(run.summary() or b"{}")
-        known = [Span(**one) for one in content["spans"]] if content.get("version") == VERSION else []
-    except (ValueError, KeyError, TypeError, AttributeError):  # cut off, or of another release
-        return []
-    return [span for span in known if span.last in there]
-
-
-def keep_spans(run: Folders, known: Sequence[Span]) -> None:
-    content = {"version": VERSION, "spans": [asdict(span) for span in known]}
-    run.keep_summary(json.dumps(content).encode())
-
-
-BY_FILE = ("coverage", "exchanges")
-"""Their rows are old when they were written long ago: of a connection that is open they are told again and again."""
-BY_ROW = ("findings", "clients", "topics")
-"""Theirs when that of which they tell was seen for the last time long ago, by capture time."""
-OVER = ("deleted", "former", "replaced")
-"""Topics of other states stay."""
-
-
-def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
-    """What is older than this time, in seconds since 1970. Only batches up to `committed` are touched.
-
-    What may still change, or still holds, stays. A row leaves with all its revisions, the oldest first, so that no
-    reader at any moment takes one that was replaced for the last. Frames that come later may bring it back, whole.
-    """
-    for table in BY_FILE:
-        retire_files(run_at(f"{out}/{table}/run={run}"), before_s, committed)
-    for table in BY_ROW:
-        retire_rows(run_at(f"{out}/{table}/run={run}"), table, before_s, committed)
-
-
-def retire_files(run: Folders, before_s: float, committed: int) -> None:
-    numbers = [number for number in run.numbers() if number <= committed]
-    known = read_spans(run, numbers)
-    for span in known:
-        if span.written_s < before_s:
-            for number in [number for number in numbers if span.first <= number <= span.last]:
-                run.remove(number)
-                numbers.remove(number)
-    upto = known[-1].last if known else -1
-    for number in (number for number in numbers if number > upto):
-        if run.written_s(number) >= before_s:
-            return
-        run.remove(number)
-
-
-def retire_rows(run: Folders, table: str, before_s: float, committed: int) -> None:
-    numbers = [number for number in run.numbers() if number <= committed]
-    held = LatestRows()
-    for number in numbers:
-        if (rows := run.rows(number, ("id", "revision", "last_seen", "state"))) is not None:
-            held.add(table, rows)
-    gone = expired(table, held.tables().get(table), before_s)
-    if gone is None or not len(gone):
-        return
-    for number in numbers:
-        rows = run.rows(number)
-        stays = pc.invert(pc.is_in(rows["id"], gone)) if rows is not None else None
-        if rows is not None and not pc.all(stays, min_count=0).as_py():
-            run.put(rows.filter(stays), number, run.written_s(number))
-            run.sweep([number])
-
-
-def expired(table: str, rows: pa.Table | None, before_s: float) -> pa.Array | None:
-    """The ids of those that leave."""
-    if rows is None:
-        return None
-    old = pc.less(rows["last_seen"], pa.scalar(round(before_s * 1e6)).cast(rows["last_seen"].type))
-    if table == "topics":
-        old = pc.and_(old, pc.is_in(rows["state"], pa.array(OVER)))
-    return rows["id"].filter(pc.fill_null(old, False)).combine_chunks()
-
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
@@ -127,7 +31,30 @@ MOST_ROWS = 200_000
 MANY_BATCHES = 100
 """So many come together before their hour is over: a start reads them all."""
 TWICE = 2
-"""A file joins a younger one of at least half its rows: each row is written again a few times at most."""
+"""A file joins younger ones of at least half its rows: each row is written again a few times at most."""
+NOTES = b"wirecheck"
+"""Where a merged file's metadata says of its rows what no other place does, as JSON."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file with the rows of some batches, under the number of the last."""
+
+    first: int
+    last: int
+    rows: int
+    begun_s: float
+    """When the first of its rows were written, in seconds since 1970."""
+    written_s: float
+    """When the last were."""
+    made_s: float | None = None
+    """When they were put together; None for a batch as it was written."""
+    thinned: bool = False
+    """Whether revisions that were replaced within it have left."""
+
+    @property
+    def hour(self) -> float:
+        return self.written_s // HOUR_S
 
 
 @dataclass(frozen=True)
@@ -143,13 +70,28 @@ class CompactionTerms:
     longest_s: float = math.inf
     """From the first to the last row of a file."""
 
-    def over(self, span: Span) -> bool:
-        """Whether its hour is, and whatever it replaces or has replaced may leave."""
-        return hour(span) < self.now_s // HOUR_S and span.written_s <= self.now_s - self.retain_s
+    def settled(self, part: Part) -> bool:
+        """Whether its hour is over, and whatever it replaces or has replaced may leave."""
+        return part.hour < self.now_s // HOUR_S and part.written_s <= self.now_s - self.retain_s
 
 
-def hour(span: Span) -> float:
-    return span.written_s // HOUR_S
+def parts_of(run: Folders, committed: int) -> list[Part]:
+    """All files up to that batch, in order."""
+    return [part_of(run, number) for number in run.numbers() if number <= committed]
+
+
+def part_of(run: Folders, number: int) -> Part:
+    rows, metadata = run.footer(number)
+    written_s = run.written_s(number)
+    notes = {"first": number, "begun_s": written_s, **json.loads(metadata.get(NOTES, b"{}"))}
+    return Part(last=number, rows=rows, written_s=written_s, **notes)
+
+
+def replaced(parts: Sequence[Part]) -> dict[int, Part]:
+    """The files whose rows lie in another one by now, by number, with that one."""
+    merged = [part for part in parts if part.first < part.last]
+    covering = {part.last: [other for other in merged if other.first <= part.last < other.last] for part in parts}
+    return {number: others[-1] for number, others in covering.items() if others}
 
 
 def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -> None:
@@ -157,129 +99,88 @@ def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -
     for table in TABLES.values():
         if table.revised:
             longest_s = DAY_S if table.name in BY_FILE else math.inf
-            place = run_at(f"{out}/{table.name}/run={run}")
+            place = Folders(f"{out}/{table.name}/run={run}")
             compact_table(place, replace(terms, longest_s=longest_s), committed)
 
 
 def compact_table(run: Folders, terms: CompactionTerms, committed: int) -> None:
-    numbers = [number for number in run.numbers() if number <= committed]
-    one = CompactionPass(run, terms, numbers, read_spans(run, numbers))
-    one.leave()
-    one.gather()
-    one.thin()
-    one.join()
+    """Files whose rows lie in others leave, once nobody opens them any more; then files are merged."""
+    for number, into in replaced(parts_of(run, committed)).items():
+        if into.made_s is not None and abs(terms.now_s - into.made_s) >= PATIENCE_S:
+            run.remove(number)
+    while merge(run, terms, committed):
+        pass
 
 
-@dataclass
-class CompactionPass:
-    """One table's. `known` is kept with each step, behind what it says."""
+def merge(run: Folders, terms: CompactionTerms, committed: int) -> bool:
+    """Whether there were files to merge, or to rewrite without revisions that were replaced."""
+    all_parts = parts_of(run, committed)
+    replaced_parts = replaced(all_parts)
+    parts = [part for part in all_parts if part.last not in replaced_parts]
+    settled = list(takewhile(terms.settled, parts))
+    old = groups(settled, terms.most_rows, terms.longest_s)
+    old = [group for group in old if len(group) > 1 or not group[0].thinned]
+    for group in old:
+        put(run, group, latest(run, group, nothing_before=group[0] is all_parts[0]), terms.now_s, thinned=True)
+    young = list(unsettled(parts[len(settled) :], terms))
+    for group in young:
+        put(run, group, together(rows_of(run, part) for part in group), terms.now_s, thinned=False)
+    return bool(old or young)
 
-    run: Folders
-    terms: CompactionTerms
-    numbers: list[int]
-    known: list[Span]
 
-    def keep(self, known: list[Span]) -> None:
-        self.known = known
-        keep_spans(self.run, known)
+def groups(parts: Sequence[Any], most_rows: int, longest_s: float) -> list[list[Any]]:
+    """Neighbours that become one file, the youngest first."""
+    grouped: list[list[Any]] = []
+    for part in reversed(parts):
+        group = grouped[-1] if grouped else []
+        many = sum(one.rows for one in group)
+        fits = bool(group) and part.rows <= TWICE * many and part.rows + many <= most_rows
+        if fits and group[-1].written_s - part.begun_s <= longest_s:
+            group.insert(0, part)
+        else:
+            grouped.append([part])
+    return grouped
 
-    def leave(self) -> None:
-        """The files whose rows lie in others by now, once nobody opens them any more."""
-        due = [span for span in self.known if span.made_s and abs(self.terms.now_s - span.made_s) >= PATIENCE_S]
-        if not due:
-            return
-        for span in due:
-            for number in self.before(span):
-                self.run.remove(number)
-                self.numbers.remove(number)
-            self.run.sweep([span.last])
-        self.keep([replace(span, made_s=None) if span in due else span for span in self.known])
 
-    def before(self, span: Span) -> list[int]:
-        return [number for number in self.numbers if span.first <= number < span.last]
+def unsettled(parts: Sequence[Part], terms: CompactionTerms) -> Iterator[list[Part]]:
+    """Batches of one hour that are many, or whose hour is over."""
+    batches = (part for part in parts if part.made_s is None)
+    for hour, some in groupby(batches, key=lambda part: part.hour):
+        group: list[Part] = []
+        for part in some:
+            if sum(one.rows for one in group) + part.rows > terms.most_rows:
+                yield from [group] if len(group) > 1 else []
+                group = []
+            group.append(part)
+        if len(group) >= terms.many_batches or (len(group) > 1 and hour < terms.now_s // HOUR_S):
+            yield group
 
-    def gather(self) -> None:
-        """Batches that came since the last pass, where there are many or their hour is over."""
-        upto = self.known[-1].last if self.known else -1
-        groups = groupby(self.batches(number for number in self.numbers if number > upto), key=lambda one: hour(one[0]))
-        for _, batches in groups:
-            held: list[tuple[Span, pa.Table]] = []
-            for span, rows in batches:
-                if held and sum(other.rows for other, _ in held) + span.rows > self.terms.most_rows:
-                    self.together(held)
-                    held = []
-                held.append((span, rows))
-            if len(held) >= self.terms.many_batches or hour(held[-1][0]) < self.terms.now_s // HOUR_S:
-                self.together(held)
-            else:
-                return
 
-    def batches(self, numbers: Iterator[int]) -> Iterator[tuple[Span, pa.Table]]:
-        for number in list(numbers):
-            rows = self.run.rows(number)
-            assert rows is not None, number  # nobody else removes one
-            written_s = min(self.run.written_s(number), self.terms.now_s)  # a clock may have gone back since
-            yield Span(number, number, rows.num_rows, written_s, written_s), rows
+def latest(run: Folders, group: Sequence[Part], *, nothing_before: bool) -> pa.Table:
+    """Their last revisions; of the first, where nothing earlier can be seen, without those withdrawn."""
+    rows = latest_revisions(rows_of(run, group[0]))
+    if nothing_before:
+        rows = rows.filter(pc.invert(withdrawn(rows)))
+    for part in group[1:]:
+        rows = latest_revisions(together([rows, rows_of(run, part)]))
+    return rows
 
-    def together(self, held: list[tuple[Span, pa.Table]]) -> None:
-        found = [span for span, _ in held]
-        if len(held) == 1:
-            self.keep([*self.known, *found])
-            return
-        rows = pa.concat_tables([rows for _, rows in held], promote_options="default")
-        held.clear()
-        self.keep([*self.known, self.put(found, rows, thinned=False)])
 
-    def put(self, parts: list[Span], rows: pa.Table, *, thinned: bool) -> Span:
-        """Their rows in the file of the last of them."""
-        begun_s, written_s = min(span.begun_s for span in parts), max(span.written_s for span in parts)
-        last = parts[-1].last
-        self.run.put(rows, last, written_s)
-        return Span(parts[0].first, last, rows.num_rows, begun_s, written_s, thinned, self.terms.now_s)
+def together(tables: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="default")
 
-    def thin(self) -> None:
-        """Hours that are over, the oldest first: of each id the last revision."""
-        at = 0
-        while at < len(self.known) and (self.known[at].thinned or self.terms.over(self.known[at])):
-            whose = hour(self.known[at])
-            end = at + 1
-            while end < len(self.known) and hour(self.known[end]) == whose and self.terms.over(self.known[end]):
-                end += 1
-            at = at + 1 if self.known[at].thinned else self.stand(at, end)
 
-    def join(self) -> None:
-        """Hours of few rows with those before them."""
-        at = 1
-        while at < len(self.known) and self.known[at].thinned:
-            older, younger = self.known[at - 1], self.known[at]
-            small = older.rows + younger.rows <= self.terms.most_rows
-            small = small and younger.written_s - older.begun_s <= self.terms.longest_s
-            if small and older.rows <= TWICE * younger.rows:
-                self.stand(at - 1, at + 1)
-                at = max(1, at - 1)
-            else:
-                at += 1
+def rows_of(run: Folders, part: Part) -> pa.Table:
+    rows = run.rows(part.last)
+    assert rows is not None, part  # nobody else removes one
+    return rows
 
-    def stand(self, at: int, end: int) -> int:
-        """What stands of these in one file, or in several where that is too much; the place behind them."""
-        while at < end:
-            rows, upto = self.latest_of(at), at + 1
-            while upto < end and rows.num_rows + self.known[upto].rows <= self.terms.most_rows:
-                both = pa.concat_tables([rows, self.latest_of(upto)], promote_options="default")
-                rows, upto = latest_revisions(both), upto + 1
-            parts = self.known[at:upto]
-            same = len(parts) == 1 and parts[0].rows == rows.num_rows
-            made = replace(parts[0], thinned=True) if same else self.put(parts, rows, thinned=True)
-            self.keep([*self.known[:at], made, *self.known[upto:]])
-            at, end = at + 1, end - len(parts) + 1
-        return at
 
-    def latest_of(self, at: int) -> pa.Table:
-        """A file's last revisions; of the first, where nothing earlier can be seen, without those withdrawn."""
-        rows = self.run.rows(self.known[at].last)
-        assert rows is not None, self.known[at]
-        rows = latest_revisions(rows)
-        return rows if at or self.before(self.known[0]) else rows.filter(pc.invert(withdrawn(rows)))
+def put(run: Folders, group: Sequence[Part], rows: pa.Table, now_s: float, *, thinned: bool) -> None:
+    """Their rows in the file of the last of them. A clock may have gone back since they were written."""
+    begun_s, written_s = min(part.begun_s for part in group), max(part.written_s for part in group)
+    notes = {"first": group[0].first, "begun_s": min(begun_s, now_s), "made_s": now_s, "thinned": thinned}
+    run.put(rows, group[-1].last, min(written_s, now_s), {NOTES: json.dumps(notes).encode()})
 
 
 def withdrawn(rows: pa.Table) -> pa.ChunkedArray:
@@ -288,3 +189,65 @@ def withdrawn(rows: pa.Table) -> pa.ChunkedArray:
     if "state" in rows.column_names:
         return pc.fill_null(pc.equal(rows["state"], "withdrawn"), False)
     return pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
+
+
+# --- results that are too old
+
+BY_FILE = ("coverage", "exchanges")
+"""Their rows are old when they were written long ago: those of an open connection are written again and again."""
+BY_ROW = ("findings", "clients", "topics")
+"""Theirs when their subject was seen for the last time long ago, by capture time."""
+OVER = ("deleted", "former", "replaced")
+"""Topics of other states stay."""
+
+
+def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
+    """What is older than this time, in seconds since 1970. Only batches up to `committed` are touched.
+
+    What may still change, or still holds, stays. A row leaves with all its revisions, the oldest first, so that no
+    reader at any moment takes one that was replaced for the last. Frames that come later may bring it back, whole.
+    """
+    for table in BY_FILE:
+        place = Folders(f"{out}/{table}/run={run}")
+        for part in parts_of(place, committed):
+            if part.written_s < before_s:
+                place.remove(part.last)
+    for table in BY_ROW:
+        retire_table(Folders(f"{out}/{table}/run={run}"), table, before_s, committed)
+
+
+def retire_table(run: Folders, table: str, before_s: float, committed: int) -> None:
+    def write(part: Part, rows: pa.Table) -> None:
+        run.put(rows, part.last, part.written_s, run.footer(part.last)[1])
+
+    def read(part: Part, columns: list[str] | None) -> pa.Table:
+        return run.rows(part.last, columns)
+
+    retire_rows(table, parts_of(run, committed), before_s, read, write)
+
+
+Read = Callable[[Any, list[str] | None], pa.Table]
+Write = Callable[[Any, pa.Table], None]
+
+
+def retire_rows(table: str, parts: Sequence[Any], before_s: float, read: Read, write: Write) -> None:
+    """`parts`: the files of a table, in order."""
+    revisions = LatestRows()
+    for part in parts:
+        revisions.add(table, read(part, ["id", "revision", "last_seen", "state"]))
+    leaving = expired(table, revisions.tables().get(table), before_s)
+    for part in parts if leaving is not None and len(leaving) else ():
+        rows = read(part, None)
+        stays = rows.filter(pc.invert(pc.is_in(rows["id"], leaving)))
+        if stays.num_rows < rows.num_rows:
+            write(part, stays)
+
+
+def expired(table: str, rows: pa.Table | None, before_s: float) -> pa.Array | None:
+    """The ids of those that leave."""
+    if rows is None:
+        return None
+    old = pc.less(rows["last_seen"], pa.scalar(round(before_s * 1e6)).cast(rows["last_seen"].type))
+    if table == "topics":
+        old = pc.and_(old, pc.is_in(rows["state"], pa.array(OVER)))
+    return rows["id"].filter(pc.fill_null(old, False)).combine_chunks()

@@ -18,7 +18,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from wirecheck.judge.results.result_table import TIME
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions, schema
-from wirecheck.streaming.store.storage import is_local, local
+from wirecheck.streaming.store.storage import is_local, spelled
 
 DAY, RUN, BATCH, WRITTEN = "date", "run", "batch_id", "written_at"
 ORIGIN = pa.schema(
@@ -48,9 +48,7 @@ COLUMNS = {name: pa.schema([*ORIGIN, *schema(name)]) for name in TABLES}
 
 def located(where: Path | str) -> tuple[str, dict[str, str]]:
     """A place as delta-rs spells it. Credentials and endpoint come from where the stores' own tools have them."""
-    if is_local(where):
-        return str(local(where)), {}
-    return str(where).rstrip("/"), {"allow_http": "true"}  # an endpoint without TLS is one that was asked for
+    return spelled(where), {} if is_local(where) else {"allow_http": "true"}  # without TLS is what was asked for
 
 
 def opened(out: Path | str, table: str) -> DeltaTable:
@@ -63,19 +61,19 @@ def made(out: Path | str, table: str) -> DeltaTable:
     """One that is there, or is made; columns that this release knows besides are added, null in what is there."""
     name, columns = (table, COLUMNS[table]) if table in TABLES else ("findings", schema("findings"))
     try:
-        found = opened(out, table)
+        table_there = opened(out, table)
     except TableNotFoundError:
         place, options = located(out)
         partitions = [DAY] if table in TABLES else None
         meaning = TABLES[name].meaning if table in TABLES else "The open findings of the run that wrote last."
-        found = DeltaTable.create(
+        table_there = DeltaTable.create(
             f"{place}/{table}", columns, mode="ignore", partition_by=partitions, name=table,
             description=meaning, configuration=SETTINGS, storage_options=options,
         )  # fmt: skip
-    there = {field.name for field in found.schema().fields}
-    if missing := [field for field in columns if field.name not in there]:
-        found.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
-    return found
+    names = {field.name for field in table_there.schema().fields}
+    if missing := [field for field in columns if field.name not in names]:
+        table_there.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
+    return table_there
 
 
 def commit(run: str, batch_id: int, fence: Mapping[str, Any]) -> CommitProperties:
@@ -140,10 +138,10 @@ class DeltaTables:
     ) -> bool:
         """A batch that was written: whether with other rows, which these replace."""
         rows = schema(name).empty_table() if rows is None else rows
-        before = rows_of(table, name, (pc.field(RUN) == self.run) & (pc.field(BATCH) == batch_id))
-        if before.select(rows.column_names).equals(rows):
+        first_rows = rows_of(table, name, (pc.field(RUN) == self.run) & (pc.field(BATCH) == batch_id))
+        if first_rows.select(rows.column_names).equals(rows):
             return False
-        written = pc.min(before[WRITTEN]).value if before.num_rows else time.time_ns() // 1000
+        written = pc.min(first_rows[WRITTEN]).value if first_rows.num_rows else time.time_ns() // 1000
         put(
             table, self.with_origin(rows, batch_id, written), of_batches(self.run, batch_id, batch_id),
             commit(self.run, batch_id, fence),
@@ -190,13 +188,15 @@ def write(table: DeltaTable, rows: pa.Table, properties: CommitProperties | None
 
 def rows_of(table: DeltaTable, name: str, condition: pc.Expression, columns: list[str] | None = None) -> pa.Table:
     """In the order in which they were written, with where they come from."""
-    there = table.to_pyarrow_dataset()
-    kept = pa.schema([field for field in COLUMNS[name] if columns is None or field.name in {BATCH, *columns}])
-    rows = there.to_table(columns=[field for field in kept.names if field in there.schema.names], filter=condition)
-    absent = [field for field in kept if field.name not in rows.column_names]
+    dataset = table.to_pyarrow_dataset()
+    columns_read = pa.schema([field for field in COLUMNS[name] if columns is None or field.name in {BATCH, *columns}])
+    rows = dataset.to_table(
+        columns=[field for field in columns_read.names if field in dataset.schema.names], filter=condition
+    )
+    absent = [field for field in columns_read if field.name not in rows.column_names]
     for field in absent:  # a table of an earlier release, that is only read
         rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows.take(pc.sort_indices(rows[BATCH])).select(kept.names).cast(kept)
+    return rows.take(pc.sort_indices(rows[BATCH])).select(columns_read.names).cast(columns_read)
 
 
 def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
@@ -215,8 +215,8 @@ def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = N
 def days(table: DeltaTable) -> list[pa.Scalar]:
     actions = pa.table(table.get_add_actions(flatten=True))
     column = f"partition.{DAY}"
-    found = actions[column].cast(pa.date32()) if column in actions.column_names else pa.array([], pa.date32())
-    return [pa.scalar(day, pa.date32()) for day in sorted(set(found.to_pylist()))]
+    column_days = actions[column].cast(pa.date32()) if column in actions.column_names else pa.array([], pa.date32())
+    return [pa.scalar(day, pa.date32()) for day in sorted(set(column_days.to_pylist()))]
 
 
 def latest_run(out: Path | str) -> str | None:
@@ -229,7 +229,7 @@ def latest_run(out: Path | str) -> str | None:
             continue
         for day in days(table)[-1:]:
             rows = table.to_pyarrow_dataset().to_table(columns=[RUN, WRITTEN], filter=pc.field(DAY) == day)
-            for found in rows.group_by(RUN).aggregate([(WRITTEN, "max")]).to_pylist():
-                written = found[f"{WRITTEN}_max"].timestamp()
-                last[found[RUN]] = max(last.get(found[RUN], written), written)
+            for row in rows.group_by(RUN).aggregate([(WRITTEN, "max")]).to_pylist():
+                written = row[f"{WRITTEN}_max"].timestamp()
+                last[row[RUN]] = max(last.get(row[RUN], written), written)
     return max(last, key=lambda run: last[run]) if last else None

@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from wirecheck.streaming.store.compaction import BY_FILE, BY_ROW, MOST_ROWS, TWICE, expired, withdrawn
+from wirecheck.streaming.store.compaction import BY_FILE, BY_ROW, DAY_S, MOST_ROWS, groups, retire_rows, withdrawn
 from wirecheck.streaming.store.delta_tables import BATCH, DAY, NOW, RUN, of_batches, opened, put, rows_of
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.streaming.store.run_result import LatestRows
 
 TARGET_BYTES = 32 << 20
 """Of a file of rows without revisions: one that has come to that is left alone."""
@@ -30,13 +29,20 @@ LEAST_HOURS = 1
 
 
 @dataclass(frozen=True)
-class Part:
+class DeltaPart:
     """A file: batches of one run, written on one day."""
 
     day: dt.date
     first: int
     last: int
     rows: int
+
+    @property
+    def written_s(self) -> float:
+        """To the day: files of different days are never merged."""
+        return self.day.toordinal() * DAY_S
+
+    begun_s = written_s
 
 
 @dataclass(frozen=True)
@@ -94,30 +100,28 @@ class UpkeepPass:
     run: str
     committed: int
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[DeltaPart]:
         """The run's files whose batches Spark will not repeat, in the order of the batches."""
         self.table.update_incremental()
         actions = pa.table(self.table.get_add_actions(flatten=True))
         columns = {f"min.{RUN}", f"max.{RUN}", f"min.{BATCH}", f"max.{BATCH}", f"partition.{DAY}", "num_records"}
         if not columns.issubset(actions.column_names):
             return []  # no file at all
-        found = [
-            Part(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
+        parts = [
+            DeltaPart(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
             for row in actions.select(sorted(columns)).to_pylist()
             if row[f"min.{RUN}"] == row[f"max.{RUN}"] == self.run and row[f"max.{BATCH}"] <= self.committed
         ]
-        return list(apart(sorted(found, key=lambda part: (part.first, part.last))))
+        return list(apart(sorted(parts, key=lambda part: (part.first, part.last))))
 
     def gather(self) -> None:
         """Small files of a day, with the older ones that are not much larger."""
         if not TABLES[self.name].revised:
             self.table.optimize.compact(target_size=TARGET_BYTES)
             return
-        parts = self.parts()
-        for day in dict.fromkeys(part.day for part in parts):
-            for group in groups([part for part in parts if part.day == day]):
-                if len(group) > 1:
-                    self.put(group, latest_revisions(self.rows(group)))
+        for group in groups(self.parts(), MOST_ROWS, 0):
+            if len(group) > 1:
+                self.put(group, latest_revisions(self.rows(group)))
 
     def thin(self, today: dt.date) -> None:
         """Of all days: revisions that a later file replaces, the oldest first, and what was withdrawn and is over."""
@@ -142,54 +146,36 @@ class UpkeepPass:
         day = dt.datetime.fromtimestamp(before_s, dt.UTC).date()
         if self.name in BY_FILE and any(part.day < day for part in self.parts()):
             self.table.delete(f"{RUN} = '{self.run}' AND {DAY} < '{day}'")
-        if self.name not in BY_ROW:
-            return
-        parts, held = self.parts(), LatestRows()
-        for part in parts:
-            held.add(self.name, self.rows([part], ["id", "revision", "last_seen", "state"]))
-        gone = expired(self.name, held.tables().get(self.name), before_s)
-        for part in parts if gone is not None and len(gone) else ():
-            rows = self.rows([part])
-            stays = rows.filter(pc.invert(pc.is_in(rows["id"], gone)))
-            if stays.num_rows < rows.num_rows:
-                self.put([part], stays)
+        if self.name in BY_ROW:
+            retire_rows(
+                self.name,
+                self.parts(),
+                before_s,
+                lambda part, columns: self.rows([part], columns),
+                lambda part, rows: self.put([part], rows),
+            )
 
-    def rows(self, parts: Sequence[Part], columns: list[str] | None = None) -> pa.Table:
+    def rows(self, parts: Sequence[DeltaPart], columns: list[str] | None = None) -> pa.Table:
         condition = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
         condition &= (pc.field(BATCH) >= parts[0].first) & (pc.field(BATCH) <= parts[-1].last)
         rows = rows_of(self.table, self.name, condition, columns)
         return rows.drop_columns([BATCH]) if columns is not None else rows
 
-    def put(self, parts: Sequence[Part], rows: pa.Table) -> None:
+    def put(self, parts: Sequence[DeltaPart], rows: pa.Table) -> None:
         """Instead of their files."""
         instead_of = f"{DAY} = '{parts[0].day}' AND {of_batches(self.run, parts[0].first, parts[-1].last)}"
         put(self.table, rows, instead_of)
 
 
-def apart(parts: Sequence[Part]) -> Iterator[Part]:
+def apart(parts: Sequence[DeltaPart]) -> Iterator[DeltaPart]:
     """Files of one commit, over the same batches, as one."""
-    held: Part | None = None
+    current: DeltaPart | None = None
     for part in parts:
-        if held is not None and part.first <= held.last:
-            held = replace(held, last=max(held.last, part.last), rows=held.rows + part.rows)
+        if current is not None and part.first <= current.last:
+            current = replace(current, last=max(current.last, part.last), rows=current.rows + part.rows)
         else:
-            if held is not None:
-                yield held
-            held = part
-    if held is not None:
-        yield held
-
-
-def groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Neighbours that become one file, the youngest first: each row is written again a few times at most."""
-    held: list[Part] = []
-    for part in reversed(parts):
-        many = sum(one.rows for one in held)
-        if held and part.rows <= TWICE * many and part.rows + many <= MOST_ROWS:
-            held.insert(0, part)
-        else:
-            if held:
-                yield held
-            held = [part]
-    if held:
-        yield held
+            if current is not None:
+                yield current
+            current = part
+    if current is not None:
+        yield current

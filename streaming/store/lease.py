@@ -28,7 +28,7 @@ EXTRA = "wirecheck[objectstore]"
 
 
 Say = Callable[[str], None]
-"""Whoever is told, in lines for a person."""
+"""Prints a line for a person."""
 
 
 class LeaseRefused(Exception):  # noqa: N818 - reads as what happened
@@ -81,33 +81,37 @@ class Lease:
 
     def take(self, say: Say) -> None:
         """Hold it. Raises LeaseRefused where another monitor does."""
-        while not self._put(self._replaceable(say)):
+        while not self.replace(self._replaceable(say)):
             pass
         self._thread.start()
 
+    def replace(self, found: Found | None) -> bool:
+        """Whether it is held now, under the next number."""
+        return self._put(found.version, found.content["fence"] + 1) if found else self._put(None, 1)
+
     def _replaceable(self, say: Say) -> Found | None:
         """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
-        found = self._get()
-        if found is None or found.content["released"]:
-            return found
-        say(f"{self.checkpoint}: {found.content['holder']} holds the lease; it is taken over if it is not renewed")
+        lease = self._get()
+        if lease is None or lease.content["released"]:
+            return lease
+        say(f"{self.checkpoint}: {lease.content['holder']} holds the lease; it is taken over if it is not renewed")
         until_s = time.monotonic() + self.terms.stale_s
         while time.monotonic() < until_s:
             time.sleep(self.terms.look_s)
-            now = self._get()
-            if now is None or now.content["released"]:
-                return now
-            if now.version != found.version:
-                taken = f"another monitor ({now.content['holder']}) is at work on it; end that one first"
-                raise LeaseRefused(f"{self.checkpoint}: {taken}")
-        return found
+            lease_now = self._get()
+            if lease_now is None or lease_now.content["released"]:
+                return lease_now
+            if lease_now.version != lease.version:
+                refusal = f"another monitor ({lease_now.content['holder']}) is at work on it; end that one first"
+                raise LeaseRefused(f"{self.checkpoint}: {refusal}")
+        return lease
 
     def refuses_twice(self) -> bool:
         """Whether the store refuses to create what is there: on some a condition is a word they do not know."""
         from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
 
         try:
-            self.store.put(NAME, self._words(), mode="create")
+            self.store.put(NAME, self._content(), mode="create")
         except (AlreadyExistsError, PreconditionError):
             return True
         except (NotSupportedError, NotImplementedError):
@@ -130,7 +134,7 @@ class Lease:
     def check(self) -> None:
         """Raises LeaseLost where another is known to hold it."""
         if self.lost:
-            raise LeaseLost(taken_over(self.checkpoint))
+            raise LeaseLost(f"{self.checkpoint}: another monitor has taken it over; this one commits nothing more")
 
     def look(self) -> None:
         """The same, after the store was asked once."""
@@ -153,33 +157,28 @@ class Lease:
 
     def _renew(self, *, released: bool = False) -> None:
         with self._guard:
-            if not self.lost and not self._put(Found({"fence": self.fence - 1}, self._known), released=released):
+            if not self.lost and not self._put(self._version, self.fence, released=released):
                 self.lost = True
-
-    @property
-    def _known(self) -> "UpdateVersion":
-        assert self._version is not None
-        return self._version
 
     # --- the object
 
-    def _words(self, *, released: bool = False) -> bytes:
+    def _content(self, *, released: bool = False) -> bytes:
         content = {"holder": self.holder, "token": self.token, "fence": self.fence, "renewals": self.renewals}
         return json.dumps({**content, "released": released}).encode()
 
-    def _put(self, before: Found | None, *, released: bool = False) -> bool:
-        """Whether it stands there instead of that. Raises what `unanswered` names where it is not known."""
+    def _put(self, version: "UpdateVersion | None", fence: int, *, released: bool = False) -> bool:
+        """Whether it stands there instead of that version. Raises what `unanswered` names where it is not known."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        self.fence, self.renewals = (before.content["fence"] if before else 0) + 1, self.renewals + 1
+        self.fence, self.renewals = fence, self.renewals + 1
         try:
-            done = self.store.put(NAME, self._words(released=released), mode=before.version if before else "create")
+            done = self.store.put(NAME, self._content(released=released), mode="create" if version is None else version)
         except (AlreadyExistsError, PreconditionError, FileNotFoundError):
             now = self._get()  # an earlier try may have got there without an answer
             if now is None or now.content["token"] != self.token:
                 return False
             if now.content["renewals"] != self.renewals:  # an earlier renewal: this one is still to be made
-                return self._put(Found({"fence": self.fence - 1}, now.version), released=released)
+                return self._put(now.version, fence, released=released)
             self._version = now.version
         else:
             self._version = version_of(done)
@@ -187,14 +186,14 @@ class Lease:
 
     def _get(self) -> Found | None:
         with suppress(FileNotFoundError):
-            found = self.store.get(NAME)
-            meta, content = found.meta, bytes(found.bytes())
+            answer = self.store.get(NAME)
+            meta, content = answer.meta, bytes(answer.bytes())
             return Found(json.loads(content), version_of(meta))
         return None
 
 
 @contextmanager
-def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Iterator["Lease | None"]:
+def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Iterator[Lease | None]:
     """Meanwhile, where the checkpoint is on an object store. Raises LeaseRefused.
 
     None where nothing of the kind can be had, and that is said: then it is for people to see to it that there is one.
@@ -204,9 +203,14 @@ def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Itera
         yield None
         return
     lease = Lease(store, checkpoint, terms)
-    with refusals(checkpoint):
+    try:
         lease.take(say)
         safe = lease.refuses_twice()
+    except unanswered() as wrong:
+        reason = str(wrong).strip().splitlines()[0]
+        raise LeaseRefused(f"{checkpoint}: no lease: {reason}; let this user read and write there") from wrong
+    except (ValueError, KeyError, TypeError) as wrong:
+        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
     if not safe:
         say(f"{checkpoint}: its store takes a second PUT over a first: {ALONE}")
     try:
@@ -218,13 +222,9 @@ def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Itera
 ALONE = "nothing keeps another monitor out; see to it that there is one"
 
 
-def taken_over(where: str) -> str:
-    return f"{where}: another monitor has taken it over; this one commits nothing more"
-
-
-def version_of(known: Mapping[str, Any]) -> "UpdateVersion":
+def version_of(answer: Mapping[str, Any]) -> "UpdateVersion":
     """What a condition may name: `obstore` takes no None."""
-    return {name: known[name] for name in ("e_tag", "version") if known.get(name) is not None}  # type: ignore[return-value]
+    return {name: answer[name] for name in ("e_tag", "version") if answer.get(name) is not None}  # type: ignore[return-value]
 
 
 def unanswered() -> tuple[type[Exception], ...]:
@@ -234,46 +234,23 @@ def unanswered() -> tuple[type[Exception], ...]:
     return BaseError, OSError
 
 
-@contextmanager
-def refusals(checkpoint: str) -> Iterator[None]:
-    try:
-        yield
-    except unanswered() as wrong:
-        reason = str(wrong).strip().splitlines()[0]
-        raise LeaseRefused(f"{checkpoint}: no lease: {reason}; let this user read and write there") from wrong
-    except (ValueError, KeyError, TypeError) as wrong:
-        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
-
-
 def store_of(checkpoint: str, say: Say) -> "ObjectStore | None":
-    """The folder, to `obstore`. Raises LeaseRefused."""
+    """The folder, to `obstore`; None where there is no lease, and why not is printed."""
     if is_local(checkpoint):
         return None
     try:
-        return opened(checkpoint)
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
     except ModuleNotFoundError:
         say(f"{checkpoint}: no lease without {EXTRA}: {ALONE}")
-    except ValueError:
-        say(f"{checkpoint}: no lease on this file system: {ALONE}")
-    return None
-
-
-def opened(folder: str) -> "ObjectStore":
-    """Raises ModuleNotFoundError without the extra, ValueError for what is no store."""
-    from obstore.exceptions import BaseError
-    from obstore.store import from_url
-
+        return None
     try:
         # an endpoint without TLS is one that was asked for, as pyarrow.fs sees it
         return from_url(
-            "s3:" + folder.partition(":")[2] if folder.startswith("s3a:") else folder,
+            "s3:" + checkpoint.partition(":")[2] if checkpoint.startswith("s3a:") else checkpoint,
             client_options={"timeout": "4s", "connect_timeout": "2s", "allow_http": True},
             retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=4)},
         )
-    except BaseError as wrong:
-        raise ValueError(str(wrong)) from wrong
-
-
-def fenced(lease: Lease | None) -> Callable[[], dict[str, int]] | None:
-    """What is asked before each commit."""
-    return lease.confirm if lease is not None else None
+    except BaseError:
+        say(f"{checkpoint}: no lease on this file system: {ALONE}")
+        return None

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyarrow import fs
 
 from wirecheck.streaming.store import batches, storage
-from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store.batches import Folders, Tables
 from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import at, is_local
 
@@ -54,10 +53,10 @@ def loaded(kind: str) -> None:
         from wirecheck.streaming.store import delta_tables  # noqa: F401
 
 
-def kind_of(out: Path | str) -> str | None:
-    """None where it holds no table."""
+def kind_of(out: Path | str, tables: Iterable[str] = TABLES) -> str | None:
+    """None where it holds none of these tables."""
     system, folder = at(out)
-    for table in TABLES:
+    for table in tables:
         there = storage.names(system, f"{folder}/{table}")
         if any(name.startswith("run=") for name in there):
             return PARQUET
@@ -66,20 +65,15 @@ def kind_of(out: Path | str) -> str | None:
     return None
 
 
-def is_delta(out: Path | str, table: str) -> bool:
-    system, folder = at(out)
-    return bool(system.get_file_info(f"{folder}/{table}/_delta_log").type == fs.FileType.Directory)
-
-
 def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
     """Every row of a run, in the order of its batches, some at a time; all columns, or those of these it has."""
-    if is_delta(out, table):
+    if kind_of(out, (table,)) == DELTA:
         from wirecheck.streaming.store import delta_tables
 
         return delta_tables.read(out, table, run, columns)
     if not is_local(out):
         return iter(())
-    return batches.read(f"{out}/{table}/run={run}", columns)
+    return batches.read(Folders(f"{out}/{table}/run={run}"), columns)
 
 
 def latest_run(out: Path) -> str:

@@ -80,9 +80,9 @@ def as_ipc(table: pa.Table) -> bytes:
 
 def values(rows: list[Mapping[str, Any]], name: str, kind: pa.DataType) -> list[Any]:
     """One column; what a row does not have is null."""
-    found = [row.get(name) for row in rows]
+    cells = [row.get(name) for row in rows]
     return (
-        [in_unit(value, kind) for value in found] if pa.types.is_nested(kind) or pa.types.is_timestamp(kind) else found
+        [in_unit(value, kind) for value in cells] if pa.types.is_nested(kind) or pa.types.is_timestamp(kind) else cells
     )
 
 

@@ -19,7 +19,7 @@ from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
 from wirecheck.story.harm import seconds
 from wirecheck.streaming.store import result_folder
-from wirecheck.streaming.store.batches import write_tables
+from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 
 Row = dict[str, Any]
@@ -121,8 +121,8 @@ class Result:
 
     def overflow_rows(self, *tables: str) -> Row:
         """`others`: of each table and label how many more there were than are kept; nothing where all are."""
-        found = [more(row) for row in self.others if row["table"] in tables]
-        return {"others": found} if found else {}
+        rows = [more(row) for row in self.others if row["table"] in tables]
+        return {"others": rows} if rows else {}
 
     def statements(self) -> list[Row]:
         """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
@@ -135,15 +135,15 @@ class Result:
 
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""
-        found: dict[str, Row] = {}
+        by_connection: dict[str, Row] = {}
         for row in self.rows["coverage"]:
             name, measure = row["connection"], row["measure"]
             if name is not None:
-                counts = found.setdefault(row["id"].partition("|")[0], {"connection": name, "protocol": ""})
+                counts = by_connection.setdefault(row["id"].partition("|")[0], {"connection": name, "protocol": ""})
                 if measure == "connections":
                     counts["protocol"] = row["detail"]
                 counts[measure] = counts.get(measure, 0) + row["count"]
-        return list(found.values())
+        return list(by_connection.values())
 
 
 def without_principals(finding: Row) -> Row:
@@ -247,10 +247,14 @@ def last(rows: Iterator[Row]) -> Iterator[Row]:
     """The last revision of each id, where it still holds."""
     newest: dict[str, Row] = {}
     for row in rows:
-        known = newest.get(row["id"])
-        if known is None or row["revision"] >= known["revision"]:
+        newest_known = newest.get(row["id"])
+        if newest_known is None or row["revision"] >= newest_known["revision"]:
             newest[row["id"]] = row
-    return (row for row in newest.values() if not row.get("withdrawn") and row.get("state") != "withdrawn")
+    return (row for row in newest.values() if not is_withdrawn(row))
+
+
+def is_withdrawn(row: Mapping[str, Any]) -> bool:
+    return bool(row.get("withdrawn")) or row.get("state") == "withdrawn"
 
 
 ROWS_AT_ONCE = 4096
@@ -289,4 +293,4 @@ class LatestRows:
 
     def write(self, out: Path | str) -> None:
         """As the tables of one run, in one batch."""
-        write_tables(self.tables(), out, str(uuid4()), 0)
+        Tables(out, str(uuid4())).write(self.tables(), 0)

@@ -50,6 +50,11 @@ def local(where: str | Path) -> Path:
     return Path(at(where)[1])
 
 
+def spelled(where: str | Path) -> str:
+    """A place for those who take no file: URI, and put a name behind a folder."""
+    return str(local(where)) if is_local(where) else str(where).rstrip("/")
+
+
 def put(system: fs.FileSystem, path: str, content: bytes) -> None:
     """A file under its name only when it is whole: stores show no other, elsewhere a leading dot hides it till then."""
     if shows_whole_objects(system):

@@ -33,11 +33,11 @@ def subject(row: Row) -> Subject:
 
 
 def by_subject(rows: Iterable[Row], at: dt.datetime) -> dict[Subject, list[Row]]:
-    found: dict[Subject, list[Row]] = {}
+    by_subject_rows: dict[Subject, list[Row]] = {}
     for row in rows:
         if row["first_seen"] <= at:
-            found.setdefault(subject(row), []).append(row)
-    return found
+            by_subject_rows.setdefault(subject(row), []).append(row)
+    return by_subject_rows
 
 
 def description(topic: Row, topics: list[Row], partitions: list[Row], words: list[Row], at: dt.datetime) -> Row:
@@ -65,8 +65,8 @@ def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
     somebody did. Of a topic that was seen later too, the rows keep changes only: it may have been seen in between.
     """
     times = [row.get(column) for row in rows for column in ("first_seen", "until")]
-    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
-    return max(time for time in found if time <= at)
+    moments: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
+    return max(time for time in moments if time <= at)
 
 
 def state_at(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:
@@ -97,12 +97,12 @@ def word_of(row: Row | None) -> Row | None:
 
 def partition_states(rows: list[Row], at: dt.datetime) -> list[Row]:
     """The state each partition was in, by number."""
-    found: dict[int, Row] = {}
+    latest: dict[int, Row] = {}
     for row in rows:
-        known = found.get(row["partition"])
-        if known is None or order(row, at) > order(known, at):
-            found[row["partition"]] = row
-    return [found[number] for number in sorted(found)]
+        other = latest.get(row["partition"])
+        if other is None or order(row, at) > order(other, at):
+            latest[row["partition"]] = row
+    return [latest[number] for number in sorted(latest)]
 
 
 def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:

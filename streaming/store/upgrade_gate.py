@@ -19,10 +19,10 @@ def lines() -> list[str]:
 
 def lowest(target: str) -> dict[int, int]:
     """Per API key the lowest version that some release of the line serves. Raises LookupError for an unknown line."""
-    found = releases.lowest(target)
-    if not found:
+    versions = releases.lowest(target)
+    if not versions:
         raise LookupError(f"no release {target} is known; there are {', '.join(lines())}")
-    return found
+    return versions
 
 
 def between_brokers(client: Row) -> bool:

@@ -10,10 +10,11 @@ from tests import frame_files
 from wirecheck import cli
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming.spark.sinks import by_table, write_batch
+from wirecheck.streaming.spark.sinks import by_table
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.batches import Tables
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -32,7 +33,7 @@ def verdict(frames_folder, tmp_path_factory):
     loop = Loop(Settings())
     loop.batch(sorted(frames_folder.glob("*.parquet")))
     out = tmp_path_factory.mktemp("verdict")
-    write_batch(loop.emitted, out, "run-1", 0)
+    Tables(out, "run-1").write(by_table(loop.emitted), 0)
     return out
 
 

@@ -34,7 +34,7 @@ from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import compaction
-from wirecheck.streaming.store.batches import write_tables
+from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, from_ipc
 from wirecheck.streaming.store.run_result import Result
 
@@ -101,7 +101,7 @@ def live(life: Life, state: Path, out: Path, settings: Settings) -> None:
         for row in loop.emitted:
             told.setdefault(row.route, []).append(from_ipc(row.cell))
         loop.emitted.clear()
-        write_tables({table: concat(rows) for table, rows in told.items()}, out, RUN, number)
+        Tables(out, RUN).write({table: concat(rows) for table, rows in told.items()}, number)
         if not life.cut_off or number != life.batches[-1][0]:
             state.write_bytes(pickle.dumps((loop.buckets, loop.shards)))
 

@@ -26,8 +26,6 @@ from tests.decode.connection.conversations import (
 )
 from tests.traffic import ACK, PSH, Segment, Talk
 from wirecheck.decode.connection.follower import Follower, Limits
-from wirecheck.decode.connection.stream.frame import Frame
-from wirecheck.decode.connection.tracker import ANYTHING, kind_of
 
 RUNS = settings(max_examples=60, deadline=None, derandomize=True)
 ECN_ECHO = 64
@@ -186,45 +184,3 @@ def outcome(exchanges) -> list:
     parts = [getattr(exchanges, field.name) for field in fields(exchanges) if field.name != "messages"]
     parts += [getattr(exchanges.messages, field.name) for field in fields(exchanges.messages)]
     return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
-
-
-@RUNS
-@given(
-    conversations,
-    st.sets(st.integers(0, 96), max_size=4),
-    st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 6)), max_size=6),
-    st.lists(st.integers(0, 2000), max_size=5),
-    st.booleans(),
-)
-def test_a_frame_in_step_does_what_the_long_way_does(frames, drop, moves, cuts, early):
-    """An ECN bit, which nothing reads, sends a frame the long way (tracker.py)."""
-    frames = damaged(frames, drop)
-    for anywhere, distance in moves:
-        place = anywhere % len(frames)
-        frames.insert(min(place + distance, len(frames) - 1), frames.pop(place))
-    short, long = Follower(early=early), Follower(early=early)
-    places = sorted({0, len(frames), *(cut % (len(frames) + 1) for cut in cuts)})
-    for start, stop in itertools.pairwise(places):
-        part = frames[start:stop]
-        marked = [replace(frame, flags=frame.flags | ECN_ECHO) for frame in part]
-        assert outcome(short.receive(segments(part))) == outcome(long.receive(segments(marked)))
-        assert short.placed.offset.tolist() == long.placed.offset.tolist()
-        assert short.snapshot() == long.snapshot()
-    assert outcome(short.drain()) == outcome(long.drain())
-
-
-def test_frames_in_step_go_the_short_way():
-    """Or the law above would compare nothing: most frames of an ordinary talk are ones the fast path vouches for."""
-    said = Talk(mss=100, step_ns=MS).open().request(request(API_VERSIONS, 3, 0)).response(response(0, bytes(20)))
-    said.request(produce(1, size=1000)).response(response(1, bytes(1000)))
-    follower, short = Follower(), 0
-    for frame in said.segments:
-        columns = follower._columns(segments([frame]))[1]
-        looked = Frame()
-        looked.begin(columns)
-        looked.look(0)
-        for connection in follower._connections.values():
-            direction = connection.direction(looked.side)
-            short += kind_of(looked, connection, direction, connection.other(direction)) != ANYTHING
-        follower.receive(segments([frame]))
-    assert short >= 18

@@ -65,7 +65,7 @@ def test_a_hostile_stream_stays_within_bounds_and_costs_its_neighbour_nothing(na
         follower._touch(follower._parked.keys())
         assert follower.pending == sum(c.count_pending() for c in follower._in_order()) <= LIMITS.pending_bytes
         follower = Follower.restore(follower.snapshot(), LIMITS)
-        assert follower.pending == follower._parked.column("pending").sum()
+        assert follower.pending == follower._parked.columns()["pending"].sum()
         sizes.append(len(follower.snapshot()))
     results.append(follower.drain())
     assert exchanges_of_good(results) == wanted

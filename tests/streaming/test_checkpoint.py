@@ -1,7 +1,6 @@
 """What a monitor remembers: settings, run ID and the files of its batches."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,10 @@ def place(tmp_path):
 
 def test_a_run_keeps_its_id(place):
     run = checkpoint.run_of(place)
-    assert checkpoint.open_or_create(place, checkpoint.meaning(Settings())) == (f"{place}/query", run)
+    assert checkpoint.open_or_create(place, checkpoint.meaning(Settings())) == run
     assert checkpoint.run_of(f"{place}-other") is None
     other = checkpoint.open_or_create(f"{place}-other", checkpoint.meaning(Settings()))
-    assert other.run != run
+    assert other != run
 
 
 @pytest.mark.parametrize(("spark", "fits"), [("4.1.9", True), ("4.2.0", False), ("5.1.0", False)])
@@ -66,8 +65,8 @@ def test_files_of_which_half_was_written_are_damaged(place, text):
 
 
 def test_one_monitor_at_a_time(place):
-    handle = checkpoint.lock(place)
-    with pytest.raises(CheckpointRefused, match="another monitor is using it"):
-        checkpoint.lock(place)
-    os.close(handle)
-    os.close(checkpoint.lock(place))
+    refused = pytest.raises(CheckpointRefused, match="another monitor is using it")
+    with checkpoint.locked(place), refused, checkpoint.locked(place):
+        pass
+    with checkpoint.locked(place):
+        pass

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
+from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.opening import confirmed_by_answer, on_opening
 from wirecheck.decode.connection.framing.recognise import (
-    HIGHEST_KEY,
-    HIGHEST_VERSION,
-    NO_CLIENT,
-    NOT_SEEN,
-    PRODUCE,
-    RESERVED,
-    SASL_HANDSHAKE,
-    SHORTEST_REQUEST,
-    STRONG,
-    WAIT,
+    int16,
+    int32,
     mechanism,
     produce_acks,
     request_header,
@@ -43,7 +36,6 @@ from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE,
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.shared import Shared
-    from wirecheck.decode.connection.stream.chunks import Window
     from wirecheck.decode.connection.stream.direction import Direction
 
 RAW_TOKEN: Final = -2  # key of a frame that is no message
@@ -85,24 +77,24 @@ def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bo
     undecided = connection.protocol == UNDECIDED and direction.mode == OPENING and not is_request
     if undecided and not confirmed_by_answer(shared, connection, direction):
         return False
-    window = shared.window
-    if direction.ordered.look(window, at, min(have, PEEK)) < 4:
+    data = direction.ordered.look(at, min(have, PEEK))
+    if len(data) < 4:
         direction.lose_boundary()
         return True
     direction.message_state = READABLE
     if not is_request:
-        return _response_head(connection, direction, window, shared.bounds.message_bytes)
+        return _response_head(connection, direction, data, shared.bounds.message_bytes)
     if direction.mode == OPENING:
         return on_opening(shared, connection, direction)
     if connection.tokens_may_follow:
-        return _token_or_request(shared, connection, direction)
-    return _request_head(direction, window, shared.bounds.message_bytes)
+        return _token_or_request(shared, connection, direction, data)
+    return _request_head(direction, data, shared.bounds.message_bytes)
 
 
-def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
+def _request_head(direction: Direction, data: bytes, largest: i64) -> bool:
     at = direction.message_begin
-    size = window.int32(0)
-    if size < SHORTEST_REQUEST or size > largest:
+    size = int32(data, 0)
+    if size < recognise.SHORTEST_REQUEST or size > largest:
         direction.lose_boundary()
         return True
     enough = min(size + 4, 14)
@@ -110,44 +102,38 @@ def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
         direction.need = at + enough
         return False
     direction.message_end = at + 4 + size
-    if window.count < min(12, enough):
+    if len(data) < min(12, enough):
         direction.message_state = HEADER_UNSEEN
         return True
-    if not _read_request_head(direction, window, size):
+    direction.key, direction.version = int16(data, 4), int16(data, 6)
+    direction.correlation = int32(data, 8)
+    is_known = 0 <= direction.key <= recognise.HIGHEST_KEY and 0 <= direction.version <= recognise.HIGHEST_VERSION
+    has_client = len(data) >= 14 and size >= 10 and size != 12
+    if not is_known or (has_client and not -1 <= int16(data, 12) <= size - 10):
         direction.lose_boundary()
     return True
 
 
-def _read_request_head(direction: Direction, window: Window, size: i64) -> bool:
-    """Of a request of which at least the correlation id is there; False: it is none."""
-    direction.key, direction.version = window.int16(4), window.int16(6)
-    direction.correlation = window.int32(8)
-    if not (0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION):
-        return False
-    has_client = window.count >= 14 and size >= 10 and size != 12
-    return not has_client or -1 <= window.int16(12) <= size - 10
-
-
-def _token_or_request(shared: Shared, connection: Connection, direction: Direction) -> bool:
+def _token_or_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> bool:
     """After SaslHandshake v0 every frame is a raw token until one is a request again."""
-    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
+    at, largest = direction.message_begin, shared.bounds.message_bytes
     have = direction.next_offset - at
-    size = window.int32(0)
+    size = int32(data, 0)
     if size < 0 or size > largest:
         direction.lose_boundary()
         return True
-    direction.ordered.look(window, at, min(min(have, size + 4), PEEK_FAR))  # noqa: PLW3301 - mypyc compiles min of two
+    data = direction.ordered.look(at, min(min(have, size + 4), PEEK_FAR))  # noqa: PLW3301 - mypyc compiles min of two
     if connection.protocol == KAFKA:
-        verdict, length, _ = taken_request(shared.known, window.data, window.at, window.end, largest)
+        verdict, length, _ = taken_request(shared.known, data, largest)
     else:
-        verdict, length, _ = request_header(shared.known, window.data, window.at, window.end, largest)
-    if verdict == WAIT and length <= size + 4 and have < length:
+        verdict, length, _ = request_header(shared.known, data, largest)
+    if verdict == recognise.WAIT and length <= size + 4 and have < length:
         direction.need = at + length
         return False
-    if verdict == STRONG or (verdict > WAIT and connection.protocol == KAFKA):
+    if verdict == recognise.STRONG or (verdict > recognise.WAIT and connection.protocol == KAFKA):
         connection.tokens_may_follow = False
         connection.protocol = KAFKA
-        return _request_head(direction, window, largest)
+        return _request_head(direction, data, largest)
     if size > TOKEN_BYTES or (connection.protocol == UNDECIDED and direction.raw_frames >= GSS_TOKENS):
         direction.lose_boundary()
         return True
@@ -156,15 +142,15 @@ def _token_or_request(shared: Shared, connection: Connection, direction: Directi
     return True
 
 
-def _response_head(connection: Connection, direction: Direction, window: Window, largest: i64) -> bool:
+def _response_head(connection: Connection, direction: Direction, data: bytes, largest: i64) -> bool:
     at = direction.message_begin
-    size, raw = window.int32(0), token_is_due(connection)
+    size, raw = int32(data, 0), token_is_due(connection)
     have = direction.next_offset - at
     if raw and size >= 4:
         if have < 8:
             direction.need = at + 8
             return False
-        raw = window.count < 8 or not answers_request(connection, window.int32(4))
+        raw = len(data) < 8 or not answers_request(connection, int32(data, 4))
     if size < (0 if raw else 4) or size > largest:
         direction.lose_boundary()
         return True
@@ -175,8 +161,8 @@ def _response_head(connection: Connection, direction: Direction, window: Window,
     if direction.mode != IN_SYNC:
         direction.is_kafka()
     direction.message_end = at + 4 + size
-    direction.message_state = HEADER_UNSEEN if window.count < 8 and not raw else READABLE
-    direction.correlation = window.int32(4) if window.count >= 8 else 0
+    direction.message_state = HEADER_UNSEEN if len(data) < 8 and not raw else READABLE
+    direction.correlation = int32(data, 4) if len(data) >= 8 else 0
     return True
 
 
@@ -188,8 +174,8 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
     due = True
     flags: i64 = 0
     if useful and is_request:
-        direction.ordered.look(shared.window, begin, min(end - begin, PEEK_FAR))
-        due, flags = _look_into_request(shared, connection, direction, shared.window.end)
+        data = direction.ordered.look(begin, min(end - begin, PEEK_FAR))
+        due, flags = _look_into_request(shared, connection, direction, data)
     if direction.message_state == GIVEN_UP:
         direction.drop(end)
     first = direction.ordered.detach(end)
@@ -202,83 +188,34 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
             connection.sasl = max(connection.sasl, SASL_RAW)
             on_token(shared, connection, is_request)
         return
-    message = _message(direction, is_request)
-    message.lie_in(first, begin, end)
-    message.flags = flags
-    _on_whole(shared, connection, direction, message, due)
-
-
-def cut_frame(shared: Shared, connection: Connection, direction: Direction) -> None:
-    """Cut what the frame that is looked at begins with, at a message's boundary of a direction that has nothing else:
-    messages that are whole in it need no chunk. What is not whole, or not plain, is left to `cut`.
-    """
-    frame, window = shared.frame, shared.window
-    window.data, window.at, window.count = frame.payload, frame.start, frame.length
-    is_request = connection.carries_requests(direction)
-    begin, behind = frame.offset, frame.offset + frame.length
-    while begin + 12 <= behind:
-        size = window.int32(0)
-        end = begin + 4 + size
-        if size < SHORTEST_REQUEST or size > shared.bounds.message_bytes or end > behind:
-            break
-        due = True
-        flags: i64 = 0
-        if is_request:
-            if connection.tokens_may_follow or not _read_request_head(direction, window, size):
-                break
-            far = window.at + min(end - begin, PEEK_FAR)
-            due, flags = _look_into_request(shared, connection, direction, far)
-        elif token_is_due(connection):
-            break
-        else:
-            direction.key, direction.correlation = 0, window.int32(4)
-        message = _message(direction, is_request)
-        message.lie_in_frame(frame, begin, size)
-        message.flags = flags
-        direction.message_begin, direction.need = end, end + 4
-        direction.message_state = READABLE
-        direction.ordered.begin = end
-        _on_whole(shared, connection, direction, message, due)
-        window.data, window.at, window.count = frame.payload, frame.start + end - frame.offset, behind - end
-        begin = end
-    if begin < behind:
-        direction.append(frame, begin, behind)
-        cut(shared, connection, direction)
-
-
-def _message(direction: Direction, is_request: bool) -> Message:
-    if is_request:
-        return Message(REQUEST, direction.key, direction.version, direction.correlation)
-    return Message(RESPONSE, -1, -1, direction.correlation)
-
-
-def _on_whole(shared: Shared, connection: Connection, direction: Direction, message: Message, due: bool) -> None:
-    """A message of which all is known; `due`: a response has to come."""
     direction.messages += 1
-    if message.side == RESPONSE:
+    if is_request:
+        message = Message(REQUEST, direction.key, direction.version, direction.correlation)
+        message.lie_in(first, begin, end)
+        message.flags = flags
+        on_request(shared, connection, message, due)
+        _look_again(connection.other(direction))
+    else:
+        message = Message(RESPONSE, -1, -1, direction.correlation)
+        message.lie_in(first, begin, end)
         on_response(shared, connection, message)
-        return
-    on_request(shared, connection, message, due)
-    _look_again(connection.other(direction))
 
 
-def _look_into_request(shared: Shared, connection: Connection, direction: Direction, end: i64) -> tuple[bool, i64]:
-    """(whether a response is due, flags): what the connection learns from a request, as far as the window's bytes show
-    up to this end.
-    """
-    window, key = shared.window, direction.key
-    verdict, header, client = taken_request(shared.known, window.data, window.at, end, shared.bounds.message_bytes)
-    if direction.correlation < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> tuple[bool, i64]:
+    """(whether a response is due, flags): what the connection learns from a request that begins so."""
+    key = direction.key
+    verdict, header, client = taken_request(shared.known, data, shared.bounds.message_bytes)
+    if direction.correlation < recognise.RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation
-    if verdict <= WAIT:
-        return True, (ACKS_UNKNOWN if key == PRODUCE else 0)
-    if client != NO_CLIENT and not signs_in(key, direction.correlation, client):
+    if verdict <= recognise.WAIT:
+        return True, (ACKS_UNKNOWN if key == recognise.PRODUCE else 0)
+    if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client):
         direction.client_hash = client
-    if key == PRODUCE:
-        acks, _ = produce_acks(shared.known, window.data, window.at, end, header)
-        return acks != 0, (ACKS_UNKNOWN if acks == NOT_SEEN else 0)
-    if key == SASL_HANDSHAKE:
-        connection.sasl = mechanism(window.data, window.at + header, end)
+    if key == recognise.PRODUCE:
+        acks, _ = produce_acks(shared.known, data, header)
+        return acks != 0, (ACKS_UNKNOWN if acks == recognise.NOT_SEEN else 0)
+    if key == recognise.SASL_HANDSHAKE:
+        connection.sasl = mechanism(data[header:])
         connection.tokens_may_follow = direction.version == 0
     return True, 0
 

@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, OTHER, TLS
-from wirecheck.decode.connection.framing.recognise import (
-    DOUBT,
-    GSSAPI,
-    NO,
-    SHORTEST_REQUEST,
-    STRONG,
-    WAIT,
-    WEAK,
-    gss_token,
-    opening_request,
-    taken_request,
-    tls_record,
-)
+from wirecheck.decode.connection.framing import recognise
+from wirecheck.decode.connection.framing.recognise import gss_token, int32, opening_request, taken_request, tls_record
 from wirecheck.decode.connection.stream.direction import DOUBTED, READABLE
 from wirecheck.decode.connection.stream.modes import OPENING
 
@@ -108,43 +97,42 @@ def _version_2(data: bytes) -> ProxyHeader:
 
 def on_opening(shared: Shared, connection: Connection, direction: Direction) -> bool:
     """The client's first bytes, of which at least the size is there; False: more are needed."""
-    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
+    at, largest = direction.message_begin, shared.bounds.message_bytes
     have = direction.next_offset - at
-    n = direction.ordered.look(window, at, min(have, FAR))
-    size = window.int32(0)
+    data = direction.ordered.look(at, min(have, FAR))
+    n, size = i64(len(data)), int32(data, 0)
     if connection.proxied == NO_HEADER:
-        header = proxy_header(window.data[window.at : window.end])
+        header = proxy_header(data)
         if header.length != NO_HEADER:
             return _on_proxy_header(connection, direction, header, whole=n == have)
-    if n >= 5 and tls_record(window.data, window.at, window.end):
+    if tls_record(data):
         connection.turn_off(TLS)
         return True
-    if n >= 6 and gss_token(window, size):
+    if n >= 6 and gss_token(data):
         connection.tokens_may_follow = True
-        connection.sasl = GSSAPI
+        connection.sasl = recognise.GSSAPI
         direction.is_kafka()
         return True
-    if size < SHORTEST_REQUEST or size > largest:
+    if size < recognise.SHORTEST_REQUEST or size > largest:
         connection.turn_off(OTHER)
         return True
     enough = min(size + 4, FIRST_REQUEST)
     if have < enough:
         direction.need = at + min(enough, have + 1)
-        if n >= 12 and taken_request(shared.known, window.data, window.at, window.end, largest)[0] == NO:
+        if n >= 12 and taken_request(shared.known, data, largest)[0] == recognise.NO:
             connection.turn_off(OTHER)
             return True
         return False
-    end = window.at + min(n, size + 4)
-    verdict, _, client = opening_request(shared.known, window.data, window.at, end, largest)
-    if verdict == STRONG:
+    verdict, _, client = opening_request(shared.known, data[: size + 4], largest)
+    if verdict == recognise.STRONG:
         _believe(connection, direction)
     elif n < enough:
         direction.lose_boundary()
-    elif verdict == WAIT and n == have and have < size + 4:
+    elif verdict == recognise.WAIT and n == have and have < size + 4:
         direction.need = direction.next_offset + 1
         return False
-    elif verdict in (WEAK, DOUBT) and _may_wait(shared, direction):
-        return _on_doubted(shared, connection, direction, client)
+    elif verdict in (recognise.WEAK, recognise.DOUBT) and _may_wait(shared, direction):
+        return _on_doubted(shared, connection, direction, data, client)
     else:
         connection.turn_off(OTHER)
     return True
@@ -181,21 +169,20 @@ def _believe(connection: Connection, direction: Direction) -> None:
     direction.need = direction.message_begin + 4
 
 
-def _on_doubted(shared: Shared, connection: Connection, direction: Direction, client: i64) -> bool:
+def _on_doubted(shared: Shared, connection: Connection, direction: Direction, data: bytes, client: i64) -> bool:
     """The first request of a connection is none that clients send: the same client's next one confirms it."""
-    window, largest = shared.window, shared.bounds.message_bytes
-    correlation = window.int32(8)
-    end = direction.message_begin + 4 + window.int32(0)
+    correlation = int32(data, 8)
+    end = direction.message_begin + 4 + int32(data, 0)
     direction.message_state = DOUBTED
     direction.correlation = correlation
     direction.need = direction.next_offset + 1
     if direction.next_offset <= end:
         return False
-    direction.ordered.look(window, end, min(direction.next_offset - end, FAR))
-    verdict, _, following = taken_request(shared.known, window.data, window.at, window.end, largest)
-    if verdict == NO:
+    data = direction.ordered.look(end, min(direction.next_offset - end, FAR))
+    verdict, _, following = taken_request(shared.known, data, shared.bounds.message_bytes)
+    if verdict == recognise.NO:
         connection.turn_off(OTHER)
-    elif verdict != WAIT and following == client and window.int32(8) > correlation:
+    elif verdict != recognise.WAIT and following == client and int32(data, 8) > correlation:
         _believe(connection, direction)
     else:
         return False
@@ -214,10 +201,10 @@ def confirmed_by_answer(shared: Shared, connection: Connection, answers: Directi
     begin = answers.message_begin
     if asked.mode != OPENING or asked.message_state != DOUBTED or answers.next_offset - begin < 8:
         return False
-    window = shared.window
-    if answers.ordered.look(window, begin, 8) < 8:
+    data = answers.ordered.look(begin, 8)
+    if len(data) < 8:
         return False
-    size, correlation = window.int32(0), window.int32(4)
+    size, correlation = int32(data, 0), int32(data, 4)
     if 4 <= size <= shared.bounds.message_bytes and correlation == asked.correlation:
         if correlation != 0:
             _believe(connection, asked)

@@ -6,14 +6,11 @@ answer, the next request, or because the connection is known as Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i16_be, read_i32_be
 from librt.vecs import vec
 from mypy_extensions import i64
-
-if TYPE_CHECKING:
-    from wirecheck.decode.connection.stream.chunks import Window
 
 NO: Final = 0
 WAIT: Final = 1
@@ -73,67 +70,55 @@ def int32(data: bytes, at: i64) -> i64:
     return i64(read_i32_be(data, at))
 
 
-def request_header(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
-    """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request, data[at:end]."""
-    have = end - at
-    if have < 12:
-        return WAIT, 12, NO_CLIENT
-    size, key, version = int32(data, at), int16(data, at + 4), int16(data, at + 6)
-    if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= known.keys:
-        return NO, 0, NO_CLIENT
-    if version < known.lowest[key] or version > known.highest[key]:
-        return NO, 0, NO_CLIENT
-    if key == CONTROLLED_SHUTDOWN and version == 0:
-        return (WEAK if size == 12 else NO), 12, NO_CLIENT
-    if have < 14:
-        return WAIT, 14, NO_CLIENT
-    client = int16(data, at + 12)
-    if client < -1 or client > min(CLIENT_ID_LIMIT, size - 10):
-        return NO, 0, NO_CLIENT
-    length: i64 = 14 + max(client, 0)
-    hashed, printable = hash_of_client(data, at + 14, min(at + length, end), client)
-    if not printable:
-        return NO, 0, NO_CLIENT
-    if known.is_flexible(key, version):
-        if length + 1 > size + 4:
-            return NO, 0, NO_CLIENT
-        if have > length and i64(data[at + length]) > FEW_TAGS:
-            return NO, 0, NO_CLIENT
-        no_tags = have <= length or i64(data[at + length]) == 0
-        length = length + 1 if no_tags else _tags_end(data, at + length, end) - at
-        if length > min(size + 4, HEADER_LIMIT):
-            return NO, 0, NO_CLIENT
-    if have < length:
-        return WAIT, length, NO_CLIENT
-    return (STRONG if client > 0 else WEAK), length, hashed
+def request_header(known: Known, data: bytes, largest: i64) -> tuple[i64, i64, i64]:
+    """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request that these bytes
+    begin.
+    """
+    return _header(known, data, largest, strict=True)
 
 
-def taken_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
+def taken_request(known: Known, data: bytes, largest: i64) -> tuple[i64, i64, i64]:
     """Like request_header, and DOUBT for what a server takes although no client we know sends it: any bytes in a client
     id, a long one, many tags, ApiVersions of a version still to come (KIP-511). A length may lie behind the end.
     """
-    found = request_header(known, data, at, end, largest)
-    if found[0] != NO:
-        return found
-    size, key, version = int32(data, at), int16(data, at + 4), int16(data, at + 6)
+    return _header(known, data, largest, strict=False)
+
+
+def _header(known: Known, data: bytes, largest: i64, *, strict: bool) -> tuple[i64, i64, i64]:
+    have = i64(len(data))
+    if have < 12:
+        return WAIT, 12, NO_CLIENT
+    size, key, version = int32(data, 0), int16(data, 4), int16(data, 6)
     if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= known.keys:
         return NO, 0, NO_CLIENT
     newest: i64 = HIGHEST_VERSION if key == API_VERSIONS else known.highest[key]
-    if version < known.lowest[key] or version > newest or (key == CONTROLLED_SHUTDOWN and version == 0):
+    if version < known.lowest[key] or version > newest:
         return NO, 0, NO_CLIENT
-    if end - at < 14:
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return (WEAK if size == 12 else NO), 12, NO_CLIENT
+    doubtful = version > known.highest[key]
+    if doubtful and strict:
+        return NO, 0, NO_CLIENT
+    if have < 14:
         return WAIT, 14, NO_CLIENT
-    client = int16(data, at + 12)
+    client = int16(data, 12)
     if client < -1 or client > size - 10:
         return NO, 0, NO_CLIENT
     named: i64 = 14 + min(max(client, 0), CLIENT_ID_LIMIT)
-    if end - at < named:
-        return WAIT, named, NO_CLIENT
-    hashed, _ = hash_of_client(data, at + 14, at + named, client)
+    hashed, printable = hash_of_client(data[14:named], client)
+    doubtful = doubtful or client > CLIENT_ID_LIMIT or not printable
     length: i64 = 14 + max(client, 0)
     if known.is_flexible(key, version):
-        length = _tags_end(data, at + length, end) - at
-    return DOUBT, length, hashed
+        tags: i64 = 0 if have <= length else i64(data[length])
+        behind: i64 = length + 1 if have <= length or tags == 0 else _tags_end(data, length)
+        doubtful = doubtful or tags > FEW_TAGS or behind > min(size + 4, HEADER_LIMIT)
+        length = _tags_end(data, length) if doubtful else behind
+    if doubtful and strict:
+        return NO, 0, NO_CLIENT
+    enough = named if doubtful else length
+    if have < enough:
+        return WAIT, enough, NO_CLIENT
+    return (DOUBT if doubtful else STRONG if client > 0 else WEAK), length, hashed
 
 
 def signs_in(key: i64, correlation: i64, client: i64) -> bool:
@@ -143,31 +128,33 @@ def signs_in(key: i64, correlation: i64, client: i64) -> bool:
     return key in SIGNING_IN and (correlation >= RESERVED or client == NULL_CLIENT)
 
 
-def hash_of_client(data: bytes, at: i64, end: i64, length: i64) -> tuple[i64, bool]:
-    """(hash of a client id of this length, whether none of its bytes is a control character)."""
+def hash_of_client(name: bytes, length: i64) -> tuple[i64, bool]:
+    """(hash of a client id of this length that begins so, whether none of its bytes is a control character)."""
     hashed: i64 = length + 7
     printable = True
-    for k in range(at, end):
-        byte = i64(data[k])
+    for k in range(i64(len(name))):
+        byte = i64(name[k])
         if byte < 0x20 or byte == 0x7F:
             printable = False
         hashed = (hashed * 1000003 + byte) & 0x3FFFFFFFFFF  # times 1000003 still an int64
     return hashed, printable
 
 
-def _tags_end(data: bytes, at: i64, end: i64) -> i64:
-    """Behind the tagged fields that begin here (KIP-482); end + 1 if they are not all there."""
-    count, at = _uvarint(data, at, end)
+def _tags_end(data: bytes, at: i64) -> i64:
+    """Behind the tagged fields that begin here (KIP-482); one behind the data if they are not all there."""
+    end = i64(len(data))
+    count, at = _uvarint(data, at)
     while count > 0 and at <= end:
-        _, at = _uvarint(data, at, end)
-        length, at = _uvarint(data, at, end)
+        _, at = _uvarint(data, at)
+        length, at = _uvarint(data, at)
         at += length
         count -= 1
     return min(at, end + 1)
 
 
-def _uvarint(data: bytes, at: i64, end: i64) -> tuple[i64, i64]:
-    """(value, offset behind it); end + 1 if it is not all there, or longer than Kafka's."""
+def _uvarint(data: bytes, at: i64) -> tuple[i64, i64]:
+    """(value, offset behind it); one behind the data if it is not all there, or longer than Kafka's."""
+    end = i64(len(data))
     value: i64 = 0
     shift: i64 = 0
     while at < end and shift < 35:
@@ -180,13 +167,14 @@ def _uvarint(data: bytes, at: i64, end: i64) -> tuple[i64, i64]:
     return 0, end + 1
 
 
-def produce_acks(known: Known, data: bytes, at: i64, end: i64, header: i64) -> tuple[i64, i64]:
-    """(acks, topics) of a Produce request at data[at:end] with this header length; NOT_SEEN where bytes are missing."""
-    version = int16(data, at + 6)
+def produce_acks(known: Known, data: bytes, header: i64) -> tuple[i64, i64]:
+    """(acks, topics) of the Produce request that the data begins, with this header length; NOT_SEEN where bytes are
+    missing.
+    """
+    version, at, end = int16(data, 6), header, i64(len(data))
     flexible = version >= known.flexible[PRODUCE]
-    at += header
     if version >= 3:
-        at = _string_end(data, at, end, flexible)
+        at = _string_end(data, at, flexible)
     if at < 0 or end - at < 2:
         return NOT_SEEN, NOT_SEEN
     acks = int16(data, at)
@@ -198,30 +186,22 @@ def produce_acks(known: Known, data: bytes, at: i64, end: i64, header: i64) -> t
     return acks, (topics - 1 if topics < 0x80 else 1)
 
 
-def _string_end(data: bytes, at: i64, end: i64, flexible: bool) -> i64:
+def _string_end(data: bytes, at: i64, flexible: bool) -> i64:
     """Behind a nullable string; -1 if its length is not there."""
     if not flexible:
-        return -1 if end - at < 2 else at + 2 + max(int16(data, at), 0)
-    length: i64 = 0
-    shift: i64 = 0
-    while at < end and shift < 28:
-        byte = i64(data[at])
-        at += 1
-        length |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return at + (length - 1 if length != 0 else 0)
-    return -1
+        return -1 if i64(len(data)) - at < 2 else at + 2 + max(int16(data, at), 0)
+    length, behind = _uvarint(data, at)
+    return -1 if behind > i64(len(data)) else behind + max(length - 1, 0)
 
 
-def opening_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
+def opening_request(known: Known, data: bytes, largest: i64) -> tuple[i64, i64, i64]:
     """Like request_header, for the first bytes of a connection: what follows the header decides WEAK cases."""
-    verdict, length, client = taken_request(known, data, at, end, largest)
+    verdict, length, client = taken_request(known, data, largest)
     if verdict in (NO, WAIT):
         return verdict, length, client
-    key, size = int16(data, at + 4), int32(data, at)
+    key, size = int16(data, 4), int32(data, 0)
     if key == PRODUCE:
-        acks, topics = produce_acks(known, data, at, end, length)
+        acks, topics = produce_acks(known, data, length)
         if acks == NOT_SEEN:
             return (NO if verdict == WEAK else verdict), length, client
         believable = -1 <= acks <= 1 and (topics == NOT_SEEN or 1 <= topics <= size)
@@ -233,35 +213,35 @@ def opening_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) 
     return WEAK, length, client
 
 
-def tls_record(data: bytes, at: i64, end: i64) -> bool:
+def tls_record(data: bytes) -> bool:
     """A TLS record header (RFC 8446 5.1): alert, handshake, data; version 3.0 to 3.4; at most 2^14 + 2048 bytes."""
-    if end - at < 5 or not 20 <= i64(data[at]) <= 23 or i64(data[at + 1]) != 3 or i64(data[at + 2]) > 4:
+    if len(data) < 5 or not 20 <= i64(data[0]) <= 23 or i64(data[1]) != 3 or i64(data[2]) > 4:
         return False
-    return 0 < (i64(data[at + 3]) << 8 | i64(data[at + 4])) <= (1 << 14) + 2048
+    return 0 < (i64(data[3]) << 8 | i64(data[4])) <= (1 << 14) + 2048
 
 
-def gss_token(window: Window, size: i64) -> bool:
+def gss_token(data: bytes) -> bool:
     """A first GSS-API token (RFC 2743 3.1) behind its size: what brokers of 0.9 are sent before any request."""
-    if i64(window.data[window.at + 4]) != 0x60:
+    size, length = int32(data, 0), i64(data[5])
+    if i64(data[4]) != 0x60:
         return False
-    length = i64(window.data[window.at + 5])
     if length in (0x81, 0x82):
         return 0 < size <= 1 << 20
     return length < 0x80 and size == length + 2
 
 
-def mechanism(data: bytes, at: i64, end: i64) -> i64:
-    """Which SASL mechanism a SaslHandshake request asks for, whose body is data[at:end]."""
-    if end - at < 3:
+def mechanism(body: bytes) -> i64:
+    """Which SASL mechanism a SaslHandshake request with this body asks for."""
+    if len(body) < 3:
         return OTHER_MECHANISM
-    length = int16(data, at)
-    first = i64(data[at + 2])
-    if length > end - at - 2:
+    length = int16(body, 0)
+    first = i64(body[2])
+    if length > i64(len(body)) - 2:
         return OTHER_MECHANISM
     if first == 0x50 and length == 5:
         return PLAIN
     if first == 0x53 and length == 13:
-        return SCRAM_256 if i64(data[at + 12]) == 0x32 else SCRAM_512
+        return SCRAM_256 if i64(body[12]) == 0x32 else SCRAM_512
     if first == 0x47 and length == 6:
         return GSSAPI
     return OAUTHBEARER if first == 0x4F and length == 11 else OTHER_MECHANISM

@@ -9,33 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from librt.vecs import append, vec
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import BY_CONTENT, KAFKA, OTHER, UNDECIDED
-from wirecheck.decode.connection.framing.candidates import (
-    CONFIRMED,
-    FAR,
-    NEAR,
-    REFUTED,
-    WAITING,
-    InFlightIds,
-    add_candidate,
-    confirm,
-)
+from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.framing import RESCAN_BYTES
-from wirecheck.decode.connection.framing.recognise import (
-    DOUBT,
-    NO,
-    RESERVED,
-    STRONG,
-    WAIT,
-    WEAK,
-    int16,
-    int32,
-    request_header,
-    signs_in,
-    taken_request,
-)
+from wirecheck.decode.connection.framing.recognise import int16, int32, request_header, signs_in, taken_request
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk, begins_packet, chunk_at, fills_packets, gathered
 from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.stream.frame import NEVER
@@ -45,10 +25,21 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.shared import Shared
     from wirecheck.decode.connection.stream.direction import Direction
+    from wirecheck.decode.connection.waiting import Message
 
 WALK: Final = 8192  # chunks looked at, in one run of bytes, for a message that ends with a packet
 PATIENCE_BYTES: Final = 4 << 20  # after so much of an unrecognised connection, keep only what a candidate needs
 KNOWN_BY: Final = 4  # requests that make sure whose connection it is: a client's first ones may not name it yet
+CANDIDATES: Final = 8
+FIRST: Final = 4  # that no later one displaces: what begins within them is not trusted before they are refuted
+LONG: Final = 2 << 20  # ... up to this length: max.request.size is 1 MiB by default, and a false one would hide as much
+FAR: Final = 1 << 16  # correlation ids of consecutive requests we see differ by less, even after a long gap
+NEAR: Final = 64
+IDS: Final = 4096  # unanswered requests looked for at once: a burst of lost answers leaves as many behind
+HEADER: Final = 300  # longest believable request header
+WAITING: Final = 0
+CONFIRMED: Final = 1
+REFUTED: Final = 2
 
 
 def search(shared: Shared, connection: Connection, direction: Direction) -> bool:
@@ -59,7 +50,7 @@ def search(shared: Shared, connection: Connection, direction: Direction) -> bool
         asked = connection.other(direction)
         found = False
         if asked.mode != SEARCHING and not asked.has_hole():  # it is known which ids to look for
-            ids = InFlightIds(connection.in_flight.first)
+            ids = InFlightIds(connection.in_flight.messages)
             if ids.count == 0:
                 direction.scanned = max(direction.scanned, direction.next_offset - 7)
             else:
@@ -198,9 +189,9 @@ class Scan:
                     return i, at + i
             elif i64(data[i + 4]) == 0 and i64(data[i + 6]) == 0:
                 found = self._is_request(data, i, at)
-                if found == WAIT and last:
+                if found == recognise.WAIT and last:
                     return i, -1
-                if found == STRONG:
+                if found == recognise.STRONG:
                     return i, at + i
         return (max(n - 7, 0) if last else n), -1
 
@@ -216,37 +207,125 @@ class Scan:
     def _is_request(self, data: bytes, i: i64, at: i64) -> i64:
         """STRONG: for certain, WAIT: too few bytes to say, NO: not, or a candidate."""
         direction, known, largest = self.direction, self.shared.known, self.shared.bounds.message_bytes
-        n = i64(len(data))
-        verdict, _, client = request_header(known, data, i, n, largest)
-        if verdict == NO and self.sure:  # the client may be one whose id nobody else would use
-            verdict, _, client = taken_request(known, data, i, n, largest)
-            if verdict == DOUBT and client == direction.client_hash:
-                verdict = STRONG
-        if verdict == WAIT:
-            return WAIT
-        correlation: i64 = -1 if verdict in (NO, DOUBT) else int32(data, i + 8)
+        head = data[i : i + recognise.HEADER_LIMIT]
+        verdict, _, client = request_header(known, head, largest)
+        if verdict == recognise.NO and self.sure:  # the client may be one whose id nobody else would use
+            verdict, _, client = taken_request(known, head, largest)
+            if verdict == recognise.DOUBT and client == direction.client_hash:
+                verdict = recognise.STRONG
+        if verdict == recognise.WAIT:
+            return recognise.WAIT
+        correlation: i64 = -1 if verdict in (recognise.NO, recognise.DOUBT) else int32(data, i + 8)
         if correlation < 0:
-            return NO
+            return recognise.NO
         is_known = direction.client_hash >= 0 and client == direction.client_hash
-        signing_in = correlation >= RESERVED and signs_in(int16(data, i + 4), correlation, client)
+        signing_in = correlation >= recognise.RESERVED and signs_in(int16(data, i + 4), correlation, client)
         if self.sure and not (is_known or signing_in):
-            return NO
+            return recognise.NO
         ahead = correlation - direction.last_correlation
         end = at + i + 4 + int32(data, i)
         if signing_in:
-            verdict = STRONG
-        if verdict == STRONG:
+            verdict = recognise.STRONG
+        if verdict == recognise.STRONG:
             self.chunk = chunk_at(self.chunk, at + i)
             if is_known and 0 < ahead <= FAR and begins_packet(self.chunk, at + i):
-                return STRONG
+                return recognise.STRONG
             if self._fills_packets(at + i, end):
-                return STRONG
-        if verdict == STRONG or (verdict == WEAK and is_known and 0 < ahead <= NEAR):
+                return recognise.STRONG
+        if verdict == recognise.STRONG or (verdict == recognise.WEAK and is_known and 0 < ahead <= NEAR):
             add_candidate(direction, Candidate(at + i, end, correlation, client))
-        return NO
+        return recognise.NO
 
     def _fills_packets(self, begin: i64, end: i64) -> bool:
         self.chunk = chunk_at(self.chunk, begin)
         fills, walked = fills_packets(self.chunk, begin, end, self.steps)
         self.steps -= walked
         return fills
+
+
+@final
+class InFlightIds:
+    """Correlation ids of the requests in flight, and how many requests went before each."""
+
+    def __init__(self, requests: list[Message]) -> None:
+        ids: list[tuple[int, int]] = []
+        for request in requests:
+            if len(ids) < IDS and not request.is_raw():
+                ids.append((request.correlation, len(ids)))
+        ids.sort()  # seldom of use: reauthentication takes ids from elsewhere
+        self.count: i64 = len(ids)
+        self.ids: vec[i64] = vec[i64]()
+        self.places: vec[i64] = vec[i64]()
+        for correlation, place in ids:
+            self.ids = append(self.ids, correlation)
+            self.places = append(self.places, place)
+
+    def place(self, correlation: i64) -> i64:
+        """How many requests went before the one with this id; -1 if there is none."""
+        ids = self.ids
+        low: i64 = 0
+        high = self.count
+        while low < high:
+            middle = (low + high) >> 1
+            if ids[middle] < correlation:
+                low = middle + 1
+            else:
+                high = middle
+        return self.places[low] if low < self.count and ids[low] == correlation else -1
+
+
+def add_candidate(direction: Direction, candidate: Candidate) -> None:
+    """Remember a candidate; when there are too many, the one that ends last makes room, but not one of the FIRST."""
+    known = direction.candidates
+    if len(known) < CANDIDATES:
+        for other in known:
+            if other.begin == candidate.begin:
+                return
+        known.append(candidate)
+        return
+    latest = -1
+    for k, other in enumerate(known):
+        kept = k < FIRST and other.end - other.begin <= LONG
+        if not kept and (latest < 0 or other.end > known[latest].end):
+            latest = k
+    if known[latest].end > candidate.end:
+        del known[latest]
+        known.append(candidate)
+
+
+def confirm(shared: Shared, direction: Direction, candidate: Candidate, ids: InFlightIds | None) -> i64:
+    """What the bytes at the end of a candidate, where the next message should begin, say about it; of a response with
+    the ids in flight.
+    """
+    end, largest = candidate.end, shared.bounds.message_bytes
+    have = direction.next_offset - end
+    if have <= 0:
+        return WAITING
+    data = direction.ordered.look(end, min(have, HEADER))
+    n = i64(len(data))
+    if ids is not None:
+        if n < 8:
+            return WAITING if n == have else REFUTED
+        if not 4 <= int32(data, 0) <= largest:
+            return REFUTED
+        return CONFIRMED if _follows(direction, candidate, int32(data, 4), ids) else REFUTED
+    verdict, _, client = taken_request(shared.known, data, largest)
+    if verdict == recognise.WAIT:
+        return WAITING if n == have else REFUTED
+    correlation = int32(data, 8)
+    signing_in = int16(data, 4) in recognise.SIGNING_IN
+    nameless = signs_in(int16(data, 4), correlation, client) or candidate.correlation >= recognise.RESERVED
+    if verdict == recognise.NO or (client != candidate.client and not nameless):
+        return REFUTED
+    in_turn = 0 < correlation - candidate.correlation <= FAR
+    return CONFIRMED if in_turn or signing_in or candidate.correlation >= recognise.RESERVED else REFUTED
+
+
+def _follows(direction: Direction, candidate: Candidate, correlation: i64, ids: InFlightIds) -> bool:
+    """Whether a response with this id can follow the candidate; small numbers are everywhere, so packets must agree."""
+    chunk = direction.ordered.first
+    first, last = begins_packet(chunk, candidate.begin), begins_packet(chunk, candidate.end)
+    place = ids.place(candidate.correlation)
+    if place >= 0 and ids.place(correlation) > place:
+        return first or last or correlation > FAR
+    return first and last and 0 < correlation - candidate.correlation <= NEAR

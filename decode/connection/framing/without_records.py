@@ -52,7 +52,7 @@ class WithoutRecords:
             return False
         windows: list[tuple[int, int]] = [(0, FIRST_BYTES), (size - LAST_BYTES, size)]
         while len(windows) <= MOST_WINDOWS:
-            self.kept = b"".join(_windows(message.pieces(), windows))
+            self.kept = b"".join(_windows(message.chunks, windows))
             self.spans = [(windows[k][1], windows[k + 1][0] - windows[k][1]) for k in range(len(windows) - 1)]
             status = self._walk(program)
             if self.interpreter.met > MOST_FIELDS:

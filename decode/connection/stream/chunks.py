@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
@@ -54,12 +53,6 @@ class Chunk:
         self.packet_begin = frame.offset
         self.packet_end = frame.offset + frame.length
 
-    def unstamp(self) -> None:
-        """Where it comes from is forgotten."""
-        self.ts_ns, self.ts_last_ns = 0, 0
-        self.number, self.number_last, self.source = 0, 0, 0
-        self.packet_begin, self.packet_end = 0, 0
-
     def stamp_as(self, other: Chunk) -> None:
         """It comes from where the other chunk does."""
         self.ts_ns, self.ts_last_ns = other.ts_ns, other.ts_last_ns
@@ -86,26 +79,6 @@ class Chunk:
 
     def bytes(self) -> bytes:
         return self.data[self.start : self.start + self.end - self.begin]
-
-
-@final
-class Window:
-    """Bytes that are looked at: `count` of them, in `data` from `at` on."""
-
-    def __init__(self) -> None:
-        self.data: bytes = b""
-        self.at: i64 = 0
-        self.count: i64 = 0
-
-    def int16(self, i: i64) -> i64:
-        return i64(read_i16_be(self.data, self.at + i))
-
-    def int32(self, i: i64) -> i64:
-        return i64(read_i32_be(self.data, self.at + i))
-
-    @property
-    def end(self) -> i64:
-        return self.at + self.count
 
 
 @final
@@ -188,23 +161,13 @@ class Chunks:
         self.count -= merged
         self.owned, self.last = last, last
 
-    def look(self, window: Window, at: i64, limit: i64) -> i64:
-        """Have the window show the bytes from `at` on, up to `limit` or the first that is not there; how many."""
-        chunk = self.first
-        while chunk is not None and chunk.end <= at:
-            chunk = chunk.next
-        window.count = 0
-        if chunk is None or chunk.kind != DATA:
-            return 0
-        following = chunk.next
-        window.data = chunk.data
-        window.at = chunk.start + at - chunk.begin
-        window.count = min(limit, chunk.end - at)
-        if window.count < limit and following is not None and following.kind == DATA:
-            window.data = gathered(chunk, at, limit)
-            window.at = 0
-            window.count = i64(len(window.data))
-        return window.count
+    def look(self, at: i64, limit: i64) -> bytes:
+        """The bytes from `at` on, up to `limit` or the first that is not there."""
+        chunk = chunk_at(self.first, at)
+        if chunk is None or chunk.kind != DATA or at + limit > chunk.end:
+            return gathered(chunk, at, limit)
+        start = chunk.start + at - chunk.begin
+        return chunk.data[start : start + limit]
 
     def unseen_before(self, upto: i64) -> i64:
         """How many bytes before this offset were never seen."""
@@ -262,35 +225,22 @@ def own(chunk: Chunk | None, payload: bytes, merge_from: i64) -> tuple[Chunk | N
     last: Chunk | None = None
     merged: i64 = 0
     while chunk is not None:
-        if chunk.kind == DATA and chunk.data is payload:
-            merged += _own_run(chunk, payload, merge_from)
-        if last is not None and last.begin >= merge_from and last.kind == chunk.kind and _fit(last, chunk):
-            if chunk.kind == DATA:
-                last.data = last.bytes() + chunk.bytes()
-                last.start = 0
-            last.join(chunk)
-            merged += 1
-        else:
-            last = chunk
-        chunk = chunk.next
-    return last, merged
-
-
-def _own_run(chunk: Chunk, payload: bytes, merge_from: i64) -> i64:
-    """The chunk, and from `merge_from` on all that follow it and lie in the payload, too, become one; how many more."""
-    parts = [chunk.bytes()]
-    merged: i64 = 0
-    following = chunk.next
-    while chunk.begin >= merge_from and following is not None and following.kind == DATA and following.data is payload:
-        parts.append(following.bytes())
-        chunk.join(following)
-        merged += 1
+        last = chunk
+        is_fresh = chunk.data is payload
+        parts: list[bytes] = [chunk.bytes()] if chunk.kind == DATA and is_fresh else []
         following = chunk.next
-    chunk.data = parts[0] if merged == 0 else b"".join(parts)
-    chunk.start = 0
-    return merged
-
-
-def _fit(chunk: Chunk, following: Chunk) -> bool:
-    """Whether joining them costs little: nothing, or few bytes to copy."""
-    return chunk.kind != DATA or following.end - chunk.begin <= TOGETHER
+        while chunk.begin >= merge_from and following is not None and following.kind == chunk.kind:
+            if chunk.kind == DATA:
+                if not (is_fresh and following.data is payload) and following.end - chunk.begin > TOGETHER:
+                    break
+                if len(parts) == 0:
+                    parts.append(chunk.bytes())
+                parts.append(following.bytes())
+            chunk.join(following)
+            merged += 1
+            following = chunk.next
+        if len(parts) > 0:
+            chunk.data = b"".join(parts)
+            chunk.start = 0
+        chunk = following
+    return last, merged

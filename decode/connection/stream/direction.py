@@ -9,26 +9,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.modes import (
-    BOUNDARY_FOUND,
-    BOUNDARY_LOST,
-    BYTES_FIRST,
-    FIN_FIRST,
-    IS_KAFKA,
-    NOT_KAFKA,
-    OFF,
-    OPENING,
-    RUNNING,
-    START_SEEN,
-    START_UNSEEN,
-    TAKEN,
-    UNSEEN,
-    Event,
-    Mode,
-    after,
-)
 from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
 
 if TYPE_CHECKING:
@@ -94,7 +77,7 @@ class Direction:
     def __init__(self, side: i64) -> None:
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
         # --- its numbers
-        self.stream: Mode = UNSEEN
+        self.stream: modes.Mode = modes.UNSEEN
         self.base: i64 = 0  # the sequence number of offset 0
         self.next_offset: i64 = 0  # of the next byte in order
         self.newest: i64 = 0  # end of the newest byte seen
@@ -120,7 +103,7 @@ class Direction:
         self.cut_segments: i64 = 0
         self.retransmitted: i64 = 0  # segments
         # --- its framing
-        self.mode: Mode = OPENING
+        self.mode: modes.Mode = modes.OPENING
         self.need: i64 = 0  # offset below which there is nothing to frame
         self.message_begin: i64 = 0
         self.message_end: i64 = -1  # -1: not known yet
@@ -153,7 +136,7 @@ class Direction:
 
     def acknowledge(self, seq: i64, by_second: bool) -> None:
         """The peer has everything below this number."""
-        if self.stream == UNSEEN:
+        if self.stream == modes.UNSEEN:
             return
         at = self.offset_of(seq)
         if self.fin != UNSET:
@@ -200,30 +183,28 @@ class Direction:
         return True
 
     def _begin_at(self, at: i64) -> None:
-        self._happened(START_SEEN)
-        self._start_at(at)
+        if self.mode != modes.TAPPED:
+            self.mode = modes.OPENING  # also of one that is searched: SYN came late, behind the bytes that follow it
+        self.start_at(at)
         self.start_seen = True
         self.expect_message(at)
 
     def begin_at_fin(self, seq: i64) -> None:
-        self._happened(FIN_FIRST)
+        self._begin_in_middle(seq)
+        self.start_at(MIDDLE)
+
+    def _begin_in_middle(self, seq: i64) -> None:
+        """The first byte seen has this number; where messages begin is not known."""
         self.base, self.newest = seq, MIDDLE
-        self._start_at(MIDDLE)
+        if self.mode == modes.OPENING:
+            self.mode = modes.SEARCHING
 
-    def begin_unseen(self, at: i64) -> None:
-        """What precedes the first bytes seen is not waited for."""
-        self._happened(START_UNSEEN)
-        self._start_at(at)
-
-    def _start_at(self, at: i64) -> None:
+    def start_at(self, at: i64) -> None:
+        """Nothing before this offset is waited for."""
+        self.stream = modes.RUNNING
         self.next_offset = at
         self.ordered.begin = at
         self.scanned = at
-
-    def _happened(self, event: Event) -> None:
-        self.stream = after(self.stream, event)
-        if event != START_UNSEEN:
-            self.mode = after(self.mode, event)
 
     def is_near(self, seq: i64) -> bool:
         """Whether this number is close to the next byte."""
@@ -233,16 +214,16 @@ class Direction:
 
     def went_on(self, seq: i64) -> None:
         """A frame without payload goes on at this number: whatever comes before it was sent, seen or not."""
-        if self.stream == RUNNING:
+        if self.stream == modes.RUNNING:
             at = self.offset_of(seq)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
 
     def has_hole(self) -> bool:
         """Something is still missing and may still come."""
-        if self.stream == RUNNING:
+        if self.stream == modes.RUNNING:
             return self.out_of_order.first is not None or self.acknowledged > self.next_offset
-        return self.stream != UNSEEN
+        return self.stream != modes.UNSEEN
 
     # --- bytes
 
@@ -251,7 +232,7 @@ class Direction:
         what follows there.
         """
         end = self.offset_of(seq) + frame.length
-        if self.stream != RUNNING or frame.length <= PROBE_BYTES or end > self.shown:
+        if self.stream != modes.RUNNING or frame.length <= PROBE_BYTES or end > self.shown:
             return False
         first = self.out_of_order.first
         return end <= self.next_offset or (first is not None and frame.ts_ns - first.ts_ns >= REORDERED_NS)
@@ -260,14 +241,13 @@ class Direction:
         """The frame's payload begins at this sequence number. `patient`: what one of two agents left out may still be
         shown by the other.
         """
-        if self.stream == UNSEEN:
-            self._happened(BYTES_FIRST)
-            self.base = seq
-            self.newest = MIDDLE
+        if self.stream == modes.UNSEEN:
+            self.stream = modes.HELD
+            self._begin_in_middle(seq)
         begin = self.offset_of(seq)
         end = begin + frame.length
         frame.offset = begin
-        if self.stream == RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
+        if self.stream == modes.RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
             return
         if frame.cut > 0 and end > self.newest:  # one that comes again counts once
             self.cut_bytes += frame.cut
@@ -275,25 +255,17 @@ class Direction:
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left
-        in_order = self.stream == RUNNING and begin == self.next_offset and self.out_of_order.first is None
-        if in_order and (whole or self.mode == OFF):
-            self.extend(frame, begin, end)
+        in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
+        if in_order and (whole or self.mode == modes.OFF):
+            self.next_offset = end
+            within = end <= self.message_end  # chunks of one message need not be told apart
+            if self.mode != modes.OFF and not (within and self.ordered.grow(frame, begin, end)):
+                chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+                chunk.stamp(frame)
+                self.ordered.append(chunk)
         else:
             self._store(frame, begin, end, agent_bit)
             self.catch_up(patient)
-
-    def extend(self, frame: Frame, begin: i64, end: i64) -> None:
-        """The frame's payload, all of which we have, is what comes next."""
-        self.next_offset = end
-        if self.mode == OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
-            return  # within a message chunks need not be told apart
-        self.append(frame, begin, end)
-
-    def append(self, frame: Frame, begin: i64, end: i64) -> None:
-        """These bytes of the frame, at the end of its payload, are a chunk of what is in order."""
-        chunk = Chunk(begin, end, DATA, frame.payload, frame.start + begin - frame.offset)
-        chunk.stamp(frame)
-        self.ordered.append(chunk)
 
     def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
@@ -311,7 +283,7 @@ class Direction:
 
     def _add(self, frame: Frame, chunk: Chunk) -> None:
         """What of a chunk of this frame is not part of the stream yet."""
-        if self.stream == RUNNING and chunk.begin < self.next_offset:
+        if self.stream == modes.RUNNING and chunk.begin < self.next_offset:
             chunk.start += self.next_offset - chunk.begin
             chunk.begin = self.next_offset
         if chunk.begin < chunk.end:
@@ -322,28 +294,28 @@ class Direction:
         """Chunks that now continue the stream become part of it; not, if we are patient, what one of two agents left
         out.
         """
-        if self.stream != RUNNING:
+        if self.stream != modes.RUNNING:
             return
-        chunk = self.out_of_order.first
-        while chunk is not None and chunk.begin <= self.next_offset:
-            if patient and not left_out_for_good(chunk):
-                return
-            self.out_of_order.pop()
+        taken: i64 = 0
+        for chunk in self.out_of_order.chunks:
+            if chunk.begin > self.next_offset or (patient and not left_out_for_good(chunk)):
+                break
+            taken += 1
             self.next_offset = chunk.end  # nothing is out of order that begins before it
-            if self.mode != OFF:
+            if self.mode != modes.OFF:
                 self.put_in_order(chunk)
-            chunk = self.out_of_order.first
+        self.out_of_order.discard(taken)
 
     def note_lacking(self, ts_ns: i64) -> None:
         """The peer acknowledged something at this time."""
         behind = self.out_of_order.first
-        if behind is not None and self.stream == RUNNING and self.acknowledged < behind.begin:
+        if behind is not None and self.stream == modes.RUNNING and self.acknowledged < behind.begin:
             self.lacking_ns = ts_ns
 
     def discard_first(self) -> None:
         """The first of what came out of order was never part of the stream: nothing between is missing for its sake."""
-        self.out_of_order.pop()
-        self.newest = max(self.next_offset, self.out_of_order.end())
+        self.out_of_order.discard(1)
+        self.newest = max(self.next_offset, self.out_of_order.end)
 
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""
@@ -370,27 +342,27 @@ class Direction:
         self.candidates = []
 
     def find_boundary(self, at: i64) -> None:
-        self.mode = after(self.mode, BOUNDARY_FOUND)
+        self.mode = modes.IN_SYNC
         self.drop(at)
         self.expect_message(at)
 
     def lose_boundary(self) -> None:
-        self.mode = after(self.mode, BOUNDARY_LOST)
+        self.mode = modes.SEARCHING
         self.scanned = self.ordered.begin if self.ordered.first is not None else self.next_offset
         self.message_end = -1
         self.candidates = []
         self.rescans = 0
 
     def is_kafka(self) -> None:
-        self.mode = after(self.mode, IS_KAFKA)
+        self.mode = modes.IN_SYNC
 
     def tap(self) -> None:
         """Somebody else takes what is in order; nothing is framed."""
-        self.mode = after(self.mode, TAKEN)
+        self.mode = modes.TAPPED
 
     def turn_off(self) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""
-        self.mode = after(self.mode, NOT_KAFKA)
+        self.mode = modes.OFF
         self.drop(self.next_offset)
         self.ordered.clear()
 

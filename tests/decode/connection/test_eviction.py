@@ -1,7 +1,7 @@
 """Who makes room when too much waits, and when too many are open."""
 
 from wirecheck.decode.connection.connection import KAFKA, OTHER, UNDECIDED
-from wirecheck.decode.connection.eviction import to_evict, to_let_go
+from wirecheck.decode.connection.lifetime import to_evict, to_let_go
 
 
 def test_those_that_keep_most_give_way_until_a_quarter_is_free():

@@ -327,7 +327,7 @@ def test_many_short_connections_leave_nothing_behind():
         follower.receive(segments(frames))
         follower.advance("a", frames[-1].ts_ns + 15 * 10**9)
         sizes.append(len(follower.snapshot()))
-    assert max(sizes) == sizes[0]
+    assert max(sizes) <= sizes[0] + len(str(20 * 30))  # digits of the newest connection's number
 
 
 def test_a_message_of_many_calls_is_one_message():

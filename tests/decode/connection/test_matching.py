@@ -14,12 +14,10 @@ from wirecheck.decode.connection.matching import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
     finish,
-    give_up_request,
-    give_up_response,
     on_request,
     on_response,
 )
-from wirecheck.decode.connection.output import EXCHANGE_COLUMNS, M_CORRELATION, MESSAGE_COLUMNS
+from wirecheck.decode.connection.output import EXCHANGE, MESSAGE
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE, Message
 
@@ -46,8 +44,8 @@ class Pair:
 
     def told(self):
         """(outcome, id, whether out of order) in the order they were decided."""
-        ids = columns_of(self.shared.output.messages, MESSAGE_COLUMNS)[M_CORRELATION].tolist()
-        rows = columns_of(self.shared.output.exchanges, EXCHANGE_COLUMNS).T.tolist()
+        ids = columns_of(self.shared.output.messages, MESSAGE)["correlation"].tolist()
+        rows = zip(*columns_of(self.shared.output.exchanges, EXCHANGE).values(), strict=True)
         return [
             (outcome, ids[asked if asked >= 0 else answered], bool(late)) for asked, answered, outcome, late in rows
         ]
@@ -97,16 +95,19 @@ def test_an_answer_that_stands_far_back_is_found_too():
     assert pair.told() == [(ANSWERED, 12, False)]
 
 
+def test_answers_before_one_whose_request_came_wait_no_more_where_requests_may_be_missing():
+    """Else those of lost requests hide the one that is due: kraft4-recreate with seed 9 of recovery.py."""
+    pair = Pair().answer(*range(20))
+    pair.connection.lower.unseen_bytes = 10
+    unseen = [(REQUEST_UNSEEN, number, False) for number in range(12)]
+    assert pair.ask(12).told() == [*unseen, (ANSWERED, 12, False)]
+    assert pair.connection.early_responses.unmatched == 1
+    assert pair.ask(13).connection.early_responses.unmatched == 0
+
+
 def test_where_nothing_has_matched_for_long_only_the_next_few_are_compared():
     """So that a stranger's ids cost little; what stands where it should be is found all the same, and sets it right."""
     pair = Pair(waiting_messages=64).answer(*range(20)).ask(*range(100, 148))
     assert pair.ask(12).told() == []
     assert pair.ask(3).told() == [(ANSWERED, 3, False)]
     assert pair.ask(13).told()[1:] == [(ANSWERED, 13, False)]
-
-
-def test_where_nothing_waits_nothing_is_given_up():
-    pair = Pair()
-    give_up_request(pair.shared, pair.connection)
-    give_up_response(pair.shared, pair.connection)
-    assert pair.told() == []

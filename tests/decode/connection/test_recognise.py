@@ -18,7 +18,6 @@ from tests.decode.connection.conversations import (
 )
 from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
-from wirecheck.decode.connection.stream.chunks import Window
 from wirecheck.decode.wire import known
 
 KNOWN = recognise.Known(*known().T.tolist())
@@ -27,7 +26,7 @@ CONTROLLED_SHUTDOWN = 7
 
 
 def header(data, have=None):
-    return recognise.request_header(KNOWN, data, 0, len(data) if have is None else have, LARGEST)
+    return recognise.request_header(KNOWN, data[:have], LARGEST)
 
 
 def raw(size, key, version, client_length=1, rest=b"cccccccc"):
@@ -63,7 +62,7 @@ def test_what_a_client_would_send_is_told_from_what_none_sends(data, verdict):
 
 
 def taken(data, have=None):
-    return recognise.taken_request(KNOWN, data, 0, len(data) if have is None else have, LARGEST)
+    return recognise.taken_request(KNOWN, data[:have], LARGEST)
 
 
 def tagged(count, key=FETCH, version=12):
@@ -147,7 +146,7 @@ def test_a_header_has_a_length_and_its_client_a_number():
 
 def acks(data, have=None):
     header_length = header(request(PRODUCE, data[7], 1))[1]
-    return recognise.produce_acks(KNOWN, data, 0, len(data) if have is None else have, header_length)
+    return recognise.produce_acks(KNOWN, data[:have], header_length)
 
 
 @pytest.mark.parametrize("version", range(14))
@@ -182,7 +181,7 @@ def test_more_than_127_topics_are_some():
 
 
 def opening(data):
-    return recognise.opening_request(KNOWN, data, 0, len(data), LARGEST)[0]
+    return recognise.opening_request(KNOWN, data, LARGEST)[0]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +224,7 @@ def test_a_connection_is_judged_by_its_first_request(data, verdict):
     ],
 )
 def test_a_tls_record_is_known_by_its_header(data, is_tls):
-    assert recognise.tls_record(data, 0, len(data)) is is_tls
+    assert recognise.tls_record(data) is is_tls
 
 
 @pytest.mark.parametrize(
@@ -239,14 +238,8 @@ def test_a_tls_record_is_known_by_its_header(data, is_tls):
 )
 def test_a_handshake_names_its_mechanism(body, name):
     data = request(HANDSHAKE, 1, 1, body)
-    found = recognise.mechanism(data, header(data)[1], len(data))
+    found = recognise.mechanism(data[header(data)[1] :])
     assert recognise.MECHANISMS[found] == name
-
-
-def window(data):
-    found = Window()
-    found.data, found.at, found.count = data, 0, len(data)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -264,4 +257,4 @@ def window(data):
 )
 def test_a_first_gss_token_is_known_by_its_tag_and_its_length(token, is_first):
     """Lengths as DER has them: below 128 in one byte, else behind how many bytes they take."""
-    assert recognise.gss_token(window(sized(token)), len(token)) is is_first
+    assert recognise.gss_token(sized(token)) is is_first

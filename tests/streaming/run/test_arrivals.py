@@ -18,7 +18,7 @@ def come(request, tmp_path, monkeypatch):
         system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
         monkeypatch.setattr(arrivals, "is_local", lambda _: False)
         monkeypatch.setattr(arrivals, "at", lambda _: (system, ""))
-        monkeypatch.setattr(arrivals.Elsewhere, "list_s", 5.0)
+        monkeypatch.setattr(arrivals.Folder, "list_s", 5.0)
     clock = [1000.0]
     monkeypatch.setattr(arrivals.time, "monotonic", lambda: clock[0])
     return Folder(tmp_path, clock)
@@ -74,7 +74,7 @@ def test_of_files_that_were_read_a_listing_asks_nothing_but_their_names(come, mo
     asked = []
     ask = arrivals.OnDisk.file
     monkeypatch.setattr(arrivals.OnDisk, "file", lambda folder, name: asked.append(name) or ask(folder, name))
-    monkeypatch.setattr(arrivals.Elsewhere, "file", lambda *_: pytest.fail("a listing says it all"))
+    monkeypatch.setattr(arrivals.Folder, "file", lambda *_: pytest.fail("a listing says it all"))
     found = come.start({"a": Position(1, 59)})
     assert taken(found) == [59, 60]
     assert found.there == {"a": {*range(11, 61)}}

@@ -267,7 +267,7 @@ def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_li
 def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told, monkeypatch):
     monkeypatch.setattr(open_cards, "PACE", 0)
     page.news()
-    before = dict(page.cards.headlines)
+    before = dict(page.cards.findings)
     (label,) = {name.partition("|")[0] for name in before}
 
     def raising(*_choices, **_words):
@@ -277,7 +277,7 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told,
     for _ in range(2):
         page.take({"findings": next(batch["findings"] for batch in told if len(batch.get("findings", ())))}, now_ns=S)
         found = values(page)
-    assert page.cards.headlines == before != {}
+    assert page.cards.findings == before != {}
     assert found[f'check_failures_total{{check="cards",cluster="{label}"}}'] == 2
     assert any(name.startswith("finding_info{") for name in found)
     (line,) = page.news()
@@ -288,7 +288,7 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told,
     monkeypatch.setattr(open_cards, "PACE", 0)
     page.forget()
     page.cards.refresh()
-    assert page.cards.headlines == {}
+    assert page.cards.findings == {}
 
 
 def test_a_scrape_is_answered_while_cards_are_made(page, monkeypatch):
@@ -301,7 +301,7 @@ def test_a_scrape_is_answered_while_cards_are_made(page, monkeypatch):
     monkeypatch.setattr(open_cards.OpenCards, "make", scraping)
     found = values(page)
     assert scraped[0]['frames_total{cluster="L"}'] == found['frames_total{cluster="L"}']
-    assert page.cards.headlines != {}
+    assert page.cards.findings != {}
 
 
 def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
@@ -314,7 +314,7 @@ def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
         open_cards.OpenCards, "make", lambda cards, label, rows: make(cards, label, rows) if label == "other" else 1 / 0
     )
     values(page)
-    assert {name.partition("|")[0] for name in page.cards.headlines} == {"other"}
+    assert {name.partition("|")[0] for name in page.cards.findings} == {"other"}
     assert len(page.cards.failures) == 1
 
 

@@ -28,6 +28,7 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import batches, result_folder
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.storage import local
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_paths_are_no_part_of_a_checkpoint(plan, tmp_path):
 
 def test_a_checkpoint_of_an_unreleased_version_is_refused(plan):
     """By hand, as one lay there before format 1."""
-    folder = monitor.local(plan.checkpoint)
+    folder = local(plan.checkpoint)
     for name in ("wirecheck.json", "checksums.json", "files/0.json", "query/metadata", "query/commits/0"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}")
@@ -96,7 +97,7 @@ def test_a_checkpoint_of_an_unreleased_version_is_refused(plan):
 
 def test_frames_of_an_unreleased_version_are_refused_in_one_line(plan, frames_files):
     """By hand: the same rows without the metadata; beside files of this format such a file is set aside."""
-    folder = monitor.local(plan.frames)
+    folder = local(plan.frames)
     for number in (1, 2):
         pq.write_table(pq.read_table(frames_files[0]).replace_schema_metadata(), folder / f"b-{number:010d}.parquet")
     assert refusal(plan) == (
@@ -110,7 +111,7 @@ def test_frames_of_an_unreleased_version_are_refused_in_one_line(plan, frames_fi
 def committed(plan, batch_id, run="x"):
     """A checkpoint whose batches up to this one are committed, of a run."""
     prepared(plan, Settings(), Page())
-    folder = monitor.local(plan.checkpoint)
+    folder = local(plan.checkpoint)
     kept = json.loads((folder / checkpoint.NAME).read_text())
     (folder / checkpoint.NAME).write_text(json.dumps(kept | {"run": run}))
     (folder / "query" / "commits").mkdir(parents=True)
@@ -120,15 +121,15 @@ def committed(plan, batch_id, run="x"):
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"format": 1}'])
 def test_a_damaged_checkpoint_is_refused(plan, text):
     prepared(plan, Settings(), Page())
-    (monitor.local(plan.checkpoint) / checkpoint.NAME).write_text(text)
+    (local(plan.checkpoint) / checkpoint.NAME).write_text(text)
     assert refusal(plan) == f"{plan.checkpoint}: checkpoint.json is damaged; {checkpoint.NEW}"
 
 
 def test_batches_whose_files_are_not_known_are_refused(plan):
     committed(plan, 6)
     assert refusal(plan) == f"{plan.checkpoint}: files/6.json is missing; {checkpoint.NEW}"
-    (monitor.local(plan.checkpoint) / "files").mkdir()
-    (monitor.local(plan.checkpoint) / "files" / "6.json").write_text('{"files": [], "after": []}')
+    (local(plan.checkpoint) / "files").mkdir()
+    (local(plan.checkpoint) / "files" / "6.json").write_text('{"files": [], "after": []}')
     assert refusal(plan) == f"{plan.checkpoint}: files/6.json is damaged; {checkpoint.NEW}"
 
 
@@ -164,7 +165,7 @@ def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
 def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, told):
     """Root may read everything, so what is asked for is of another kind."""
     prepared(plan, Settings(), Page())
-    there = monitor.local(plan.checkpoint) / name
+    there = local(plan.checkpoint) / name
     if told == "files":
         there.touch()
     else:
@@ -178,12 +179,12 @@ def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, tol
 
 def test_spark_has_a_place_to_work_or_does_not_start(plan):
     prepared(plan, Settings(), Page())
-    (monitor.local(plan.checkpoint) / ".work").touch()  # rmtree leaves files alone
+    (local(plan.checkpoint) / ".work").touch()  # rmtree leaves files alone
     assert "File exists; let this user write there, or name another --checkpoint" in refusal(plan)
 
 
 def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files):
-    folder, page = monitor.local(plan.frames), Page()
+    folder, page = local(plan.frames), Page()
     plan = replace(plan, metrics_port=9108)
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
@@ -202,7 +203,7 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
 
 def gone_on_with(plan, frames_files, kept, parts):
     """What a start asks for where agent `a` keeps so many files that were read, and so many batches told of clients."""
-    folder = monitor.local(plan.frames)
+    folder = local(plan.frames)
     folder.mkdir(exist_ok=True)
     for number in range(1, kept + 3):
         (folder / f"a-{number:010d}.parquet").write_bytes(frames_files[0].read_bytes())
@@ -210,11 +211,11 @@ def gone_on_with(plan, frames_files, kept, parts):
     files = BatchFiles((f"a-{kept:010d}.parquet",), {"a": Position(1, kept + 1)})
     checkpoint.write_files(plan.checkpoint, 0, files)
     totals = from_ipc(to_ipc("totals", [{"id": "t", "revision": 1, "label": "L", "measure": "frames", "count": 1}]))
-    batches.write_tables({"totals": totals}, plan.out, "x", 0)
+    batches.Tables(plan.out, "x").write({"totals": totals}, 0)
     for number in range(parts):
         rows = {"label": "L", "apis": [], "withdrawn": False, "revision": 1}
         part = from_ipc(to_ipc("clients", [{**rows, "id": f"{number}-{n}"} for n in range(3)]))
-        batches.write_tables({"clients": part}, plan.out, "x", number + 1)
+        batches.Tables(plan.out, "x").write({"clients": part}, number + 1)
     page, found = Page(), Counter()
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in (
@@ -262,13 +263,12 @@ def test_a_folder_of_the_other_kind_of_tables_is_refused(plan, asked, there):
 
 
 def test_one_monitor_at_a_time_has_a_checkpoint(plan):
-    handle = checkpoint.lock(plan.checkpoint)
-    assert "another monitor is using it" in refusal(plan)
-    os.close(handle)
+    with checkpoint.locked(plan.checkpoint):
+        assert "another monitor is using it" in refusal(plan)
 
 
 def test_what_waits_is_shown_before_the_query_has_begun(plan, frames_files):
-    folder, page = monitor.local(plan.frames), Page()
+    folder, page = local(plan.frames), Page()
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / "b-0000000001.parquet").touch()  # Spark reads no file without a byte: it waits for nothing
@@ -303,9 +303,9 @@ class Busy:
 def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch):
     query, page, stopping, said = Busy(), Page(), Event(), []
     monkeypatch.setattr(monitor, "start", lambda *_: query)
-    job, settings, _ = prepared(plan, Settings(), page)
+    job, settings, feed = prepared(plan, Settings(), page)
     stopping.set()
-    supervise(None, job, settings, Watch(plan, page, stopping, said.append))
+    supervise(None, job, settings, Watch(plan, page, stopping, said.append), feed)
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
     assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
 
@@ -321,7 +321,7 @@ def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
     facts = {"measure": "draft_messages", "detail": "kip516-draft", "withdrawn": False}
     told = pa.Table.from_pylist([facts | {"connection": connection, "count": count} for connection, count in rows])
     for _ in range(2):
-        watch.batch_written(Judged(), {"coverage": told}, instead=False, loads={})
+        watch.batch_written(Judged(), {"coverage": told}, instead=False, loads=None)
     assert said == [
         "10.0.0.9:9092: 12 messages decode as kip516-draft: use `--dialect kip516-draft`",
         "[fd00::9]:9092: 1 message decodes as kip516-draft: use `--dialect kip516-draft`",
@@ -359,7 +359,7 @@ def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judge
     loop = Loop(Settings(agents=agents_of(frames_files)))
     loop.batch(frames_files)
     expected = loop.result().json()
-    said, folder = [], monitor.local(plan.frames)
+    said, folder = [], local(plan.frames)
     plan = replace(plan, max_batch_bytes=1)
     poison = frames_files[0].with_name("b-0000000001.parquet")
     for arrived in (frames_files[:1], [poison, *frames_files[2:], frames_files[1]]):
@@ -413,12 +413,12 @@ def totals_of(verdict):
 def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark, plan, frames_files):
     """The batch was written, not committed; then its middle file went, its agent's number one among those still to
     come, and another agent came."""
-    folder, said = monitor.local(plan.frames), []
+    folder, said = local(plan.frames), []
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
     page, _ = once(spark, plan, said)
     assert page.totals["L", "frames", ""] == 12775
-    commits = monitor.local(plan.checkpoint) / "query" / "commits"
+    commits = local(plan.checkpoint) / "query" / "commits"
     assert checkpoint.committed(plan.checkpoint) == 0
     (commits / "0").unlink()
     (commits.parent / "offsets" / "1").unlink()  # the next one had begun, and waited for files
@@ -441,8 +441,8 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
 
 def once(spark, plan, said, settings=Settings()):
     page = Page()
-    job, settings, _ = prepared(plan, settings, page)
-    return page, supervise(spark, job, settings, Watch(plan, page, Event(), said.append))
+    job, settings, feed = prepared(plan, settings, page)
+    return page, supervise(spark, job, settings, Watch(plan, page, Event(), said.append), feed)
 
 
 DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
@@ -465,8 +465,8 @@ def dying(monkeypatch, plan, deaths):
 
 
 def restarted(plan, said):
-    job, settings, _ = prepared(plan, Settings(), Page())
-    monitor.run_with_restarts(None, job, settings, Watch(plan, Page(), Event(), said.append))
+    job, settings, feed = prepared(plan, Settings(), Page())
+    monitor.run_with_restarts(None, job, settings, Watch(plan, Page(), Event(), said.append), feed)
 
 
 def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):

@@ -77,7 +77,7 @@ def test_all_at_once_is_what_the_plain_loop_says_exchanges_on_request_included(
     verdict, found = run(frames_files, exchanges=True)
     assert sizes(tmp_path) == [len(frames_files)]
     assert verdict == expected
-    (written,) = batches.read(f"{tmp_path}/out/exchanges/run={found.run}")
+    (written,) = batches.read(batches.Folders(f"{tmp_path}/out/exchanges/run={found.run}"))
     assert sorted(map(str, written.to_pylist())) == sorted(map(str, loop.rows("exchanges")))
     assert written.num_rows == expected["coverage"]["exchanges"]
 
@@ -135,14 +135,14 @@ def test_a_damaged_checkpoint_ends_in_one_line(spark, tmp_path, frames_files, da
     plan = Plan(str(tmp_path / "frames"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), once=True)
     for file in frames_files[:2]:
         (tmp_path / "frames" / file.name).write_bytes(file.read_bytes())
-        job, settings, _ = prepared(plan, Settings(), Page())
+        job, settings, feed = prepared(plan, Settings(), Page())
         if file == frames_files[1]:
             names, damaged = DAMAGES[damage]
             for path in (tmp_path / "checkpoint" / "query").glob(names):
                 damaged(path)
                 (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
         try:
-            supervise(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None))
+            supervise(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None), feed)
         except (PySparkException, Py4JJavaError) as failure:
             line = in_one_line(str(failure), plan)
     assert line.startswith(f"{plan.checkpoint}: Spark cannot use it (")

@@ -5,13 +5,14 @@ from collections import Counter
 import pytest
 
 from tests.scenarios.roads import Scenario, frames
+from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.streaming.steps.cells import from_cell
-from wirecheck.streaming.steps.decode_step import api_name, exchange_rows
+from wirecheck.streaming.steps.decode_step import exchange_rows
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import Settings
@@ -71,4 +72,4 @@ def test_no_exchanges_are_no_rows(cells):
 
 
 def test_an_api_without_a_layout_goes_by_its_number():
-    assert (api_name(3), api_name(30_000)) == ("Metadata", "30000")
+    assert (name_of(3), name_of(30_000)) == ("Metadata", "30000")

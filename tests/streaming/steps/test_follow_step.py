@@ -257,7 +257,7 @@ def test_what_raises_at_the_end_of_connections_ends_them_all_the_same(frames_fil
     every = [one for one in bucket.follower._connections.values() if one.life == OPEN and one.client >= 0]
     broken = [connection for connection in every if break_(connection)]
     open_before = bucket.follower.open
-    handed_out = [bucket.noting(bucket.follower.drain(most)) for most in (3, None)]
+    handed_out = [bucket.contained(bucket.follower.drain, most)[0][0] for most in (3, None)]
     assert (bucket.follower.open, bucket.follower.pending) == (0, 0)
     assert sum(one.over for part in handed_out for one in part.connections) == open_before
     assert 3 < len(bucket.failed) == min(len(broken), 3 + MOST_FAILED)

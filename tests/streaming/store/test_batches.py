@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from wirecheck.streaming.store import batches
-from wirecheck.streaming.store.batches import FEW_ROWS, Folders, clear, write
+from wirecheck.streaming.store.batches import FEW_ROWS, Folders, write
 from wirecheck.streaming.store.result_tables import TABLES, schema
 
 
@@ -53,10 +53,10 @@ def test_other_rows_take_the_place_of_the_first(run):
 
 
 def test_a_table_the_repetition_has_no_rows_for_is_emptied(run):
-    assert not clear(run, 0)
+    assert not write(None, run, 0)
     write(table("a"), run, 0)
-    assert clear(run, 0)
-    assert not clear(run, 0)
+    assert write(None, run, 0)
+    assert not write(None, run, 0)
     assert ids(run) == [[]]
     assert run.rows(0).schema == table().schema
 
@@ -88,7 +88,7 @@ def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
 
 def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(tmp_path):
     (tmp_path / "victim").write_bytes(b"as it was")
-    run = batches.run_at(tmp_path / "run=1")
+    run = Folders(tmp_path / "run=1")
     batches.write(pa.table({"n": [1]}), run, 0)
     (tmp_path / "run=1" / "batch_id=0" / ".part.parquet.tmp").symlink_to(tmp_path / "victim")
     batches.write(pa.table({"n": [2]}), run, 0)

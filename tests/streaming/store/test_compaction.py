@@ -16,7 +16,7 @@ BEGUN = 1000 * HOUR_S
 LATER = BEGUN + 100 * HOUR_S
 TOLD = [[("a", 1), ("b", 1), ("d", 1)], [("a", 2), ("c", 1)], [("b", 2)], [("a", 3), ("c", 2, True)]]
 """a changes twice, b once; c is withdrawn; d stands since the first batch."""
-STEPS = ("put", "remove", "sweep", "keep_summary")
+STEPS = ("put", "remove")
 TERMS = CompactionTerms(LATER, 0, most_rows=1000, many_batches=100)
 
 
@@ -40,6 +40,10 @@ def run(tmp_path):
     for number, told in enumerate(TOLD):
         tell(run, number, told, BEGUN + number)
     return run
+
+
+def parts(run):
+    return compaction.parts_of(run, 1 << 30)
 
 
 def rows(run):
@@ -83,7 +87,7 @@ def test_batches_of_an_hour_become_one_file_and_what_it_replaces_leaves_later(ru
 def test_an_hour_that_is_not_over_is_left_alone_unless_it_has_many_batches(run):
     now = replace(TERMS, now_s=BEGUN + 60)
     passes(run, 1, now)
-    assert (run.summary(), len(rows(run))) == (None, 8)
+    assert ([part.made_s for part in parts(run)], len(rows(run))) == ([None] * 4, 8)
     passes(run, 1, replace(now, many_batches=4))
     assert len(run.rows(3)) == 8
     passes(run, 2, replace(now, now_s=BEGUN + HOUR_S))
@@ -120,7 +124,7 @@ def test_files_grow_to_a_bound_and_are_then_left_alone(run, monkeypatch):
         tell(run, number, [(f"{number}", 1), (f"{number}x", 1)], BEGUN + number * HOUR_S)
     passes(run, 4, terms)
     sizes = [len(run.rows(number)) for number in run.numbers()]
-    assert (sum(sizes), max(sizes), len(sizes) < 16) == (4 + 2 * 36, 6, True)
+    assert (sum(sizes), max(sizes), len(sizes) < 16) == (4 + 2 * 36, 8, True)
     first, read = run.numbers()[0], []
     monkeypatch.setattr(run, "rows", lambda number, _rows=run.rows: read.append(number) or _rows(number))
     tell(run, 40, [("40", 1)], BEGUN + 40 * HOUR_S)
@@ -140,17 +144,8 @@ def test_a_file_is_as_old_as_its_newest_row_and_no_younger_than_now(run):
     tell(run, 4, [("e", 1)], LATER + 5000)  # written by a clock that has gone back since
     passes(run, 1, replace(TERMS, many_batches=1))
     assert run.written_s(3) == BEGUN + 3
-    (first, last) = compaction.read_spans(run, run.numbers())
+    *_, first, last = parts(run)
     assert (first.begun_s, first.written_s, last.written_s) == (BEGUN, BEGUN + 3, LATER)
-
-
-def test_a_summary_that_is_lost_or_damaged_costs_one_reading(run):
-    passes(run, 1)
-    for fence in (b"{", b"[]", b'{"version": 1, "spans": [{"first": 0}]}', b'{"version": 0, "spans": []}'):
-        run.keep_summary(fence)
-        assert compaction.read_spans(run, run.numbers()) == []
-        passes(run)
-        assert (run.numbers(), seen(run)) == ([3], {"d": 1, "b": 2, "a": 3})
 
 
 class CutError(Exception):
@@ -159,7 +154,7 @@ class CutError(Exception):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(seed, tmp_path, monkeypatch):
-    """Batches of four hours of which some withdraw; each pass is cut off at every one of its steps and begun anew."""
+    """Batches of eight hours of which some withdraw; each pass is cut off at every one of its steps and begun anew."""
     chance = random.Random(seed)
     run = made(tmp_path)
     terms = CompactionTerms(BEGUN, chance.choice([0, HOUR_S]), chance.choice([10, 1000]), chance.choice([3, 100]))
@@ -179,7 +174,7 @@ def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(s
         return stepped
 
     cuts = 0
-    for number in range(16):
+    for number in range(32):
         told = []
         for name in chance.sample("abcdefgh", chance.randrange(5)):
             revisions[name] = revisions.get(name, 0) + 1
@@ -208,7 +203,7 @@ def test_a_reader_that_is_slower_than_the_patience_misses_nothing(tmp_path):
     run = made(tmp_path)
     for number in range(8):
         tell(run, number, [(f"{number}", 1)], BEGUN + number)
-    reading = batches.every(run)
+    reading = batches.read(run)
     parts = [next(reading)]
     tell(run, 8, [("8", 1)], BEGUN + 8)
     passes(run)

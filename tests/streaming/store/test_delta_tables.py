@@ -90,14 +90,14 @@ def test_the_same_rows_as_parquet_over_repeated_batches_and_kills_between_commit
         while chance.random() < 0.5:  # killed somewhere between its commits; maybe what comes again says otherwise
             left[0] = chance.randint(0, 5)
             first = fence(seed + chance.choice([0, 100]), number)
-            batches.write_tables(first, parquet, "r", number)
+            batches.Tables(parquet, "r").write(first, number)
             try:
                 writer.write(first, number)
             except Killed:
                 kills += 1
             left[0] = 1 << 30
             writer = DeltaTables(delta, "r")
-        batches.write_tables(told, parquet, "r", number)
+        batches.Tables(parquet, "r").write(told, number)
         writer.write(told, number)
         assert now(delta) == of_open(delta)
     assert kills > 0

@@ -1,5 +1,6 @@
 """At every moment of a pass over Delta tables, and after any crash, a reader finds each row that stands, once."""
 
+import datetime as dt
 import random
 from contextlib import suppress
 from types import SimpleNamespace
@@ -9,8 +10,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from wirecheck.streaming.store import delta_tables, delta_upkeep, result_folder
+from wirecheck.streaming.store.compaction import MOST_ROWS, groups
 from wirecheck.streaming.store.delta_tables import DeltaTables
-from wirecheck.streaming.store.delta_upkeep import Part, UpkeepPass, UpkeepTerms
+from wirecheck.streaming.store.delta_upkeep import DeltaPart, UpkeepPass, UpkeepTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
 
@@ -18,6 +20,7 @@ DAY_S = 86_400
 BEGUN_S = 20_000 * DAY_S
 S = 1_000_000_000
 NEVER = 1 << 30
+TODAY = dt.date(2026, 11, 24)
 
 
 class Killed(BaseException):
@@ -191,13 +194,13 @@ def test_how_long_versions_stay_is_what_was_asked_for(tmp_path, clock):
     [([10], [[10]]), ([1] * 5, [[1] * 5]), ([100, 1, 1], [[1, 1], [100]]), ([4, 2, 1], [[4, 2, 1]]), ([], [])],
 )
 def test_a_file_joins_younger_ones_of_half_its_rows(rows, files):
-    parts = [Part(None, n, n, count) for n, count in enumerate(rows)]
-    assert [[part.rows for part in group] for group in delta_upkeep.groups(parts)] == files
+    parts = [DeltaPart(TODAY, n, n, count) for n, count in enumerate(rows)]
+    assert [[part.rows for part in group] for group in groups(parts, MOST_ROWS, 0)] == files
 
 
 def test_files_over_the_same_batches_are_one(tmp_path, clock):
-    parts = [Part(None, 0, 3, 5), Part(None, 0, 3, 6), Part(None, 4, 4, 1)]
-    assert list(delta_upkeep.apart(parts)) == [Part(None, 0, 3, 11), Part(None, 4, 4, 1)]
+    parts = [DeltaPart(TODAY, 0, 3, 5), DeltaPart(TODAY, 0, 3, 6), DeltaPart(TODAY, 4, 4, 1)]
+    assert list(delta_upkeep.apart(parts)) == [DeltaPart(TODAY, 0, 3, 11), DeltaPart(TODAY, 4, 4, 1)]
     assert list(delta_upkeep.apart([])) == []
     tell(tmp_path, clock, [])
     assert UpkeepPass(delta_tables.made(tmp_path, "topics"), "topics", "r", NEVER).parts() == []

@@ -106,7 +106,7 @@ def test_of_many_that_find_it_stale_one_takes_it_over(store):
     with held(DEAD):
         waiting = [Lease(store_of(CHECKPOINT, print), CHECKPOINT, QUICK) for _ in range(4)]
         found = waiting[0]._replaceable(lambda _: None)
-        assert [lease._put(found) for lease in waiting].count(True) == 1
+        assert [lease.replace(found) for lease in waiting].count(True) == 1
 
 
 def test_an_answer_that_was_lost_is_asked_for(store, monkeypatch):
@@ -121,7 +121,7 @@ def test_an_answer_that_was_lost_is_asked_for(store, monkeypatch):
 def test_a_renewal_that_got_there_without_an_answer_does_not_lose_it(store):
     with held(DEAD) as lease:
         known = lease._version
-        assert lease._put(leases.Found({"fence": 0}, known))
+        assert lease._put(known, 1)
         lease._version = known  # it was never heard
         assert lease.confirm() == {"fence": 1}
         assert (stands(store)["renewals"], lease.lost) == (lease.renewals, False)

@@ -1,8 +1,7 @@
 """The last revision of an id holds."""
 
-from wirecheck.streaming.spark.sinks import write_batch
-from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store.result_tables import to_ipc
+from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import MOST_DETAILS, Result, coverage
 
 NOON = 1_795_262_400_000_000_000  # 2026-11-21 12:00:00 UTC
@@ -30,7 +29,7 @@ def finding(revision, state="open", name="f1", **columns):
 
 def written(tmp_path, *batches):
     for number, (table, rows) in batches:
-        write_batch([Tagged("L", -1, table, to_ipc(table, rows))], tmp_path, "r", number)
+        Tables(tmp_path, "r").write({table: from_ipc(to_ipc(table, rows))}, number)
     return Result.read(tmp_path, "r")
 
 
@@ -68,7 +67,7 @@ def test_a_topic_shows_its_state_and_not_its_revisions(tmp_path):
 
 
 def test_another_run_is_not_read(tmp_path):
-    write_batch([Tagged("L", -1, "findings", to_ipc("findings", [finding(1)]))], tmp_path, "other", 0)
+    Tables(tmp_path, "other").write({"findings": from_ipc(to_ipc("findings", [finding(1)]))}, 0)
     assert Result.read(tmp_path, "r").json()["findings"] == []
 
 

@@ -2,7 +2,8 @@
 
 from tests.decode.connection.conversations import FETCH, request, response
 from wirecheck.decode.connection.follower import Limits
-from wirecheck.decode.connection.framing.candidates import (
+from wirecheck.decode.connection.framing.recognise import Known, request_header
+from wirecheck.decode.connection.framing.resync import (
     CANDIDATES,
     CONFIRMED,
     REFUTED,
@@ -11,7 +12,6 @@ from wirecheck.decode.connection.framing.candidates import (
     add_candidate,
     confirm,
 )
-from wirecheck.decode.connection.framing.recognise import Known, request_header
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.direction import Candidate, Direction
@@ -30,7 +30,7 @@ def holding(data):
 
 
 def said(data, *, end, correlation=1, client=None, ids=None):
-    found = request_header(KNOWN, data, 0, len(data), 1 << 28)[2] if client is None else client
+    found = request_header(KNOWN, data, 1 << 28)[2] if client is None else client
     return confirm(Shared(Limits(), KNOWN, None), holding(data), Candidate(0, end, correlation, found), ids)
 
 
@@ -46,8 +46,7 @@ def test_a_request_is_confirmed_by_the_same_clients_next_one():
 def test_a_response_is_confirmed_by_the_answer_to_a_later_request():
     requests = [Message(REQUEST, 1, 11, number) for number in (5, 70_000, 9)]
     requests[2].flags = RAW
-    requests[0].next, requests[1].next = requests[1], requests[2]
-    ids = InFlightIds(requests[0])
+    ids = InFlightIds(requests)
     assert [ids.place(number) for number in (5, 70_000, 9)] == [0, 1, -1]
     first = response(5, b"body")
     for correlation, verdict in ((70_000, CONFIRMED), (4, REFUTED)):

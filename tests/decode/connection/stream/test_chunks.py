@@ -1,6 +1,6 @@
 """Lists of chunks: cut, looked at and kept without copying what need not be."""
 
-from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks, Window, begins_packet, own
+from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks, begins_packet, own
 
 PAYLOAD = b"abcdefghijklmnopqrstuvwxyz"
 
@@ -34,11 +34,11 @@ def test_what_lies_before_an_offset_is_taken_off_and_a_chunk_across_it_is_split(
     assert chunks.detach(6) is None
 
 
-def test_bytes_are_looked_at_where_they_lie_and_only_gathered_from_several_chunks():
-    chunks, window = listed(chunk(0, 4), chunk(4, 10, at=14), chunk(10, 12, GAP)), Window()
-    assert (chunks.look(window, 1, 3), window.data is PAYLOAD, window.at) == (3, True, 1)
-    assert (chunks.look(window, 2, 100), window.data) == (8, b"cdopqrst")
-    assert (chunks.look(window, 10, 5), chunks.look(window, 40, 5)) == (0, 0)
+def test_bytes_are_looked_at_up_to_the_first_that_is_not_there():
+    chunks = listed(chunk(0, 4), chunk(4, 10, at=14), chunk(10, 12, GAP))
+    assert chunks.look(1, 3) == b"bcd"
+    assert chunks.look(2, 100) == b"cdopqrst"
+    assert (chunks.look(10, 5), chunks.look(40, 5)) == (b"", b"")
 
 
 def test_a_list_keeps_its_bytes_and_those_of_a_message_become_one():

@@ -26,7 +26,7 @@ def stored(*chunks):
 
 
 def shown(found):
-    chunks = found.held()
+    chunks = found.chunks
     rows = [(chunk.begin, chunk.bytes() if chunk.kind == DATA else chunk.end) for chunk in chunks]
     assert found.first is (chunks[0] if chunks else None)
     assert found.count == len(rows)
@@ -60,17 +60,15 @@ def test_the_first_value_of_a_byte_stays_and_others_are_counted():
 def test_what_both_agents_left_out_is_left_out_for_good():
     found = stored(left(10, 20, 1), left(12, 15, 2))
     assert shown(found) == [(10, 12), (12, 15), (15, 20)]
-    _, middle, _ = found.held()
+    _, middle, _ = found.chunks
     assert [left_out_for_good(found.first), middle.left_by, left_out_for_good(middle)] == [False, BOTH_LEFT_OUT, True]
 
 
 def test_what_became_part_of_the_stream_is_gone():
     found = stored(data(10, b"ab"), data(20, b"c"))
-    found.pop()
+    found.discard(1)
     assert shown(found) == [(20, b"c")]
-    found.pop()
-    assert shown(found) == []
-    found.pop()
+    found.discard(1)
     assert shown(found) == []
 
 
@@ -95,7 +93,7 @@ def test_any_order_of_overlapping_pieces_gives_what_a_map_by_offset_gives(seed):
         if rng.random() < 0.3 and found.first.begin == min(wanted):
             gone = found.first.end
             wanted = {at: byte for at, byte in wanted.items() if at >= gone}
-            found.pop()
+            found.discard(1)
         assert found.first is None or found.first.begin == min(wanted)
     flat = {}
     for begin, text in shown(found):
@@ -110,7 +108,7 @@ def test_bytes_leave_the_payload_of_their_call_wherever_they_stand():
         found.add(Chunk(begin, begin + 2, DATA, payload, begin - 10))
     found.add(left(30, 40))
     found.add(Chunk(32, 34, DATA, payload, 4))
-    found.pop()
+    found.discard(1)
     found.keep(payload)
-    assert [chunk.data is payload for chunk in found.held()] == [False] * 5
+    assert [chunk.data is payload for chunk in found.chunks] == [False] * 5
     assert shown(found) == [(13, b"de"), (16, b"gh"), (30, 32), (32, b"ef"), (34, 40)]

@@ -1,33 +1,36 @@
-"""Parked connections: as small as their numbers, made into objects again one by one, and equal to what they were."""
+"""Parked connections: made into objects again one by one, and equal to what they were."""
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from librt.vecs import vec
-from mypy_extensions import i64
 
 from tests.decode.connection.conversations import API_VERSIONS, FETCH, moved, produce, request, response, segments
 from tests.traffic import Talk
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.decode.connection.state.attributes import COLUMNS, CONNECTIONS, Reader, Writer, widths
-from wirecheck.decode.connection.state.parked import Parked, Table, stored
+from wirecheck.decode.connection.state import ASKED, Numbers, Parked, restored, stored
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.direction import Candidate
+from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.waiting import Message
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
-@given(st.integers(1, 6).flatmap(lambda width: st.lists(st.lists(INT64, min_size=width, max_size=width), max_size=5)))
-def test_a_stored_table_is_the_table(rows):
-    width = len(rows[0]) if rows else 3
-    numbers = np.array(rows, np.int64).reshape(-1, width)
-    table = Table(memoryview(stored(numbers)), len(rows), width)
-    assert table.rows().tolist() == numbers.tolist()
-    assert [table.column(k).tolist() for k in range(width)] == numbers.T.tolist()
-    assert table.rows(np.array([0] * len(rows[:1]), np.int64)).tolist() == numbers[:1].tolist()
+@given(st.lists(INT64 | st.sampled_from([UNSET, NEVER, 0, -1, 63, 64, -64, -65])))
+def test_numbers_are_read_as_they_were_written(numbers):
+    row = Numbers(b"")
+    for number in numbers:
+        row.of(number)
+        row.asked(number)
+    again = Numbers(row.bytes())
+    assert [(again.of(0), again.asked(0)) for _ in numbers] == [(number, number) for number in numbers]
+
+
+def test_a_small_number_takes_a_byte_and_one_that_is_not_set_two():
+    for number, size in ((0, 1), (-1, 1), (63, 1), (64, 2), (UNSET, 2), (NEVER, 9)):
+        row = Numbers(b"")
+        row.of(number)
+        assert len(row.bytes()) == size
 
 
 def followed(count=6):
@@ -41,21 +44,11 @@ def followed(count=6):
     return follower
 
 
-def written(connection):
-    rows = Writer([connection])
-    return [list(table.values)[: table.at] for table in rows.tables], b"".join(rows.data)
-
-
-def read(key, tables, data):
-    (again,) = Reader([vec[i64](table) for table in tables], memoryview(data)).connections([key], [0])
-    return again
-
-
 def test_a_connection_comes_back_as_it_was():
     for connection in followed()._in_order():
-        tables, data = written(connection)
-        again = read(connection.key, tables, data)
-        assert written(again) == (tables, data)
+        record = stored(connection)
+        again = restored(connection.key, record)
+        assert stored(again) == record
         assert again.count_pending() == again.pending == connection.pending
 
 
@@ -72,11 +65,12 @@ def things(connection):
         yield from ((side, set()), (side.acknowledged_before, set()), (side.shown_by_both_before, set()))
         yield from ((side.ordered.first, {"start"}), (side.out_of_order.first, {"start"}), (side.candidates[0], set()))
     for queue in (connection.in_flight, connection.early_responses):
-        yield from ((queue.first, {"start", "owned"}), (queue.first.chunks, {"start"}))
+        yield queue, {"count", "size", "kept"}
+        yield from ((queue.first, {"owned"}), (queue.first.chunks, {"start"}))
 
 
 def test_every_attribute_is_stored():
-    """One that is added to a connection or to what it consists of, and forgotten in attributes.py, is noticed here."""
+    """One that is added to a connection or to what it consists of, and forgotten in state.py, is noticed here."""
     connection, data = Connection("key", 1), bytes(range(250))
     for side in (connection.lower, connection.higher):
         side.ordered.append(Chunk(0, 10, DATA, data, 7))
@@ -85,6 +79,7 @@ def test_every_attribute_is_stored():
     for queue in (connection.in_flight, connection.early_responses):
         queue.push(Message(0, 0, 0, 0))
         queue.first.chunks = Chunk(0, 10, DATA, data, 9)
+    connection.proxied_host = b"\n\1\2\3"
     value = 1000
     for thing, not_stored in things(connection):
         for name, now in numbers(thing).items():
@@ -92,19 +87,22 @@ def test_every_attribute_is_stored():
             if name not in {"side"} | not_stored and not kept:
                 value += 1
                 setattr(thing, name, True if isinstance(now, bool) else value)
-    again = read("key", *written(connection))
+    again = restored("key", stored(connection))
     for (before, not_stored), (after, _) in zip(things(connection), things(again), strict=True):
         found = [{k: v for k, v in numbers(thing).items() if k not in not_stored} for thing in (before, after)]
         assert found[0] == found[1], type(before)
+    assert again.proxied_host == connection.proxied_host
 
 
 def test_columns_that_are_asked_for_are_where_they_are_said_to_be():
-    connection = Connection("key", 1)
-    for value, name in enumerate(COLUMNS, 1000):
+    connection, parked = Connection("key", 1), Parked()
+    connection.lower.next_offset, connection.higher.next_offset = 1008, 1009
+    for value, name in enumerate(ASKED[:8], 1000):
         setattr(connection, name, value)
-    row = written(connection)[0][CONNECTIONS]
-    assert [row[place] for place in COLUMNS.values()] == [getattr(connection, name) for name in COLUMNS]
-    assert len(row) == widths()[CONNECTIONS]
+    parked.park([connection])
+    assert {name: column.tolist() for name, column in parked.columns().items()} == {
+        name: [value] for value, name in enumerate(ASKED, 1000)
+    }
 
 
 def test_only_what_is_touched_becomes_an_object():
@@ -112,23 +110,6 @@ def test_only_what_is_touched_becomes_an_object():
     talk = moved(Talk(mss=60), 3).open()
     follower.receive(segments(talk.segments[2:]))
     assert (len(follower._connections), len(follower._parked)) == (1, 19)
-
-
-@pytest.mark.parametrize("rounds", [1, 9])
-@pytest.mark.parametrize(("most_rows", "most_blocks"), [(4096, 4), (16, 8)])
-def test_blocks_stay_few_and_small_however_often_some_are_touched(monkeypatch, rounds, most_rows, most_blocks):
-    monkeypatch.setattr("wirecheck.decode.connection.state.parked.MOST_ROWS", most_rows)
-    connections = followed(40)._in_order()
-    parked = Parked()
-    parked.park(connections)
-    keys = [connection.key for connection in connections]
-    for turn in range(rounds):
-        parked.park(parked.take(keys[turn::7]))
-    assert len(parked._blocks) <= most_blocks
-    assert max(len(block.keys) for block in parked._blocks) <= most_rows
-    assert sorted(parked.keys()) == sorted(keys)
-    back = {connection.key: connection for connection in parked.take(keys)}
-    assert [written(back[connection.key]) for connection in connections] == [written(c) for c in connections]
 
 
 def test_what_was_never_seen_of_a_connection_is_stored_with_it():
@@ -143,8 +124,7 @@ def test_what_was_never_seen_of_a_connection_is_stored_with_it():
     assert stored == asked
 
 
-def test_what_was_taken_out_is_not_stored_where_it_lay():
-    """A block is written anew seldom: those of its connections that were touched lie in a later one."""
+def test_what_was_taken_out_is_stored_as_it_is_now():
     follower = Follower.restore(followed(20).snapshot())
     talk = moved(Talk(mss=60), 3)
     follower.receive(segments(talk.open().segments[2:]))
@@ -159,7 +139,6 @@ def test_what_is_not_parked_any_more_is_found_nowhere():
     parked.park(connections)
     keys = [connection.key for connection in connections]
     parked.take(keys[3:5])
-    again = Parked(parked._blocks)
-    assert len(again) == 18
-    assert again.keys() == [key for key in keys if key not in keys[3:5]]
-    assert again.take(keys[3:5]) == []
+    assert len(parked) == 18
+    assert parked.keys() == [key for key in keys if key not in keys[3:5]]
+    assert parked.take(keys[3:5]) == []
