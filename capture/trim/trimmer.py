@@ -77,7 +77,7 @@ class Trim(WaitingRows):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Bytes of payload by why they were left out; what is in no message is told by the caller's totals."""
+        """Bytes of messages that were redacted, by reason; agent/redaction.py adds what is in no message."""
         reasons = ("records", "secrets", "unreadable")
         return {name: self._policy.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
 
@@ -171,8 +171,8 @@ class Trim(WaitingRows):
         self._follow_tokens(decided)
         self._keep_proxy_headers(decided)
         self._ended(decided.stream)
-        passed = self._given_up.offset <= decided.of(self._given_up.stream)
-        self._given_up = self._given_up.without(self._given_up.stream[passed])
+        given_up = self._given_up
+        self._given_up = given_up.without(given_up.stream[given_up.offset <= decided.of(given_up.stream)])
         for chunk in self._rows_waiting():
             chunk.decide(decided)
         self._give_up(decided)
@@ -223,7 +223,8 @@ class Trim(WaitingRows):
                 at += 4 + size
             if places:
                 self._mark_sizes(stream, places)
-        self._forget(ended.stream)
+        if len(ended.stream):
+            self._forget(ended.stream)
 
     def _forget(self, stream: Ints) -> None:
         """No boundary of these streams is known."""
@@ -251,10 +252,10 @@ class Trim(WaitingRows):
             self._give_up_rows(chunk, chunk.waiting[np.isin(chunk.stream[chunk.waiting], names[overdue])])
 
     def _give_up_rows(self, chunk: Chunk, rows: Ints) -> None:
-        order = np.lexsort((chunk.end[rows], chunk.stream[rows]))
-        stream, end = chunk.stream[rows][order], chunk.end[rows][order]
-        last = np.flatnonzero(np.append(stream[1:] != stream[:-1], len(rows) > 0))
-        self._given_up = self._given_up.moved(stream[last], np.maximum(end[last], self._given_up.of(stream[last])))
+        names, index = np.unique(chunk.stream[rows], return_inverse=True)
+        ends = self._given_up.of(names)
+        np.maximum.at(ends, index, chunk.end[rows])
+        self._given_up = self._given_up.moved(names, ends)
         self.gave_up_bytes += int(chunk.segments.payload_len[rows].sum())
         chunk.give_up(rows)
 
