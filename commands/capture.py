@@ -18,7 +18,8 @@ from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import duration, plural, size
+from wirecheck.commands.units import duration, size
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts

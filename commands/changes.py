@@ -11,9 +11,9 @@ import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, as_row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, Row, as_row, inputs_argument, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import plural
+from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.changes import Change
@@ -56,6 +56,7 @@ def changes(
 
     with capture_frames(inputs, strict=strict) as frames:
         found = changes_of(frames, ports)
+        need_messages(found, inputs)
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
             chosen = [replace(change, principal=None, host="") for change in chosen]
@@ -63,7 +64,7 @@ def changes(
         if found.others:
             tell(f"wirecheck: {found.others:,} more requests are not listed; {MOST_CHANGES:,} are kept")
         if form == "text":
-            note(summary(chosen))
+            note(f"{summary(chosen)}; {found.text()}")
 
 
 def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:
@@ -72,16 +73,15 @@ def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:
 
 def cells(change: "Change", dated: bool) -> Cells:
     """`00:44:48  DeleteTopics songs  lab-admin  User:ANONYMOUS  127.0.0.1  via broker 1  ok`."""
-    via = f"via broker {change.via_broker}" if change.via_broker and change.via_broker.isdecimal() else ""
     of_type = "" if change.object_type == "topic" else f"{change.object_type} "
     answer = {"NONE": "ok", None: "no answer seen"}.get(change.error, change.error or "")
     return [
         (clock(change.time_ns, dated=dated), "time"),
         (f"{change.action} {of_type}{change.object or '(all)'}", "topic"),
-        (change.client_id or "(no client ID)", "client"),
+        (client_name(change.client_id), "client"),
         (change.principal or "-", "principal"),
         (names.in_text(change.host) or "-", "host"),
-        (via or f"via {names.in_text(change.via_broker or '')}", "via"),
+        (f"via {names.in_text(broker_name(change.via_broker or ''))}", "via"),
         (answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
         (change.details, "details"),
     ]

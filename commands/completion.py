@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
+from click.shell_completion import BashComplete, CompletionItem, get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -21,76 +21,6 @@ class Bash(BashComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Bash makes three words of `--option=value`: click takes the middle one for the value."""
         return super().get_completions(args[:-1] if args[-1:] == ["="] else args, incomplete)
-
-
-class Zsh(ZshComplete):
-    """Of each value three lines: a type, the value, what it means. What stands before `=` is not compared."""
-
-    source_template = """\
-#compdef %(prog_name)s
-
-%(complete_func)s() {
-    local -a plain described answer
-    local kind value means line="${words[*]}"
-    (( $+commands[%(prog_name)s] )) || return 1
-    answer=("${(@f)$(env COMP_WORDS="$line" COMP_CWORD=$((CURRENT-1)) %(complete_var)s=zsh_complete %(prog_name)s)}")
-    [[ $PREFIX == --*=* ]] && compset -P 1 '*='
-    for kind value means in $answer; do
-        case $kind in
-            dir) _path_files -/ ;;
-            file) _path_files -f ;;
-            plain) if [[ $means == _ ]]; then plain+=("$value"); else described+=("$value:$means"); fi ;;
-        esac
-    done
-    (( $#described )) && _describe -V unsorted described -U -i "$IPREFIX"
-    (( $#plain )) && compadd -U -i "$IPREFIX" -V unsorted -a plain
-}
-
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-    %(complete_func)s "$@"
-else
-    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
-    compdef %(complete_func)s %(prog_name)s
-fi
-"""
-
-
-class Fish(FishComplete):
-    """Its lines: a type, what stands before the value, the value with a tab and what it means."""
-
-    source_template = """\
-function %(complete_func)s
-    for line in (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp | string collect) \
-COMP_CWORD=(commandline -t) %(prog_name)s)
-        set -l answer (string split --max 2 , -- $line)
-        switch $answer[1]
-            case dir
-                printf '%%s\\n' $answer[2](__fish_complete_directories $answer[3])
-            case file
-                printf '%%s\\n' $answer[2](__fish_complete_path $answer[3])
-            case plain
-                printf '%%s\\n' $answer[2]$answer[3]
-        end
-    end
-end
-
-complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)"
-"""
-
-    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        option, behind, _ = incomplete.partition("=")
-        self.before = option + behind if behind and option.startswith("--") else ""
-        return super().get_completions(args, incomplete)
-
-    def format_completion(self, item: CompletionItem) -> str:
-        kind, comma, value = super().format_completion(item).partition(",")
-        return f"{kind}{comma}{self.before}{comma}{value}"
-
-
-def serve_shells() -> None:
-    """Before click answers a shell, or says how one asks."""
-    for served in (Bash, Zsh, Fish):
-        add_completion_class(served)
 
 
 def path(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -163,9 +93,6 @@ def completion(ctx: click.Context, shell: str) -> None:
       wirecheck completion zsh >> ~/.zshrc
       wirecheck completion fish > ~/.config/fish/completions/wirecheck.fish
     """
-    from click.shell_completion import get_completion_class
-
-    serve_shells()
     served = get_completion_class(shell)
     assert served is not None
     click.echo(served(ctx.find_root().command, {}, "wirecheck", "_WIRECHECK_COMPLETE").source())

@@ -212,16 +212,11 @@ def of_files(
     files: tuple[str, ...], choices: dict[str, Any], reading: "message_lines.Reading"
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.decode.show import message_lines
-    from wirecheck.decode.show.message_filter import Filter, Moment
+    from wirecheck.decode.show.message_filter import Filter
 
     limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
     choices.pop("follow")
-    since, until = choices["since"], choices["until"]
-    times = {
-        "since": Moment(since.ns, of_day=since.of_day) if since else None,
-        "until": Moment(until.last_ns, of_day=until.of_day) if until else None,
-    }
-    found = islice(messages(files, Filter(**choices | times), reading, noticed, broken), limit)
+    found = islice(messages(files, Filter(**choices), reading, noticed, broken), limit)
     lines_of_files = at_least_one(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 
@@ -261,16 +256,11 @@ def messages(
     noticed: "message_lines.Noticed",
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
-    from wirecheck.capture.source import pcap
-    from wirecheck.capture.tls.key_log import KeyLogError
     from wirecheck.decode.show import message_lines
 
     inputs = places(files)
     every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
-    try:
-        yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
-    except (pcap.InputError, KeyLogError) as error:
-        raise Stop(str(error)) from error
+    yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
 
 
 def pause() -> None:

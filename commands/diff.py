@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from wirecheck.commands import completion, names
-from wirecheck.commands.ending import FOUND, Stop
-from wirecheck.commands.errors import coverage
+from wirecheck.commands.ending import FOUND
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import plural
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +83,7 @@ def diff(
             more = f", {better:,} not shown (--all)" if better else ""
             note(f"{plural(len(shown), 'difference')}{more}")
             for side, name in zip(sides, ("before", "after"), strict=True):
-                note(f"{name}: {coverage(side)}")
+                note(f"{name}: {side.text()}")
     sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
 
 
@@ -93,8 +92,7 @@ def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Tr
     from wirecheck.decode.show.traffic import counted
 
     found = counted(frames, ports)
-    if not found.messages:
-        raise Stop(f"{name}: {coverage(found)}")
+    need_messages(found, [name])
     return found
 
 

@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import completion, names
+from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, Listing, Row, as_row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import (
+    Cells,
+    Listing,
+    Row,
+    as_row,
+    inputs_argument,
+    need_messages,
+    options_of_listing,
+    span,
+)
+from wirecheck.commands.options import close_to, unknown
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import plural, rfc3339
+from wirecheck.wording import broker_name, client_name, plural
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.traffic import Traffic
-
-NS_PER_S = 1_000_000_000
 
 
 @click.command(short_help="List errors, throttling and failed logins by client.")
@@ -50,6 +59,8 @@ def errors(
 
     with capture_frames(inputs, strict=strict) as frames:
         traffic = counted(frames, ports)
+        need_messages(traffic, inputs)
+        need_seen(asked, traffic)
         found = [row for row in error_rows(traffic) if is_chosen(row, asked)]
         shown = [row for row in found if every or form != "text" or row.effect != "routine"]
         Listing("errors", row_of, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
@@ -68,11 +79,23 @@ def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:
     )
 
 
+def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
+    """Stop if a client or a topic was not seen, or Kafka has no such error: a typo is not "no errors"."""
+    from wirecheck.decode import schemas
+    from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED
+
+    if asked["client"] is not None and asked["client"] not in (seen := traffic.client_ids()):
+        raise Stop(unknown("client", asked["client"], seen))
+    if asked["topic"] is not None and asked["topic"] not in (seen := traffic.topics()):
+        raise Stop(unknown("topic", asked["topic"], seen))
+    errors_known = {error.name for error in schemas.errors().values()} | {THROTTLED, UNANSWERED}
+    if asked["error"] is not None and asked["error"].lower() not in map(str.lower, errors_known):
+        raise Stop(f"{asked['error']}: no such error{close_to(asked['error'].upper(), errors_known)}")
+
+
 def cells(row: "ErrorRow", dated: bool) -> Cells:
     """`write rejected  ongoing  UNKNOWN_TOPIC_ID  Produce tickets  p-lost  127.0.0.1  28 of 430  00:36:20 to ...`."""
-    began, ended = clock(row.first_ns, dated=dated), clock(row.last_ns, dated=dated)
     role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
-    who = row.client_id or "(no client ID)"
     waits = (
         f"throttled {row.throttle_time_ms:,} ms, at most {row.throttle_time_max_ms:,} ms"
         if row.throttle_time_ms
@@ -83,17 +106,17 @@ def cells(row: "ErrorRow", dated: bool) -> Cells:
         (row.status, role),
         (row.error, "error"),
         (f"{row.api} {row.topic or ''}".rstrip(), "topic"),
-        (who, "client"),
+        (client_name(row.client_id), "client"),
         (names.in_text(row.host), "host"),
         (f"{row.count:,} of {max(row.requests, row.count):,}", "count"),
-        (began if began == ended else f"{began} to {ended}", "time"),
+        (span(row.first_ns, row.last_ns, dated=dated), "time"),
         (f"by {brokers(row.servers)}{', ' if waits else ''}{waits}", "details"),
     ]
 
 
 def brokers(servers: tuple[str, ...]) -> str:
     """The most frequent two: `broker 2, broker 3`."""
-    shown = [f"broker {one}" if one.isdecimal() else names.in_text(one) for one in servers[:2]]
+    shown = [names.in_text(broker_name(one)) for one in servers[:2]]
     return ", ".join(shown) + (f" and {len(servers) - 2} more" if len(servers) > 2 else "")
 
 
@@ -104,23 +127,7 @@ def summary(found: "list[ErrorRow]", hidden: int, traffic: "Traffic") -> str:
     parts = [f"{plural(listed, 'error')}, {ongoing:,} ongoing"]
     if hidden:
         parts.append(f"{hidden:,} routine not shown (--all)")
-    return "; ".join([*parts, coverage(traffic)])
-
-
-def coverage(traffic: "Traffic") -> str:
-    """Over what the numbers are."""
-    if not traffic.messages:
-        return f"no Kafka messages could be read{encrypted(traffic)}"
-    share = "all" if traffic.decoded == traffic.messages else f"{traffic.decoded:,}"
-    lost = sum(each.unseen_request_bytes + each.unseen_response_bytes for each in traffic.connections.values())
-    times = f"{rfc3339(traffic.first_ns)[11:19]} to {rfc3339(traffic.last_ns)[11:19]} UTC"
-    unseen = f", {lost:,} bytes not captured" if lost else ""
-    return f"{traffic.messages:,} messages, {share} decoded, {times}{unseen}{encrypted(traffic)}"
-
-
-def encrypted(traffic: "Traffic") -> str:
-    count = sum(each.protocol == "tls" for each in traffic.connections.values())
-    return f", {plural(count, 'encrypted connection')} not readable" if count else ""
+    return "; ".join([*parts, traffic.text()])
 
 
 def row_of(row: "ErrorRow") -> Row:

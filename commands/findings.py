@@ -55,17 +55,19 @@ def findings(
         raise click.UsageError("give an ID or --follow, and not both")
     if not holds_tables(out) and not (follow and out.is_dir()):
         raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
-    choice = options.choice_of(asked)
-    if finding_id is not None:
-        show_one(latest(out).json(choice, principals=not no_principals), finding_id, form)
-        return
-    if choice.topics and not allow_missing_topic and not follow:
-        options.need_topics(choice.topics, latest(out).json())
-    reported: dict[str, Any] = {}
+    choice_of, reported = options.choice_of(asked), dict[str, Any]()
     while follow and not has_batch(out):
         sleep(POLL_S)
     while True:
-        result = latest(out).json(choice, principals=not no_principals)
+        found = latest(out)
+        whole = found.json(principals=not no_principals)
+        choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
+        result = found.json(choice, principals=not no_principals)
+        if finding_id is not None:
+            show_one(result, finding_id, form)
+            return
+        if choice.topics and not allow_missing_topic and not follow:
+            options.need_topics(choice.topics, whole)
         fresh = [finding for finding in result["findings"] if reported.get(finding["id"]) != finding]
         reported = {finding["id"]: finding for finding in result["findings"]}
         print_rows(result, fresh, form)
@@ -111,7 +113,7 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
         click.echo(as_json(found[0]))
         return
     from wirecheck.dashboards import terminal
-    from wirecheck.dashboards.report.timeline import axis_of
+    from wirecheck.dashboards.report.axis import axis_of
     from wirecheck.story.entries import entries
 
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}

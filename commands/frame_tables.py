@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, arriving, files_in, places
+from wirecheck.commands.inputs import NOT_WHOLE, arriving, files_in, places, readable
 from wirecheck.commands.screen import progress, tell
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
 
     captures = [path for path in inputs if not path.is_dir()]
     if captures:
-        yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
+        with readable():
+            yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
     if folders := [path for path in inputs if path.is_dir()]:
         yield from written(files_in(folders), broken)
 
@@ -60,9 +61,10 @@ def growing(inputs: list[Path], broken: list[str], wait: Callable[[], None]) -> 
                 wait()
     from wirecheck.capture.agent import offline_agent
 
-    yield from offline_agent.read_growing(
-        inputs[0], wait, key_logs=options.key_logs(missing=True), say=lambda line: tell(f"wirecheck: {line}")
-    )
+    with readable():
+        yield from offline_agent.read_growing(
+            inputs[0], wait, key_logs=options.key_logs(missing=True), say=lambda line: tell(f"wirecheck: {line}")
+        )
 
 
 def written(files: list[Path], broken: list[str], *, some: bool = True) -> "Iterator[pa.Table]":

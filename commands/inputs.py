@@ -140,24 +140,33 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
 
         arrow_alone()
         from wirecheck.capture.agent import offline_agent
-        from wirecheck.capture.source import pcap
-        from wirecheck.capture.tls.key_log import KeyLogError
 
         try:
-            return offline_agent.write_frames(
-                files,
-                out,
-                cluster,
-                roll_bytes=ROLL_BYTES,
-                batch_bytes=BATCH_BYTES,
-                on_progress=advance,
-                keep_records=keep_records,
-                key_logs=options.key_logs(),
-            )
-        except (pcap.InputError, KeyLogError) as error:
-            raise Stop(str(error)) from error
+            with readable():
+                return offline_agent.write_frames(
+                    files,
+                    out,
+                    cluster,
+                    roll_bytes=ROLL_BYTES,
+                    batch_bytes=BATCH_BYTES,
+                    on_progress=advance,
+                    keep_records=keep_records,
+                    key_logs=options.key_logs(),
+                )
         except OSError as error:
             raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Stop if an input is no capture, or a key log cannot be used."""
+    from wirecheck.capture.source import pcap
+    from wirecheck.capture.tls.key_log import KeyLogError
+
+    try:
+        yield
+    except (pcap.InputError, KeyLogError) as error:
+        raise Stop(str(error)) from error
 
 
 def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":

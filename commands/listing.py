@@ -9,14 +9,18 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
 from wirecheck.commands import completion, names, options
+from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
-from wirecheck.commands.units import rfc3339
+from wirecheck.wording import clock, rfc3339
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.traffic import Coverage
 
 Row = dict[str, Any]
 Cells = list[tuple[str, str]]
@@ -105,7 +109,13 @@ def aligned(rows: list[Cells]) -> Iterator[Cells]:
         yield [*found, (details, role)] if details else [*found[:-1], (found[-1][0].rstrip(), found[-1][1])]
 
 
-def clock(time_ns: int, *, dated: bool) -> str:
-    """`00:44:48`, with the day where there are several."""
-    time = rfc3339(time_ns)
-    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+def span(first_ns: int | None, last_ns: int | None, *, dated: bool) -> str:
+    """`00:44:48 to 00:45:10`, with the day where there are several; one time if they are the same to the second."""
+    times = dict.fromkeys(clock(time, dated=dated) for time in (first_ns, last_ns) if time is not None)
+    return " to ".join(times)
+
+
+def need_messages(coverage: "Coverage", names: Sequence[str]) -> None:
+    """Stop if no Kafka message was read: then an empty list would say nothing."""
+    if not coverage.messages:
+        raise Stop(f"{', '.join(names)}: {coverage.text()}")

@@ -3,7 +3,6 @@
 Knows: names, choices, defaults and help texts. Refuses to know what a command does with them.
 """
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -17,6 +16,8 @@ from click.core import ParameterSource
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import be_quiet
+from wirecheck.commands.units import time
+from wirecheck.wording import TimeSpan, plural, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
@@ -164,19 +165,6 @@ def interfaces(what: str) -> Decorator:
     )
 
 
-class TimeOption(click.ParamType[dt.datetime]):
-    """RFC 3339, UTC where it says nothing else."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> dt.datetime:
-        try:
-            time = dt.datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a time like 2026-11-21T00:20:03.5Z", param, ctx)
-        return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
-
-
 class Code(click.ParamType[str]):
     """The code or the name of a check."""
 
@@ -224,8 +212,8 @@ CHOICE = (
         is_flag=True,
         help="Accept a --topic that was not seen. Without this option it is an error (exit status 2).",
     ),
-    click.option("--since", type=TimeOption(), help="Only findings still active at or after TIME."),
-    click.option("--until", type=TimeOption(), help="Only findings that began at or before TIME."),
+    click.option("--since", type=time, metavar="TIME", help="Only findings still active at or after TIME (00:20:03)."),
+    click.option("--until", type=time, metavar="TIME", help="Only findings that began at or before TIME."),
 )
 
 
@@ -241,17 +229,25 @@ def decorated(command: Any, options: Iterable[Decorator]) -> Any:
     return command
 
 
-def choice_of(asked: dict[str, Any]) -> "Choice":
-    """Takes what `choice` added out of a command's arguments."""
+def choice_of(asked: dict[str, Any]) -> "Callable[[str], Choice]":
+    """Takes what `choice` added out of a command's arguments; a time of day needs a day to be complete."""
     from wirecheck.story.choice import Choice
 
     kinds, codes, topics = (frozenset(asked.pop(name)) for name in ("kinds", "codes", "topics"))
-    since, until = (as_json_time(asked.pop(name)) for name in ("since", "until"))
-    return Choice(kinds, codes, topics, since, until)
+    since, until = asked.pop("since"), asked.pop("until")
 
+    def on_day(first: str) -> Choice:
+        """`first`: a time of that day (RFC 3339); empty where nothing was captured."""
+        first_ns = TimeSpan.parse(first).ns if first else 0
+        return Choice(
+            kinds,
+            codes,
+            topics,
+            rfc3339(since.on_day_of(first_ns).ns) if since else "",
+            rfc3339(until.on_day_of(first_ns).last_ns) if until else "",
+        )
 
-def as_json_time(time: dt.datetime | None) -> str:
-    return "" if time is None else time.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return on_day
 
 
 def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
@@ -262,16 +258,19 @@ def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
     missing = sorted(set(names) - known)
     if missing:
         names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
-        lines = [f"{unknown_topic(name, names)}{not_listed(result)}" for name in missing]
+        lines = [f"{unknown('topic', name, names)}{not_listed(result)}" for name in missing]
         raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
 
 
-def unknown_topic(name: str, known: set[str]) -> str:
+def unknown(noun: str, name: str, seen: set[str]) -> str:
+    """`no topic order was seen; close to it: orders`."""
+    counted = f"; {plural(len(seen), noun)} {'was' if len(seen) == 1 else 'were'} seen" if seen else "; none was seen"
+    return f"no {noun} {name} was seen{close_to(name, seen) or counted}"
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    hint = (
-        f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
-    )
-    return f"no topic {name} was seen; {hint}"
+    return f"; close to it: {', '.join(close)}" if close else ""
 
 
 def not_listed(result: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from wirecheck.commands.inputs import (
 )
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
-from wirecheck.commands.units import rfc3339
+from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.streaming.run.query_process import QueryProcess
@@ -95,12 +95,13 @@ def replay(
     if tables := next(filter(holds_tables, map(Path, inputs)), None):
         raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
     places(inputs)
-    choice = options.choice_of(choices)
+    choice_of = options.choice_of(choices)
     engine = SPARK if engine == SPARK else "local"
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
         )
+        choice = choice_of(captured["from"] if captured else "")
         from wirecheck.dashboards.verdict import sentence, suggestions
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):

@@ -6,11 +6,14 @@ prints once and ends.
 
 import os
 import select
+import shlex
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,20 +22,20 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, places
+from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, places, readable
 from wirecheck.commands.screen import console, legible
-from wirecheck.commands.units import rfc3339
+from wirecheck.wording import NS_PER_S, client_name, clock, plural
 
 if TYPE_CHECKING:
-    from wirecheck.dashboards.top_screen import Sample
-    from wirecheck.decode.show.recent_traffic import Talker
+    from wirecheck.dashboards.top_screen import Failed, Sample, Talk
+    from wirecheck.decode.show.traffic import Traffic
 
 Row = dict[str, Any]
-NS_PER_S = 1_000_000_000
 DRAW_S = 1.0
 KEEP_BYTES = "256M"
 """Frames of an interface that are kept on disk at most."""
 MOST_ERRORS = 50
+P99 = 0.99
 WRITTEN = "*/run=*", "*/_delta_log"
 """Folders of a monitor's results that change with each batch: Parquet's, Delta's."""
 ESCAPES = {"\x1b[A": "up", "\x1b[B": "down", "\x1bOA": "up", "\x1bOB": "down", "\x1b": "escape"}
@@ -69,20 +72,22 @@ def top(
         raise click.UsageError("give inputs, or interfaces with -i")
     once = once or not (sys.stdin.isatty() and sys.stdout.isatty())
     given = places(inputs)
-    with TemporaryDirectory(prefix="wirecheck-top-") as scratch:
+    with TemporaryDirectory(prefix="wirecheck-top-") as folder:
+        scratch, window_s = Path(folder), None if once else window
+        live = partial(Live, name=", ".join(inputs or interfaces), inputs=inputs, ports=ports, window_s=window_s)
         if any(map(holds_tables, given)):
             if len(given) > 1:
                 raise click.UsageError("give one folder of a monitor alone")
             show(Results(given[0]), once=once)
         elif interfaces:
-            with agent(interfaces, ports, Path(scratch), window if once else None) as frames:
-                show(Live([frames], ports, None if once else window, ", ".join(interfaces)), once=once)
+            with agent(interfaces, ports, scratch, window if once else None) as frames:
+                show(live(new_files([frames], scratch, ends=once)), once=once)
         elif once:
-            with frames_of(inputs, Path(scratch) / "frames", "default", keep_records=False) as frames:
+            with frames_of(inputs, scratch / "frames", "default", keep_records=False) as frames:
                 frames.wait()
-                show(Live(frames.all_folders, ports, None, ", ".join(inputs)), once=True)
+                show(live(new_files(frames.all_folders, scratch, ends=True)), once=True)
         else:
-            show(Live(given, ports, window, ", ".join(inputs), Path(scratch)), once=False)
+            show(live(new_files(given, scratch, ends=False)), once=False)
 
 
 @contextmanager
@@ -111,8 +116,15 @@ class Live:
     """Frames as they come: their traffic, and what the checks say of them."""
 
     def __init__(
-        self, inputs: list[Path], ports: tuple[int, ...], window_s: int | None, name: str, scratch: Path | None = None
+        self,
+        files: Iterator[list[Path]],
+        *,
+        name: str,
+        inputs: tuple[str, ...],
+        ports: tuple[int, ...],
+        window_s: int | None,
     ) -> None:
+        """`files`: as they appear. `inputs`: what commands to paste read; nothing of an interface."""
         from wirecheck.capture.arrow_alone import arrow_alone
 
         arrow_alone()
@@ -121,11 +133,11 @@ class Live:
         from wirecheck.streaming.run.local_replay import LocalReplay
         from wirecheck.streaming.steps.settings import Settings
 
-        self._name, self._window_s = name, window_s
+        self._inputs, self._name = inputs, name
         self._follower = Follower(ports=frozenset(ports))
         self._recent = RecentTraffic(window_s)
         self._replay = LocalReplay(Settings(ports=frozenset(ports)))
-        self._new = new_files(inputs, scratch, ends=window_s is None)
+        self._new = files
         self._frames = 0
 
     def look(self) -> bool:
@@ -155,26 +167,15 @@ class Live:
         self._recent.add(self._follower.drain())
 
     def sample(self) -> "Sample":
-        from wirecheck.dashboards.top_screen import Failed, Sample
+        from wirecheck.dashboards.top_screen import Sample
 
-        recent, newest_ns = self._recent, self._recent.newest_ns
-        errors = [
-            Failed(
-                rfc3339(one.last_ns)[11:19],
-                text_of(one.client_id or one.host),
-                one.api,
-                text_of(one.topic),
-                one.error,
-                one.times,
-            )
-            for one in recent.errors()[:MOST_ERRORS]
-        ]
+        traffic, newest_ns = self._recent.traffic(), self._recent.newest_ns
         return Sample(
             self._name,
-            f"{rfc3339(newest_ns)[11:19]} UTC  {self._frames:,} frames" if newest_ns else "",
-            findings_of(self._replay.result().json(inputs=(self._name,)), newest_ns) if self._frames else (),
-            tuple(talk_of(one, self._name) for one in recent.talkers()),
-            tuple(errors),
+            f"{clock(newest_ns)} UTC  {self._frames:,} frames" if newest_ns else "",
+            findings_of(self._replay.result().json(inputs=self._inputs), newest_ns) if self._frames else (),
+            tuple(talks_of(traffic, self._recent.seconds, self._inputs)),
+            tuple(errors_of(traffic)),
             "" if newest_ns else "no Kafka traffic yet",
         )
 
@@ -189,9 +190,9 @@ class Results:
         self._out = out
         self._written_ns = -1
         self._sample: Sample | None = None
-        self._before: dict[tuple[str, str], int] = {}
+        self._before: dict[tuple[str | None, str], int] = {}
         self._looked_s = 0.0
-        self._per_s: dict[tuple[str, str], float] = {}
+        self._per_s: dict[tuple[str | None, str], float] = {}
 
     def look(self) -> bool:
         return False
@@ -207,8 +208,7 @@ class Results:
         return self._sample
 
     def _read(self) -> "Sample":
-        from wirecheck.dashboards.top_screen import Sample, Talk
-        from wirecheck.story.cards import plural
+        from wirecheck.dashboards.top_screen import Failed, Sample, Talk
         from wirecheck.streaming.store.run_result import SPANNED, Result
 
         try:
@@ -220,25 +220,35 @@ class Results:
         errors = sorted(legible(result["harms"]), key=lambda one: one["last_seen"], reverse=True)
         talks = []
         for client in legible(result["clients"]):
-            name = str(client["client_id"] or "(no client ID)"), client["address"]
             software = " ".join(filter(None, (client["software_name"], client["software_version"])))
             apis = ", ".join(f"{api} v{'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
             details = f"{client['requests']:,} requests since {client['first_seen']}", software, apis
-            used, per_s = plural(len(client["apis"]), "API"), self._per_s.get(name, 0.0)
-            talks.append(Talk(*name, used, per_s, 0.0, None, 0, 0.0, details, ()))
+            name, used = client_name(client["client_id"]), plural(len(client["apis"]), "API")
+            per_s = self._per_s.get((client["client_id"], client["address"]), 0.0)
+            talks.append(Talk(name, client["address"], used, per_s, 0.0, None, 0, 0.0, details, ()))
         return Sample(
             str(self._out),
             newest[11:19] + " UTC" if newest else "",
             findings_of(result, ns_of(newest)),
             tuple(talks),
-            tuple(failed_of(one) for one in errors[:MOST_ERRORS]),
+            tuple(
+                Failed(
+                    one["last_seen"][11:19],
+                    client_name(one["client_id"] or one["address"]),
+                    one["api"],
+                    one["topic"] or one["topic_id"] or "",
+                    ", ".join(one["errors"]),
+                    one["count"],
+                )
+                for one in errors[:MOST_ERRORS]
+            ),
             "no latencies",
         )
 
     def _measure(self, clients: list[Row]) -> None:
         """Requests per second between two looks."""
         now = time.monotonic()
-        requests = {(str(c["client_id"] or "(no client ID)"), c["address"]): c["requests"] for c in clients}
+        requests = {(client["client_id"], client["address"]): client["requests"] for client in clients}
         if self._before and requests != self._before:
             passed = now - self._looked_s
             self._per_s = {name: (n - self._before.get(name, 0)) / passed for name, n in requests.items()}
@@ -246,7 +256,7 @@ class Results:
             self._before, self._looked_s = requests, now
 
 
-def new_files(inputs: list[Path], scratch: Path | None, *, ends: bool) -> Iterator[list[Path]]:
+def new_files(inputs: list[Path], scratch: Path, *, ends: bool) -> Iterator[list[Path]]:
     """Files of frames as they appear, an empty list where nothing is new; it ends if `ends`, where a capture does."""
     folders = [path for path in inputs if path.is_dir()]
     if folders:
@@ -257,17 +267,12 @@ def new_files(inputs: list[Path], scratch: Path | None, *, ends: bool) -> Iterat
     if len(inputs) > 1:
         raise Stop("top reads one capture, or folders of frames")
     from wirecheck.capture.agent.offline_agent import write_growing
-    from wirecheck.capture.source import pcap
-    from wirecheck.capture.tls.key_log import KeyLogError
 
-    assert scratch is not None
-    try:
+    with readable():
         for files in write_growing(inputs[0], scratch / "frames", options.key_logs()):
             yield files
             for file in files:  # they have been read
                 file.unlink()
-    except (pcap.InputError, KeyLogError) as error:
-        raise Stop(str(error)) from error
 
 
 def show(source: Live | Results, *, once: bool) -> None:
@@ -355,33 +360,50 @@ def findings_of(result: Row, now_ns: int) -> Any:
     return tuple(rows)
 
 
-def failed_of(harm: Row) -> Any:
-    """A row of the table of harms, as one of the last errors."""
+def talks_of(traffic: "Traffic", seconds: float, inputs: tuple[str, ...]) -> "Iterator[Talk]":
+    """By client, host and API."""
+    from wirecheck.dashboards.top_screen import Talk
+    from wirecheck.decode.show.traffic import THROTTLED, gathered, quantile_ms
+
+    servers: dict[tuple[str | None, str, str], Counter[str]] = defaultdict(Counter)
+    for call, one in traffic.calls.items():
+        servers[call.client_id, call.host, call.api][traffic.brokers.named(call.server)] += one.count
+    errors, throttled = Counter[Any](), Counter[Any]()
+    for failure, count in traffic.failures.items():
+        counter = throttled if failure.error == THROTTLED else errors
+        counter[failure.client_id, failure.host, failure.api] += count.count
+    for key, calls in gathered(traffic.calls.items(), lambda call: (call.client_id, call.host, call.api)).items():
+        client_id, host, api = key
+        brokers = ", ".join(f"{server} ({count:,})" for server, count in servers[key].most_common(5))
+        details = (
+            f"versions {', '.join(map(str, sorted(calls.versions)))}",
+            f"brokers {brokers}",
+            f"{calls.count:,} requests, {errors[key]:,} errors, {throttled[key]:,} throttled in {seconds:.0f} s",
+        )
+        name = str(legible(client_id or ""))
+        look = f"wirecheck decode {shlex.join(inputs)} --client {shlex.quote(name)} --api {api}"
+        yield Talk(
+            client_name(name),
+            host,
+            api,
+            calls.count / seconds,
+            errors[key] / seconds,
+            quantile_ms(calls.latencies, P99),
+            throttled[key],
+            (calls.request_bytes + calls.response_bytes) / seconds,
+            details,
+            (look,) if name and inputs else (),
+        )
+
+
+def errors_of(traffic: "Traffic") -> "Iterator[Failed]":
+    """The last first, of all brokers together."""
     from wirecheck.dashboards.top_screen import Failed
 
-    who, about = harm["client_id"] or harm["address"], harm["topic"] or harm["topic_id"] or ""
-    return Failed(harm["last_seen"][11:19], who, harm["api"], about, ", ".join(harm["errors"]), harm["count"])
-
-
-def talk_of(one: "Talker", source: str) -> Any:
-    from wirecheck.dashboards.top_screen import Talk
-
-    client = text_of(one.client_id) if one.client_id else "(no client ID)"
-    brokers = ", ".join(f"{server} ({count:,})" for server, count in one.servers.most_common(5))
-    details = (
-        f"versions {', '.join(map(str, sorted(one.versions)))}",
-        f"brokers {brokers}",
-        f"{one.requests:,} requests, {one.errors:,} errors, {one.throttled:,} throttled in {one.seconds:.0f} s",
-    )
-    look = f"wirecheck decode {source} --client {client} --api {one.api}"
-    return Talk(
-        client, one.host, one.api, one.requests_per_s, one.errors_per_s, one.p99_ms, one.throttled,
-        one.bytes / one.seconds, details, (look,) if one.client_id else (),
-    )  # fmt: skip
-
-
-def text_of(text: str) -> str:
-    return str(legible(text))
+    latest = sorted(traffic.failures.items(), key=lambda item: -item[1].last_ns)
+    for one, count in latest[:MOST_ERRORS]:
+        name, topic = legible(client_name(one.client_id or one.host)), legible(one.topic)
+        yield Failed(clock(count.last_ns), name, one.api, topic, one.error, count.count)
 
 
 def ns_of(time_text: str) -> int:

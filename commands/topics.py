@@ -4,6 +4,7 @@ It selects topics and a format; how a description is made is streaming's, how it
 """
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.screen import as_json, console, legible, warn_of
+from wirecheck.commands.units import time
+from wirecheck.wording import EPOCH, TimeSpan
 
 Row = dict[str, Any]
 
@@ -28,7 +31,7 @@ Row = dict[str, Any]
     metavar="ID",
     help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
 )
-@click.option("--at", type=options.TimeOption(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
+@click.option("--at", type=time, metavar="TIME", help="As it was known then, not at the end, such as 00:20:03.")
 @click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
 @options.cluster
 @options.keylog
@@ -55,7 +58,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
 
     others = result.overflow_rows("topics")
     warn_of(others)
-    every = described(result, chosen["at"])
+    every = described(result, time_of(chosen["at"], result.rows["topics"]))
     found = [*matching(every, chosen["topic"], chosen["topic_id"])]
     if chosen["ids"]:
         show_ids(found, form)
@@ -68,6 +71,14 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     else:
         terminal_tables.list_topics(legible(names.in_words(found)), console())
     need_whole(result.json()["coverage"], strict=strict)
+
+
+def time_of(at: TimeSpan | None, topics: list[Row]) -> datetime | None:
+    """A time of day is of the day on which a topic was seen first."""
+    if at is None:
+        return None
+    first = min((topic["first_seen"] for topic in topics), default=EPOCH)
+    return EPOCH + timedelta(microseconds=at.on_day_of(TimeSpan.of(first).ns).ns // 1000)
 
 
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")
@@ -101,8 +112,7 @@ def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterab
         if text is not None:
             match = [topic for topic in found if text in {topic[column] for column in columns}]
             if not match:
-                raise Stop(
-                    options.unknown_topic(text, {str(topic[columns[0]]) for topic in found if topic[columns[0]]})
-                )
+                seen = {str(topic[columns[0]]) for topic in found if topic[columns[0]]}
+                raise Stop(options.unknown("topic", text, seen))
             found = match
     return found

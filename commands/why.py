@@ -3,18 +3,17 @@
 Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
 """
 
-import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.errors import coverage
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import Cells, aligned, as_row, clock, inputs_argument, options_of_listing
+from wirecheck.commands.listing import DAY_NS, Cells, aligned, as_row, inputs_argument, options_of_listing, span
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
+from wirecheck.commands.units import time
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
@@ -27,7 +26,7 @@ KINDS = ("topic", "group", "broker", "client")
 @click.argument("name", metavar="NAME")
 @inputs_argument
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")
-@click.option("--at", type=options.TimeOption(), help="Describe partitions as brokers did then: 2026-11-21T00:20:03Z.")
+@click.option("--at", type=time, metavar="TIME", help="Describe partitions as brokers did then, such as 00:20:03.")
 @click.option("--all", "every", is_flag=True, help="Print all lines of each section.")
 @options_of_listing
 def why(
@@ -54,13 +53,14 @@ def why(
     with capture_frames(inputs, strict=strict) as frames:
         subject = subject_of(name, frames, ports)
         kind, others = kind_of(subject, asked["kind"])
-        found = sections(subject, kind, None if asked["at"] is None else nanoseconds(asked["at"]))
+        at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
+        found = sections(subject, kind, at and at.ns)
         show(name, kind, found, form, every=every)
         if subject.others:
             tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
         if form == "text":
             also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
-            note(f"{coverage(subject.traffic)}{also}")
+            note(f"{subject.traffic.text()}{also}")
 
 
 def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
@@ -76,21 +76,12 @@ def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
     return kind, [other for other in kinds if other != kind]
 
 
-def nanoseconds(time: dt.datetime) -> int:
-    since = time - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
-
-
 def unknown(subject: "Subject") -> str:
     """What comes close."""
-    from difflib import get_close_matches
-
     traffic = subject.traffic
-    known = {use.topic for use in traffic.uses} | {call.client_id or "" for call in traffic.calls}
-    known |= set(traffic.topic_names.values()) | set(map(str, traffic.brokers.values()))
-    close = get_close_matches(subject.name, sorted(known - {""}), n=3, cutoff=0.5)
-    hint = f"close to it: {', '.join(close)}" if close else coverage(traffic)
-    return f"{subject.name}: no topic, client, group or broker of this name was seen; {hint}"
+    close = options.close_to(subject.name, traffic.topics() | traffic.client_ids())
+    seen = f"no topic, client, group or broker of this name was seen{close or f'; {traffic.text()}'}"
+    return f"{subject.name}: {seen}"
 
 
 def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:
@@ -115,8 +106,8 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
     click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
-    times = [time for facts in found.values() for fact in facts for time in (fact.first_ns, fact.last_ns) if time]
-    dated = len({time // (86_400 * 1_000_000_000) for time in times}) > 1
+    times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
+    dated = len({at // DAY_NS for at in times}) > 1
     for title, facts in found.items():
         click.echo(f"\n{title}")
         shown = facts if every else facts[:MOST_FACTS]
@@ -127,13 +118,11 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
 
 
 def cells_of(fact: "Fact", *, dated: bool) -> Cells:
-    began, ended = ("" if time is None else clock(time, dated=dated) for time in (fact.first_ns, fact.last_ns))
-    times = f"{began} to {ended}" if began and ended and began != ended else began or ended
     return [
         ("!" if fact.wrong else " ", "error"),
         (fact.what, "error" if fact.wrong else "topic"),
         (names.in_text(fact.who), "client"),
         ("" if fact.count is None else f"{fact.count:,}", "count"),
-        (times, "time"),
+        (span(fact.first_ns, fact.last_ns, dated=dated), "time"),
         (names.in_text(fact.details), "details"),
     ]

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
 from wirecheck.dashboards.evidence_commands import commands
-from wirecheck.dashboards.report.timeline import Axis, axis_of
+from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     BLAMED,
@@ -35,7 +35,8 @@ from wirecheck.dashboards.verdict import (
     share,
 )
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
+from wirecheck.wording import plural
 
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, RED, shade
 from wirecheck.dashboards.verdict import clock, named_cluster
-from wirecheck.story.cards import plural, rejected
+from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 WIDEST = 1000

@@ -77,7 +77,6 @@ class Sample(NamedTuple):
     errors: tuple[Failed, ...]
     note: str = ""
     """What limits the view: no traffic yet, a source without rates."""
-    window: str = ""
 
 
 SORTS: dict[str, Callable[[Talk], Any]] = {

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from wirecheck.story.cards import duration, plural
+from wirecheck.story.cards import duration
 from wirecheck.story.harm import seconds
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -46,11 +47,14 @@ UNKNOWN_CLUSTER = "unknown cluster"
 def sentence(result: Row) -> str:
     """The first card's headline; where nothing is wrong, that, and what it rests on."""
     found = blamed(result)
-    if not found and result.get("not_listed"):
+    if found:
+        return str(found[0]["card"]["headline"])
+    if result.get("not_listed"):
         return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
-    if not found:
-        return tally_sentence(result)
-    return str(found[0]["card"]["headline"])
+    if not result["coverage"]["messages"]:
+        return f"No result: {nothing_of_kafka(result['coverage'])}."
+    limit = " in what could be read" if blind(result) else ""
+    return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
 
 
 def blamed(result: Row) -> list[Row]:
@@ -63,29 +67,13 @@ def blamed(result: Row) -> list[Row]:
     ]
 
 
-def tally_sentence(result: Row) -> str:
-    """How many findings there are of which kind, and what that rests on."""
-    counts = by_kind(result["findings"])
-    if not result["coverage"]["messages"]:
-        return f"No result: {nothing_of_kafka(result['coverage'])}."
-    if counts["violation"]:
-        also = f" and {counted('anomaly', counts['anomaly'])}" if counts["anomaly"] else ""
-        return f"{counted('violation', counts['violation'])}{also}{about(result['findings'])}; {basis(result)}."
-    if counts["anomaly"]:
-        return f"No rule is broken, but {counted('anomaly', counts['anomaly'])} need a look; {basis(result)}.".replace(
-            "1 anomaly need ", "1 anomaly needs "
-        )
-    if result.get("not_listed"):
-        return f"Only some findings are listed; {basis(result)}."
-    limit = " in what could be read" if blind(result) else ""
-    return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
-
-
 def nothing_of_kafka(coverage: Row) -> str:
     """What there was instead of Kafka messages."""
     if coverage["encrypted_connections"]:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
+    if not coverage["frames"] and not reasons:
+        return "the input has no packets"
     other = sum(count for reason, count in reasons.items() if reason.rpartition(": ")[2] in NOT_TCP)
     closed = Counter[str]()
     for reason, count in reasons.items():
@@ -111,16 +99,6 @@ def blind(result: Row) -> bool:
     coverage = result["coverage"]
     missing = ("unseen_bytes", "encrypted_connections", "undecoded_messages", "input_errors")
     return any(coverage[name] for name in missing)
-
-
-def about(findings: Iterable[Row]) -> str:
-    """Which topics the violations are about, as long as they can be counted on one hand."""
-    topics = sorted({f["topic"] for f in findings if f["kind"] == "violation" and f["topic"]})
-    if not topics:
-        return ""
-    if len(topics) > 3:
-        return f" about {len(topics):,} topics"
-    return f" about topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
 
 
 def overflow(others: Row) -> str:

@@ -59,9 +59,11 @@ class CommandGroup(click.Group):
 
     def main(self, *arguments: Any, **extra: Any) -> Any:
         if "_WIRECHECK_COMPLETE" in os.environ:
-            from wirecheck.commands.completion import serve_shells
+            from click.shell_completion import add_completion_class
 
-            serve_shells()
+            from wirecheck.commands.completion import Bash
+
+            add_completion_class(Bash)
         return super().main(*arguments, **extra)
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:

@@ -32,6 +32,7 @@ from wirecheck.library_values import (
     Verdict,
     table_of,
 )
+from wirecheck.wording import TimeSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.changes import Change
     from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.message_filter import Filter, Moment
+    from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.show.message_lines import Reading
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
@@ -90,10 +91,9 @@ def messages(
         from wirecheck.decode.show.message_lines import Reading
 
         def chosen() -> Filter:
-            times = moment(since, last=False), moment(until, last=True)
             apis = (api,) if isinstance(api, str) else tuple(api)
             return Filter(
-                apis, connection, topic, side, ports=tuple(ports), client=client, since=times[0], until=times[1],
+                apis, connection, topic, side, ports=tuple(ports), client=client, since=span(since), until=span(until),
                 error=error,
             )  # fmt: skip
 
@@ -193,13 +193,14 @@ def why(
     them then. InputError where nothing has the name.
     """
     with as_input_error():
-        from wirecheck.commands.why import kind_of, nanoseconds
+        from wirecheck.commands.why import kind_of
         from wirecheck.decode.show.subject import subject_of
         from wirecheck.decode.show.subject_facts import Fact, sections
 
-        day = day_time(at)
+        time = span(at)
         subject = subject_of(name, Source(paths, several(keylog)).tables(), ports)
-        found = sections(subject, kind_of(subject, kind)[0], None if day is None else nanoseconds(day))
+        time = time and time.on_day_of(subject.traffic.first_ns)
+        found = sections(subject, kind_of(subject, kind)[0], time and time.ns)
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}
 
 
@@ -226,12 +227,14 @@ def topics(
 ) -> Values[TopicDescription]:
     """Topics as they were observed, with their partitions, as `wirecheck topics` lists them; `at`: as of this time.
 
-    Also of the results of a replay or a monitor. A time needs its day.
+    Also of the results of a replay or a monitor.
     """
     with as_input_error():
+        from wirecheck.commands.topics import time_of
         from wirecheck.streaming.store.topics_at import described
 
-        rows = described(answers(paths, cluster, keylog), day_time(at))
+        time, result = span(at), answers(paths, cluster, keylog)
+        rows = described(result, time_of(time, result.rows["topics"]))
     found = [value(TopicDescription, row) for row in rows]
     return Values(found, "topics", rows, inferred(rows))
 
@@ -381,27 +384,8 @@ def message(line: dict[str, Any]) -> Message:
     )
 
 
-def moment(time: Time | None, *, last: bool) -> Moment | None:
-    """The first or the last nanosecond of a time as precise as it is: 00:20:03 is a second long."""
-    from wirecheck.commands.units import time as parsed
-    from wirecheck.decode.show.message_filter import Moment
-
-    if time is None:
-        return None
-    if isinstance(time, str):
-        found = parsed(time)
-        return Moment(found.last_ns if last else found.ns, of_day=found.of_day)
-    since = (time if time.tzinfo else time.replace(tzinfo=dt.UTC)) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return Moment(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
-
-
-def day_time(time: Time | None) -> dt.datetime | None:
-    if isinstance(time, str):
-        try:
-            time = dt.datetime.fromisoformat(time)
-        except ValueError:
-            raise InputError(f"{time!r} is not a time like 2026-11-21T00:20:03Z") from None
-    return time if time is None or time.tzinfo else time.replace(tzinfo=dt.UTC)
+def span(time: Time | None) -> TimeSpan | None:
+    return None if time is None else TimeSpan.parse(time) if isinstance(time, str) else TimeSpan.of(time)
 
 
 def several(one_or_more: Path | Sequence[Path]) -> list[Path]:

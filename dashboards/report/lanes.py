@@ -7,10 +7,10 @@ with a count. A bar begins and ends with a sighting. What a finding is about is 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from wirecheck.dashboards.report.axis import THINNEST, Axis, moment
 from wirecheck.dashboards.report.courses import outline
-from wirecheck.dashboards.report.timeline import THINNEST, Axis, moment
 from wirecheck.dashboards.verdict import BLAMED, named_cluster
-from wirecheck.story.cards import plural
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 DRAWN, FOLDED = 3, 40

@@ -1,7 +1,7 @@
 "use strict";
 // The page reads whole without this: it adds a search, sorting and buttons that copy, and opens what a link points into.
 const findings = Array.from(document.querySelectorAll(".finding"), (node) => ({ node, text: null }));
-const rows = Array.from(document.querySelectorAll("main section tbody tr, #timeline .lines > li:not(.axis)"), (node) => ({ node, text: null }));
+const rows = Array.from(document.querySelectorAll("main section tbody tr"), (node) => ({ node, text: null }));
 const form = document.getElementById("filter");
 
 function apply() {

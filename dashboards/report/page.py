@@ -16,10 +16,12 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
-from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence, timeline
+from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
+from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.verdict import hex_id
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, plural, state
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
+from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
@@ -68,7 +70,7 @@ NOTHING = Attached()
 
 def page(result: Row, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
-    axis = timeline.axis_of(result, attached.traffic)
+    axis = axis_of(result, attached.traffic)
     style, script = asset("page.css"), asset("page.js")
     found = matrix.matrix(result)
     versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
@@ -95,10 +97,9 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             causes=len(verdict.blamed(result)),
             findings_by_id={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
-            tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
+            not_compared=verdict.not_compared(result["coverage"]),
             axis=axis,
-            timeline=timeline.rows(result, axis),
             lanes=drawn,
             drawn=sum(one["odd"] or bool(one["blamed"]) for one in drawn) if versions else LIMITS["lanes"],
             versions_picture=versions,
@@ -165,7 +166,7 @@ def marked(lines: Sequence[str], finding: Row) -> Markup:
     return Markup().join(Markup("<mark>{}</mark>").format(part) if number % 2 else part for number, part in parts)
 
 
-def environment(axis: timeline.Axis) -> jinja2.Environment:
+def environment(axis: Axis) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("wirecheck.dashboards", "report"),
         autoescape=True,

@@ -23,10 +23,11 @@ from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrappe
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
-from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_lines import answers, followed
 from wirecheck.decode.show.message_page import error_name
-from wirecheck.decode.show.traffic import BROKERS
+from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -130,7 +131,7 @@ class Seen:
 
 
 @dataclass
-class Changes:
+class Changes(Coverage):
     """All requests of a capture, while it is read."""
 
     direct: list[Seen] = field(default_factory=list)
@@ -142,6 +143,7 @@ class Changes:
     """Requests beyond MOST_CHANGES."""
 
     def add(self, exchanges: Exchanges) -> None:
+        self.cover(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
         pairs = of_apis(exchanges, [*API_KEYS, ENVELOPE])
         if not len(pairs):
@@ -285,10 +287,7 @@ def body_of(decoded: Decoded, row: int) -> Body | None:
 
 def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
-    request_of = np.full(len(decoded), -1, np.int64)
-    answered = pairs.response >= 0
-    request_of[pairs.response[answered]] = pairs.request[answered]
-    inside = unwrapped(decoded, request_of)
+    inside = unwrapped(decoded, answers(pairs))
     if not len(inside.messages):
         return
     inner = decode(inside.messages)
@@ -398,14 +397,9 @@ def details(api: str, element: Body, request: Body) -> str:
 def created(topic: Body) -> str:
     if topic["assignments"]:
         return plural(len(topic["assignments"]), "assigned partition")
-    factor = topic["replicationFactor"]
-    return f"{plural(topic['numPartitions'], 'partition')}, replication factor {'default' if factor < 0 else factor}"
-
-
-def plural(count: int, noun: str) -> str:
-    if count < 0:
-        return f"default {noun}s"
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    count, factor = topic["numPartitions"], topic["replicationFactor"]
+    many = "default partitions" if count < 0 else plural(count, "partition")
+    return f"{many}, replication factor {'default' if factor < 0 else factor}"
 
 
 def moved(topic: Body) -> str:

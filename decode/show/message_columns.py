@@ -19,10 +19,9 @@ from wirecheck.decode.columns import tables as tables_of
 from wirecheck.decode.kafka_error import KafkaError
 from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import wrong
-from wirecheck.decode.show.message_head import Heads
+from wirecheck.decode.show.message_head import Heads, clients_of_messages
 from wirecheck.decode.show.message_lines import WAIT_NS, Details, Noticed, Reading, batches, forwarded_for, verdict
 from wirecheck.decode.show.message_summary import FEW, columns, first_errors, first_topics, rank_of
-from wirecheck.decode.show.traffic import client_ids
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def rows_of(batch: DecodedBatch, selected: Filter, reading: Reading, noticed: No
     inside = batch.enveloped(reading)
     rows = np.array(selected.rows(batch.exchanges, inside), np.int64)
     if selected.client is not None:
-        codes, texts = client_codes(batch)
+        codes, texts = clients_of_messages(batch.exchanges)
         named = np.array([selected.names(text, None) for text in [*texts, None]], np.bool_)[codes]
         for i, carried in inside.items():
             named[i] |= selected.names(None, carried)
@@ -132,7 +131,7 @@ def kinds_of(decoded: Decoded) -> Iterator[tuple[dict[str, Table], Columns]]:
 def table_of(batch: DecodedBatch, rows: Ints) -> pa.Table:
     """One row for each of these messages."""
     exchanges, messages = batch.exchanges, batch.exchanges.messages
-    clients, client_texts = client_codes(batch)
+    clients, client_texts = clients_of_messages(batch.exchanges)
     ends = [str(each) for c in exchanges.connections for each in (c.client, c.server)]
     from_server = (messages.side[rows] != REQUEST).astype(np.int64)
     src = 2 * exchanges.connection[rows] + from_server
@@ -168,13 +167,6 @@ def taken(texts: Sequence[str | None], codes: NDArray[Any]) -> pa.Array:
     """The text of each number; null below zero."""
     there = pa.array(codes, mask=codes < 0) if len(codes) else pa.array([], pa.int64())
     return pa.array(texts, pa.string()).take(there)
-
-
-def client_codes(batch: DecodedBatch) -> tuple[NDArray[np.int64], list[str]]:
-    """By message the number of its request's client ID, -1 where it is null or not known; and the client IDs."""
-    by_exchange, texts = client_ids(batch.exchanges)
-    exchange_of = batch.exchanges.exchange
-    return np.where(exchange_of >= 0, np.r_[by_exchange, -1][exchange_of], -1), texts
 
 
 def lists_of(batch: DecodedBatch) -> tuple[pa.ListArray, pa.ListArray]:

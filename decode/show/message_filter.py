@@ -24,28 +24,14 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
+    from wirecheck.wording import TimeSpan
 
 Line = dict[str, Any]
 End = tuple[str, int | None]
-DAY_NS = 86_400 * 1_000_000_000
 HEX_ID = re.compile("[0-9a-fA-F]{32}")
 
 
-class Moment:
-    """A time that somebody named: of a day, or of the day on which a capture begins."""
-
-    def __init__(self, ns: int, *, of_day: bool = False) -> None:
-        self.ns = ns
-        """Since 1970, UTC; of a time of day since midnight, until it is settled."""
-        self._of_day = of_day
-
-    def settle(self, first_ns: int) -> None:
-        """The first frame was captured then."""
-        if self._of_day:
-            self.ns, self._of_day = first_ns - first_ns % DAY_NS + self.ns, False
-
-
-@dataclass(frozen=True)
+@dataclass
 class Filter:
     """Which messages are wanted; empty fields want all. ValueError for what no message can have."""
 
@@ -65,9 +51,9 @@ class Filter:
     """Of connections with one of these ports; others are not followed."""
     client: str | None = None
     """The client id of the request; * stands for any characters."""
-    since: Moment | None = None
-    until: Moment | None = None
-    """Captured then, both ends included."""
+    since: TimeSpan | None = None
+    until: TimeSpan | None = None
+    """Captured then, both ends included; a time of day is of the day on which a capture begins."""
     error: bool = False
     """With an error code, or malformed."""
 
@@ -108,7 +94,7 @@ class Filter:
         if self.since is not None:
             passing &= exchanges.ts_ns >= self.since.ns
         if self.until is not None:
-            passing &= exchanges.ts_ns <= self.until.ns
+            passing &= exchanges.ts_ns <= self.until.last_ns
         if self.side is not None:
             passing &= messages.side == SIDES.index(self.side)
         if self.frames:
@@ -135,8 +121,7 @@ class Filter:
 
     def settle(self, first_ns: int) -> None:
         """The first frame was captured then: that says which day a time is of."""
-        for moment in filter(None, (self.since, self.until)):
-            moment.settle(first_ns)
+        self.since, self.until = (time and time.on_day_of(first_ns) for time in (self.since, self.until))
 
     def names(self, client: str | None, inside: Line | None) -> bool:
         """Whether it is of the client that was asked for, or carries something that is."""

@@ -9,16 +9,18 @@ text that is made of it.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wirecheck.decode.api_names import names
-from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.decode.texts import Text
+from wirecheck.decode.wire import REQUEST, SIDES, short_header
+from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Exchanges
-    from wirecheck.decode.wire import Messages
+    from wirecheck.decode.wire import Ints, Messages
 
 
 class Heads:
@@ -67,12 +69,36 @@ def _facts(side: int, key: int, version: int, correlation_id: int) -> dict[str, 
     }
 
 
-def rfc3339(ts_ns: int) -> str:
-    """UTC with microseconds."""
-    seconds, rest = divmod(ts_ns, 1_000_000_000)
-    return f"{_second(seconds)}.{rest // 1000:06d}Z"
+def client_ids(exchanges: Exchanges) -> tuple[Ints, list[str]]:
+    """By exchange the number of its client ID, -1 without one; see `wire.client_id`, which reads one header."""
+    messages, out = exchanges.messages, np.full(len(exchanges), -1, np.int64)
+    index = np.flatnonzero(exchanges.request >= 0)
+    rows = exchanges.request[index]
+    begin, end = messages.at[rows], messages.at[rows + 1]
+    long_enough = end - begin >= LENGTH_ENDS
+    index, rows, begin, end = (each[long_enough] for each in (index, rows, begin, end))
+    length = (
+        (messages.data[begin + 8].astype(np.int32) << 8 | messages.data[begin + 9]).astype(np.int16).astype(np.int32)
+    )
+    cut = np.r_[messages.span_offset, 1 << 62][
+        np.where(np.diff(messages.span_at)[rows] > 0, messages.span_at[rows], -1)
+    ]
+    whole = (LENGTH_ENDS + length <= np.minimum(end - begin, cut)) & (length >= 0)
+    whole &= ~((messages.key[rows] == CONTROLLED_SHUTDOWN) & (messages.version[rows] == 0))
+    at = np.where(whole, begin + LENGTH_ENDS, 0)
+    codes, texts = Text(messages.data, at, np.where(whole, length, -1).astype(np.int32)).codes()
+    out[index] = codes
+    return out, texts
 
 
-@lru_cache(64)
-def _second(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+LENGTH_ENDS = 10
+"""Bytes of a request header before its client ID: key, version, correlation ID, length."""
+CONTROLLED_SHUTDOWN = 7
+assert short_header(CONTROLLED_SHUTDOWN, 0)
+
+
+def clients_of_messages(exchanges: Exchanges) -> tuple[Ints, list[str]]:
+    """By message the number of its request's client ID, -1 where it is null or not known; and the client IDs."""
+    by_exchange, texts = client_ids(exchanges)
+    exchange_of = exchanges.exchange
+    return np.where(exchange_of >= 0, np.r_[by_exchange, -1][exchange_of], -1), texts

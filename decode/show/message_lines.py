@@ -28,7 +28,7 @@ from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
-from wirecheck.decode.show.message_head import Heads, facts
+from wirecheck.decode.show.message_head import Heads, clients_of_messages, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
 from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
@@ -104,13 +104,14 @@ def timed_lines(
     newest_ns = 0
     for batch in batches(tables, selected, reading, noticed):
         exchanges, decoded = batch.exchanges, batch.decoded
-        clients, inside = client_ids(exchanges), batch.enveloped(reading)
+        inside, (codes, texts) = batch.enveloped(reading), clients_of_messages(exchanges)
+        clients = [texts[code] if code >= 0 else None for code in codes.tolist()]
         details_of, head = Details(decoded, reading, batch.topic_names), Heads(exchanges)
         times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), batch.answered))
         for i in sorted(selected.rows(exchanges, inside), key=times.__getitem__):
-            if not selected.names(clients.get(i), inside.get(i)):
+            if not selected.names(clients[i], inside.get(i)):
                 continue
-            found = head(i, clients.get(i)) | details_of(i)
+            found = head(i, clients[i]) | details_of(i)
             if reading.summary:
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
                 found["broker"] = batch.brokers.get(found["dst" if found["side"] == SIDES[REQUEST] else "src"])
@@ -164,7 +165,7 @@ def within(tables: Iterable[pa.Table], selected: Filter) -> Iterator[pa.Table]:
         if len(ts_ns) and not begun:
             selected.settle(int(ts_ns.min()))
             begun = True
-        if selected.until is not None and len(ts_ns) and int(ts_ns.min()) > selected.until.ns + LONGEST_NS:
+        if selected.until is not None and len(ts_ns) and int(ts_ns.min()) > selected.until.last_ns + LONGEST_NS:
             return
         yield table
 
@@ -184,15 +185,6 @@ def followed(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Iterator[
         if len(here):
             yield follower.receive(here)
     yield follower.drain()
-
-
-def client_ids(exchanges: Exchanges) -> dict[int, str | None]:
-    """Of every message the client id of its request, where that was seen: only requests carry one."""
-    out: dict[int, str | None] = {}
-    for request, response in zip(exchanges.request.tolist(), exchanges.response.tolist(), strict=True):
-        if request >= 0:
-            out[request] = out[response] = client_id(exchanges.messages, request)
-    return out
 
 
 def answers(exchanges: Exchanges) -> Ints:

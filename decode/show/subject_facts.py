@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show.changes import plural
 from wirecheck.decode.show.error_rows import error_rows
 from wirecheck.decode.show.traffic import Call, Calls, gathered, quantile_ms
+from wirecheck.wording import NS_PER_S, broker_name, client_name, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 KINDS = ("topic", "group", "broker", "client")
 """In the order in which a name is taken for one."""
 MOST_FACTS = 12
-NS_PER_S = 1_000_000_000
 GROUP_APIS = frozenset({
     "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat",
     "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
@@ -107,7 +106,7 @@ def users(subject: Subject, use: Use, count: Count) -> Fact:
 
 
 def client(client_id: str | None, host: str) -> str:
-    return f"{client_id or '(no client ID)'} {host}"
+    return f"{client_name(client_id)} {host}"
 
 
 def by_count(facts: list[Fact]) -> list[Fact]:
@@ -116,7 +115,7 @@ def by_count(facts: list[Fact]) -> list[Fact]:
 
 def failed(row: ErrorRow) -> Fact:
     about = f"{row.api} {row.topic or ''}".rstrip()
-    brokers = ", ".join(f"broker {one}" if one.isdecimal() else one for one in row.servers[:3])
+    brokers = ", ".join(map(broker_name, row.servers[:3]))
     details = f"{row.effect}, {row.status}; {about}, by {brokers}"
     if row.throttle_time_ms:
         details += f"; {row.throttle_time_ms:,} ms, at most {row.throttle_time_max_ms:,} ms"
@@ -147,7 +146,7 @@ def last_views(subject: Subject) -> dict[str, list[View]]:
 
 def brokers_of(subject: Subject, servers: Iterable[str]) -> str:
     named = sorted(map(subject.traffic.brokers.named, servers), key=lambda one: (len(one), one))
-    return ", ".join(f"broker {one}" if one.isdecimal() else one for one in dict.fromkeys(named))
+    return ", ".join(map(broker_name, dict.fromkeys(named)))
 
 
 def described(subject: Subject, at_ns: int | None) -> Iterator[Fact]:

@@ -22,11 +22,12 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
+from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
-from wirecheck.decode.texts import Text
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known, short_header
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
+from wirecheck.wording import clock, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,6 +112,14 @@ class Count:
         self.last_ns = max(self.last_ns, last_ns)
         self.count += count
 
+    def merge(self, other: Count) -> None:
+        """Counted elsewhere too; a streak is not, as others may come in between."""
+        self.seen(other.count, other.first_ns, other.last_ns)
+        for server, count in other.servers.items():
+            self.servers[server] = self.servers.get(server, 0) + count
+        self.sum_ms += other.sum_ms
+        self.worst_ms = max(self.worst_ms, other.worst_ms)
+
 
 @dataclass(slots=True)
 class Calls(Count):
@@ -125,6 +134,15 @@ class Calls(Count):
     versions: set[int] = field(default_factory=set)
     clean_ns: int = 0
     """When the last request was sent that was answered without an error."""
+
+    def merge(self, other: Calls) -> None:  # type: ignore[override]
+        Count.merge(self, other)
+        self.request_bytes += other.request_bytes
+        self.response_bytes += other.response_bytes
+        for part in PARTS:
+            getattr(self, part).update(getattr(other, part))
+        self.versions |= other.versions
+        self.clean_ns = max(self.clean_ns, other.clean_ns)
 
 
 PARTS = ("latencies", "in_broker", "in_network")
@@ -143,26 +161,32 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
 
     def row(self, key: Key, count: int, first_ns: int, last_ns: int) -> Kept | None:
         """The row, with these seen; None where there is no room for one more."""
-        found = self.get(key)
-        if found is None:
-            if len(self) >= self._most:
-                self.others += count
-                return None
-            found = self[key] = self._made()
-        found.seen(count, first_ns, last_ns)
+        found = self._row_of(key, count)
+        if found is not None:
+            found.seen(count, first_ns, last_ns)
         return found
+
+    def _row_of(self, key: Key, count: int) -> Kept | None:
+        if key in self:
+            return self[key]
+        if len(self) >= self._most:
+            self.others += count
+            return None
+        return self.setdefault(key, self._made())
+
+    def merge(self, other: Counts[Key, Kept]) -> None:
+        for key, one in other.items():
+            found = self._row_of(key, one.count)
+            if found is not None:
+                found.merge(one)
+        self.others += other.others
 
 
 def gathered(calls: Iterable[tuple[Call, Calls]], key: Callable[[Call], Key]) -> dict[Key, Calls]:
     """Calls by another key than theirs."""
     found: dict[Key, Calls] = {}
     for call, one in calls:
-        total = found.setdefault(key(call), Calls())
-        total.seen(one.count, one.first_ns, one.last_ns)
-        for part in PARTS:
-            getattr(total, part).update(getattr(one, part))
-        total.versions |= one.versions
-        total.clean_ns = max(total.clean_ns, one.clean_ns)
+        found.setdefault(key(call), Calls()).merge(one)
     return found
 
 
@@ -177,39 +201,70 @@ def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass
-class Traffic:
+class Coverage:
+    """How much of a capture was read."""
+
+    messages: int = 0
+    decoded: int | None = None
+    """None: not all messages are decoded."""
+    first_ns: int = 0
+    last_ns: int = 0
+    connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
+    """The last facts of each, by name and start."""
+
+    def cover(self, exchanges: Exchanges) -> None:
+        for connection in exchanges.connections:
+            where = connection.name, connection.started_ns
+            if where in self.connections or len(self.connections) < MOST_ROWS:
+                self.connections[where] = connection
+        if len(exchanges):
+            self.messages += len(exchanges.messages)
+            begin_ns = int(exchanges.ts_ns.min())
+            self.first_ns = min(self.first_ns or begin_ns, begin_ns)
+            self.last_ns = max(self.last_ns, int(exchanges.ts_ns.max()))
+
+    def text(self) -> str:
+        """`9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
+        if not self.messages:
+            return f"no Kafka messages could be read{self.encrypted()}"
+        share = "all" if self.decoded == self.messages else f"{self.decoded:,}" if self.decoded is not None else ""
+        lost = sum(each.unseen_request_bytes + each.unseen_response_bytes for each in self.connections.values())
+        parts = [
+            plural(self.messages, "message"),
+            f"{share} decoded" if share else "",
+            f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
+            f"{lost:,} bytes not captured" if lost else "",
+        ]
+        return f"{', '.join(filter(None, parts))}{self.encrypted()}"
+
+    def encrypted(self) -> str:
+        count = sum(each.protocol == "tls" for each in self.connections.values())
+        return f", {plural(count, 'encrypted connection')} not readable" if count else ""
+
+
+@dataclass
+class Traffic(Coverage):
     """All that was counted of a capture."""
 
+    decoded: int = 0
     calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
     uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
     failures: Counts[Rejection, Count] = field(default_factory=lambda: Counts(Count))
     software: dict[tuple[str | None, str], str] = field(default_factory=dict)
     """`apache-kafka-java 3.9.1` by client ID and address, where ApiVersions states it (since version 3)."""
-    connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
-    """The last facts of each, by name and start."""
-    more_connections: int = 0
     brokers: Brokers = field(default_factory=Brokers)
     topic_names: TopicNames = field(default_factory=TopicNames)
-    messages: int = 0
-    decoded: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
     also: Selection = ()
     """More columns to read, for who is given the chunks."""
 
     def add(self, exchanges: Exchanges) -> Chunk | None:
         """One chunk of a capture; what it was read as, for who wants more of it."""
-        for connection in exchanges.connections:
-            self.meet(connection)
+        self.cover(exchanges)
         if not len(exchanges):
             return None
         chunk = Chunk(exchanges, decode(exchanges.messages, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
-        self.messages += len(exchanges.messages)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
-        times = exchanges.ts_ns
-        self.first_ns = min(self.first_ns or int(times.min()), int(times.min()))
-        self.last_ns = max(self.last_ns, int(times.max()))
         for key, side in chunk.kinds:
             self.count_kind(chunk, key, side)
         for key in {key for key, _ in chunk.kinds if name_of(key) in USES}:
@@ -217,12 +272,13 @@ class Traffic:
         self.count_calls(chunk)
         return chunk
 
-    def meet(self, connection: Connection) -> None:
-        where = connection.name, connection.started_ns
-        if where in self.connections or len(self.connections) < MOST_ROWS:
-            self.connections[where] = connection
-        else:
-            self.more_connections += 1
+    def topics(self) -> set[str]:
+        """Names of all topics that were seen."""
+        used = {one.topic for table in (self.uses, self.failures) for one in table}
+        return (used | set(self.topic_names.values())) - {""}
+
+    def client_ids(self) -> set[str]:
+        return {call.client_id for call in self.calls if call.client_id}
 
     def count_calls(self, chunk: Chunk) -> None:
         pairs = chunk.exchanges
@@ -426,34 +482,6 @@ def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:
     """Each text once, and the number of each of these."""
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     return list(numbers), np.array([numbers[text] for text in texts], np.int64)
-
-
-def client_ids(exchanges: Exchanges) -> tuple[Ints, list[str]]:
-    """By exchange the number of its client ID, -1 without one; see `wire.client_id`, which reads one header."""
-    messages, out = exchanges.messages, np.full(len(exchanges), -1, np.int64)
-    index = np.flatnonzero(exchanges.request >= 0)
-    rows = exchanges.request[index]
-    begin, end = messages.at[rows], messages.at[rows + 1]
-    long_enough = end - begin >= LENGTH_ENDS
-    index, rows, begin, end = (each[long_enough] for each in (index, rows, begin, end))
-    length = (
-        (messages.data[begin + 8].astype(np.int32) << 8 | messages.data[begin + 9]).astype(np.int16).astype(np.int32)
-    )
-    cut = np.r_[messages.span_offset, 1 << 62][
-        np.where(np.diff(messages.span_at)[rows] > 0, messages.span_at[rows], -1)
-    ]
-    whole = (LENGTH_ENDS + length <= np.minimum(end - begin, cut)) & (length >= 0)
-    whole &= ~((messages.key[rows] == CONTROLLED_SHUTDOWN) & (messages.version[rows] == 0))
-    at = np.where(whole, begin + LENGTH_ENDS, 0)
-    codes, texts = Text(messages.data, at, np.where(whole, length, -1).astype(np.int32)).codes()
-    out[index] = codes
-    return out, texts
-
-
-LENGTH_ENDS = 10
-"""Bytes of a request header before its client ID: key, version, correlation ID, length."""
-CONTROLLED_SHUTDOWN = 7
-assert short_header(CONTROLLED_SHUTDOWN, 0)
 
 
 BROKERS = ("brokers.node_id", "brokers.host", "brokers.port")

@@ -15,6 +15,7 @@ from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.error_rows import error_rows
 from wirecheck.decode.show.traffic import gathered, quantile_ms
+from wirecheck.wording import NS_PER_S, broker_name, client_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,8 +34,6 @@ ENOUGH = 20
 """... and each rests on so many requests."""
 LEAST_MS = 5.0
 """Of a 99th percentile: shorter ones are not compared."""
-NS_PER_S = 1_000_000_000
-
 
 Error = tuple[str, str, str, str]
 """Error, client ID, API, topic."""
@@ -97,7 +96,7 @@ def by_error(traffic: Traffic) -> tuple[Counter[Error], set[Error]]:
     lasting: set[Error] = set()
     for row in error_rows(traffic):
         if row.effect != "routine":
-            key = row.error, row.client_id or "(no client ID)", row.api, row.topic or ""
+            key = row.error, client_name(row.client_id), row.api, row.topic or ""
             found[key] += row.count
             lasting |= {key} if row.status != "recovered" else set()
     return found, lasting
@@ -153,7 +152,7 @@ def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:
             continue
         if max(was, now) >= FACTOR * min(was, now):
             kind = "latency-higher" if now > was else "latency-lower"
-            where = f"broker {broker}" if broker.isdecimal() else broker
+            where = broker_name(broker)
             yield difference(kind, f"{api} at {where}", f"p99 {was:,.1f} ms", f"p99 {now:,.1f} ms")
 
 

@@ -51,18 +51,13 @@ class Ledger:
         self.flowing: set[Subject] = set()
         """Subjects of which traffic without an error goes on, and nothing else."""
 
-    def absorb_all(self, claims: Iterable[Claim], oldest_ns: int, raised: Callable[[Claim, Exception], None]) -> int:
-        """Merge what was last seen at `oldest_ns` or later; the number of the others. `raised` gets what cannot be."""
-        late = 0
+    def absorb_all(self, claims: Iterable[Claim], raised: Callable[[Claim, Exception], None]) -> None:
+        """File claims; `raised` gets those that cannot be filed."""
         for claim in claims:
-            if claim.last.ts_ns < oldest_ns:
-                late += 1
-                continue
             try:
                 self.absorb(claim)
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
                 raised(claim, error)
-        return late
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.kind, claim.key
@@ -185,22 +180,15 @@ def space_of(shard: str) -> str:
     return shard.rpartition("-")[0]
 
 
+@lru_cache(maxsize=1 << 18)
 def shard_of(subject: Subject) -> str:
-    """Remembered but for connections: of these others come all the time."""
-    return hashed(subject) if subject[0] == "connection" else remembered(subject)
-
-
-def hashed(subject: Subject) -> str:
     number = zlib.crc32("\0".join(subject).encode()) % kinds.SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
 
 
-remembered = lru_cache(maxsize=1 << 18)(hashed)
-
-
 def stored(name: str, blob: bytes) -> bytes:
     """A shard as it is kept: those of connections, small, many and full of the same words, are compressed."""
-    if name.startswith(("connection-", "told-connection-", "agenda-")):
+    if name.startswith(("connection-", "rows-connection-", "schedule")):
         return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
     return MAGIC + b"\n" + blob
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting
+from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting, stored_claim
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, bool, dict[str, Any], int, int]
@@ -67,10 +67,8 @@ class Shard:
         return len(self.rows)
 
     def claim(self, row: list[Any]) -> Claim:
-        kind, key, first, last, count, tally, peak, runs = row
-        begin = sighting(self.sightings[first])
-        end = begin if first == last else sighting(self.sightings[last])
-        return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak, runs=runs)
+        begin = sighting(self.sightings[row[FIRST]])
+        return stored_claim(row, begin, begin if row[FIRST] == row[LAST] else sighting(self.sightings[row[LAST]]))
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
         """A subject's claims without making them."""

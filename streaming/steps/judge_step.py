@@ -13,7 +13,8 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
-from wirecheck.judge.judge import EmittedRow, Judge
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed
@@ -96,7 +97,7 @@ def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]
     label, emitted = judge.label, judge.rows()
     totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
-    totals.left(judge.overflow.left)
+    totals.left(judge.evictor.evicted)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)

@@ -91,3 +91,28 @@ def test_a_file_of_no_names_is_one_line(run, failing, tmp_path, text):
     told = run("errors", failing, "--names", tmp_path / "names")
     assert (told.exit_code, told.stdout) == (2, "")
     assert len(told.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["errors"], ["changes"], ["why", "orders"], ["decode"], ["topics"], ["replay"]])
+@pytest.mark.parametrize(("content", "said"), [(b"no capture\n" * 9, "not a pcap"), (b"", "empty file")])
+def test_a_file_that_is_no_capture_is_one_line(run, tmp_path, words, content, said):
+    (tmp_path / "a.pcap").write_bytes(content)
+    told = run(*words, tmp_path / "a.pcap")
+    assert (told.exit_code, told.stdout, told.stderr.count("\n"), said in told.stderr) == (2, "", 1, True)
+
+
+@pytest.mark.parametrize("command", ["errors", "changes"])
+def test_a_capture_without_kafka_is_no_empty_list(run, tmp_path, failing, command):
+    (tmp_path / "none.pcap").write_bytes(failing.read_bytes()[:24])
+    told = run(command, tmp_path / "none.pcap")
+    assert (told.exit_code, "none.pcap: no Kafka messages could be read" in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (["--client", "shopp"], "no client shopp was seen; close to it: shop"),
+    (["--topic", "order"], "no topic order was seen; close to it: orders"),
+    (["--error", "NOT_LEADER"], "NOT_LEADER: no such error; close to it: NOT_LEADER_OR_FOLLOWER"),
+])  # fmt: skip
+def test_a_name_that_was_not_seen_is_an_error(run, failing, options, said):
+    told = run("errors", failing, *options)
+    assert (told.exit_code, said in told.stderr) == (2, True)

@@ -19,7 +19,7 @@ def test_a_finding_is_a_row(run, verdict):
     assert (told.exit_code, told.stderr) == (0, "")
     (row,) = told.stdout.splitlines()
     sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-    assert sentence.startswith("Broker 3 rejects LeaderAndIsr for shipments partition 1: ")
+    assert sentence.startswith("Broker 3 rejects LeaderAndIsr for shipments partition 1. ")
     assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
 
 
@@ -141,14 +141,17 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
     monkeypatch.setattr(findings_command, "POLL_S", 0)
     first = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["findings"][0]
     again = {**first, "count": first["count"] + 1}
-    looks = iter([[], [first], [first], [again], [again]])
+    looks = iter([[], [], [first], [first], [again], [again]])
 
     class Grown:
-        def json(self, _choice, *, principals):
+        def __init__(self):
             try:
-                return {"findings": [dict(finding) for finding in next(looks)]}
+                self.findings = next(looks)
             except StopIteration:
                 raise KeyboardInterrupt from None
+
+        def json(self, _choice=None, *, principals):
+            return {"findings": [dict(finding) for finding in self.findings]}
 
     monkeypatch.setattr(findings_command, "latest", lambda _out: Grown())
     told = run("findings", verdict, "--follow", "--format", "json")

@@ -7,7 +7,8 @@ import pytest
 from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, read
 from tests.dashboards.test_report import Document
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.report import lanes, timeline
+from wirecheck.dashboards.report import axis as axes
+from wirecheck.dashboards.report import lanes
 from wirecheck.dashboards.report import page as report
 
 OLD, NEW = "A" * 21 + "w", "B" * 21 + "w"
@@ -43,7 +44,7 @@ def told(findings=(SLEPT,), topics=TOPICS):
 
 
 def drawn(result, statements):
-    return lanes.topics(result, statements, timeline.axis_of(result))
+    return lanes.topics(result, statements, axes.axis_of(result))
 
 
 def test_a_speaker_has_one_lane_and_what_goes_on_behind_the_new_id_leads_to_its_finding():
@@ -89,7 +90,7 @@ def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
 def test_marks_never_touch_and_none_is_lost(seconds):
     found = [{**FINDING, "id": f"{n:016}", "first_seen": at(second)} for n, second in enumerate(seconds)]
     result = told(found)
-    made = lanes.marks(found, timeline.axis_of(result))
+    made = lanes.marks(found, axes.axis_of(result))
     assert sum(mark["count"] for mark in made) == len(found)
     assert all(b["percent"] - a["percent"] >= lanes.APART for a, b in itertools.pairwise(made))
 
@@ -134,7 +135,7 @@ def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
 
 
 def test_traffic_fills_its_height_and_its_part_of_the_axis():
-    axis = timeline.Axis([at(0), at(100)])
+    axis = axes.Axis([at(0), at(100)])
     made = lanes.traffic({"first": at(25), "last": at(75), "payload_bytes": (0, 10, 5)}, axis)
     assert (made["path"], made["start"], made["width"]) == ("M0 100V100H1V0H2V50H3V100Z", 25, 50)
     assert lanes.traffic({"first": at(0), "last": at(1), "payload_bytes": (0, 0)}, axis) is None

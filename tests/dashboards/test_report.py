@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, TOPIC, hostile, read, result
+from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, hostile, read, result
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import verdict
-from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
+from wirecheck.dashboards.report import coverage_tiles, matrix
 from wirecheck.dashboards.report import page as report
 
 VOID = {"meta", "input", "br"}
@@ -99,16 +99,11 @@ def test_every_table_has_a_caption_and_every_heading_cell_a_scope():
     assert document.tags.count("th") == sum(name == "scope" for name, _ in document.attributes)
 
 
-def test_the_verdict_is_the_first_card_and_how_many_findings_there_are_stands_below():
+def test_the_verdict_is_the_first_card_and_how_many_findings_there_are_stands_above_them():
     text = page(RESULT)
     headline = "Broker 3 does not replicate shipments partition 0: one replica short"
     assert f"<title>wirecheck report: {headline}</title>" in text
-    assert (
-        Document(text).text.count(
-            "1 violation about topic shipments; 99.9 % of 4,200 messages were decoded, 2 connections encrypted."
-        )
-        == 1
-    )
+    assert "1 violation" in text[text.index('id="findings"') :]
     assert verdict.sentence(read(RESULT)) == headline
 
 
@@ -139,8 +134,10 @@ def test_what_was_not_read_is_never_called_healthy():
 
 def test_what_is_of_no_known_cluster_is_one_line_of_the_verdict():
     unknown = {"unassigned_endpoints": 1, "unassigned_topics": 3, "unassigned_clients": 0}
-    told = verdict.basis(read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}}))
-    assert told.endswith(", 1 endpoint, 3 topics of an unknown cluster not compared")
+    told = read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}})
+    words = "1 endpoint, 3 topics of an unknown cluster not compared"
+    assert verdict.basis(told).endswith(f", {words}")
+    assert page(told).count(words) == 1
     assert "unknown cluster" not in verdict.basis(read(RESULT))
 
 
@@ -152,18 +149,6 @@ def test_a_share_is_cut_and_never_rounded_up_to_all():
 def test_the_worst_is_read_first():
     kinds = [entry["kind"] for entry in result(40)["entries"]]
     assert kinds == ["violation", "anomaly", "information", "visibility"]
-
-
-def test_the_line_of_a_recreated_topic_has_a_bar_per_id_in_the_order_of_time():
-    first, second = "2026-11-20T22:13:08.994000Z", "2026-11-20T22:13:30.000000Z"
-    later = {**TOPIC, "topic_id": "B" * 22, "first_seen": second}
-    earlier = {**TOPIC, "topic_id": "A" * 22, "state": "replaced", "first_seen": first, "last_seen": first}
-    told = RESULT | {"topics": [later, earlier]}
-    (row,) = timeline.rows(told, timeline.axis_of(told))
-    assert [span["topic_id"][0] for span in row["spans"]] == ["A", "B"]
-    assert row["spans"][0]["width"] == timeline.THINNEST
-    assert row["spans"][1]["start"] > row["spans"][0]["start"]
-    assert [mark["code"] for mark in row["marks"]] == ["TID002"]
 
 
 def test_who_never_said_its_software_stands_for_itself_and_what_is_refused_is_marked():

@@ -15,8 +15,9 @@ from tests.decode.show.test_message_lines import (
     opened,
     told,
 )
-from wirecheck.decode.show.message_filter import DAY_NS, Filter, Moment, endpoint, key_of
+from wirecheck.decode.show.message_filter import Filter, endpoint, key_of
 from wirecheck.decode.show.message_lines import Reading
+from wirecheck.wording import DAY_NS, TimeSpan
 
 
 @pytest.mark.parametrize("said", ["Fetch", "fetch", "FETCH", "1"])
@@ -105,15 +106,16 @@ def test_messages_of_a_time_are_those_captured_within_it_both_ends_included(want
     talk.ts_ns += SECOND
     metadata(talk, 2)
     midnight = START % DAY_NS if of_day else START
-    moments = {name: Moment(midnight + ms * 1_000_000, of_day=of_day) for name, ms in wanted.items()}
-    assert times(told(talk, wanted=Filter(**moments))) == expected
+    moments = {name: midnight + ms * 1_000_000 for name, ms in wanted.items()}
+    spans = {name: TimeSpan(ns, ns, of_day) for name, ns in moments.items()}
+    assert times(told(talk, wanted=Filter(**spans))) == expected
 
 
 def test_a_time_of_day_is_settled_by_the_first_frame_for_good():
-    moment = Moment(60 * SECOND, of_day=True)
-    moment.settle(5 * DAY_NS + 7)
-    moment.settle(9 * DAY_NS)
-    assert moment.ns == 5 * DAY_NS + 60 * SECOND
+    wanted = Filter(since=TimeSpan(60 * SECOND, 61 * SECOND, of_day=True))
+    wanted.settle(5 * DAY_NS + 7)
+    wanted.settle(9 * DAY_NS)
+    assert wanted.since.ns == 5 * DAY_NS + 60 * SECOND
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from tests.build import plain
 from tests.traffic import Talk
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
-from wirecheck.decode.show.message_filter import Filter, Moment
+from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.show.message_lines import Reading
+from wirecheck.wording import TimeSpan
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -167,7 +168,7 @@ def test_a_capture_is_not_read_on_where_nothing_wanted_can_come_any_more():
             read.append((talk.segments[at].ts_ns - START) // SECOND)
             yield frames(talk.segments[at:end], first=at + 1)
 
-    found = list(lines.of(tables(), Filter(until=Moment(START + SECOND))))
+    found = list(lines.of(tables(), Filter(until=TimeSpan(START + SECOND, START + SECOND))))
     assert [line["correlation_id"] for line in found] == [1, 1]
     assert read == [0, 590, 610]
 

@@ -1,19 +1,15 @@
-"""Which topic ID a topic name had when: spans and marks along one axis, in percent of the capture's time.
+"""The one axis of times of a page, in percent from the first to the last sighting of anything.
 
-A span is what was seen, not what is assumed: it begins and ends with a sighting.
+All pictures of a page share it, so that what is drawn above one another was at the same time.
 """
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wirecheck.dashboards.verdict import named_cluster
-
 Row = Mapping[str, Any]
-ROWS_SHOWN = 100
 THINNEST = 0.6  # percent: a single sighting is still seen
 TICKS = 4
-MARKED = ("violation", "anomaly")
 
 
 class Axis:
@@ -61,47 +57,3 @@ def axis_of(result: Row, traffic: Row | None = None) -> Axis:
     times = [row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end)]
     times += (result.get("captured") or {}).values()
     return Axis([*times, traffic["first"], traffic["last"]] if traffic else times)
-
-
-def rows(result: Row, axis: Axis) -> list[dict[str, Any]]:
-    """One row per cluster and name, those with trouble or several ids first, at most ROWS_SHOWN."""
-    lives: dict[tuple[str | None, str | None], list[Row]] = {}
-    for topic in result["topics"]:
-        key = (topic["cluster"], topic["name"])
-        lives.setdefault(key if topic["name"] else (topic["cluster"], None), []).append(topic)
-    marks: dict[tuple[str | None, str | None], list[Row]] = {}
-    for finding in result["findings"]:
-        if finding["topic"] and finding["kind"] in MARKED:
-            marks.setdefault((finding["cluster"], finding["topic"]), []).append(finding)
-    made = [row_of(key, ids, marks.get(key, []), axis) for key, ids in lives.items()]
-    made.sort(key=lambda row: (-len(row["marks"]), -len(row["spans"]), row["name"] or "~", row["cluster"]))
-    return made[:ROWS_SHOWN]
-
-
-def row_of(key: tuple[str | None, str | None], ids: list[Row], found: list[Row], axis: Axis) -> dict[str, Any]:
-    spans = [span(topic, axis) for topic in sorted(ids, key=lambda topic: topic["first_seen"])]
-    return {
-        "cluster": named_cluster(key[0]),
-        "name": key[1],
-        "spans": spans,
-        "marks": [
-            {"percent": axis.percent(f["first_seen"]), "kind": f["kind"], "code": f["code"], "id": f["id"]}
-            for f in found[:20]
-        ],
-        "label": "; ".join(
-            f"{s['topic_id'] or 'no ID'} {s['state']} from {s['from']} to {s['to']}" for s in spans[:20]
-        ),
-    }
-
-
-def span(topic: Row, axis: Axis) -> dict[str, Any]:
-    start, end = axis.percent(topic["first_seen"]), axis.percent(topic["last_seen"])
-    width = max(end - start, THINNEST)
-    return {
-        "start": min(start, 100 - THINNEST),
-        "width": round(width, 3),
-        "state": topic["state"],
-        "topic_id": topic["topic_id"],
-        "from": axis.clock(topic["first_seen"]),
-        "to": axis.clock(topic["last_seen"]),
-    }

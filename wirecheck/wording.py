@@ -1,0 +1,80 @@
+"""Times, counts, clients and brokers in text, written and read alike by every command and page.
+
+It imports nothing of the project, so that every package can use it.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+
+NS_PER_S = 1_000_000_000
+DAY_NS = 86_400 * NS_PER_S
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class TimeSpan(NamedTuple):
+    """A time as precisely as it was written: 00:20:03 is a second long."""
+
+    ns: int
+    """Since 1970, UTC; of a time of day since midnight."""
+    last_ns: int
+    of_day: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "TimeSpan":
+        """RFC 3339, UTC where it says nothing else, or a time of day in UTC. Raises ValueError."""
+        of_day = re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?Z?", text) is not None
+        try:
+            time = datetime.fromisoformat(f"1970-01-01T{text}" if of_day else text)
+        except ValueError:
+            raise ValueError(f"{text!r} is no time; write it like 00:20:03.5 or 2026-11-21T00:20:03Z") from None
+        digits = re.search(r"\.(\d+)", text)
+        fraction = digits[1] if digits else ""
+        ns = cls.of(time.replace(microsecond=0)).ns + int(f"{fraction:0<9}"[:9])
+        minutes = re.search(r"\d\d:\d\d:\d\d", text) is None
+        length = 60 * NS_PER_S if minutes else 10 ** max(9 - len(fraction), 0)
+        return cls(ns, ns + length - 1, of_day)
+
+    @classmethod
+    def of(cls, time: datetime) -> "TimeSpan":
+        """UTC unless it has a zone."""
+        ns = ((time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1) * 1000
+        return cls(ns, ns)
+
+    def on_day_of(self, time_ns: int) -> "TimeSpan":
+        """A time of day, on the day of another time."""
+        midnight = time_ns - time_ns % DAY_NS if self.of_day else 0
+        return TimeSpan(midnight + self.ns, midnight + self.last_ns)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1,234 frames`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def rfc3339(time_ns: int) -> str:
+    """UTC with microseconds."""
+    seconds, rest = divmod(time_ns, NS_PER_S)
+    return f"{_second(seconds)}.{rest // 1000:06d}Z"
+
+
+@lru_cache(64)
+def _second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def clock(time_ns: int, *, dated: bool = False) -> str:
+    """`00:44:48`, or with its day."""
+    time = rfc3339(time_ns)
+    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+def client_name(client_id: str | None) -> str:
+    """The client ID; brokers and controllers have a bare number: `node 3`."""
+    return f"node {client_id}" if client_id and client_id.isdecimal() else client_id or "(no client ID)"
+
+
+def broker_name(broker: str) -> str:
+    """`broker 3`, or the address of a broker whose ID is not known."""
+    return f"broker {broker}" if broker.isdecimal() else broker
