@@ -200,7 +200,7 @@ class CheckContext:
 
     def lives(self, group: Group) -> LogLives:
         if id(group) not in self.log_lives:
-            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.two_logs)
+            mixed = any(self.clusters.in_group(twin, group) for twin in self.clusters.two_logs)
             try:
                 found = LogLives(mixed=True) if mixed else lives_of(self.of_log(group))
             except Exception as error:  # noqa: BLE001 - one odd claim about a log does not stop the judge

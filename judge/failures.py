@@ -82,6 +82,11 @@ class Failures:
             self.add(failure(step, (step, *subject), error))
         return None
 
+    def retry(self, step: str, subject: Subject, make: Callable[..., Made], *about: Any) -> Made | None:
+        """The same for a step that is done again about a subject: what failed before is over."""
+        self.judged((step, *subject), ())
+        return self.attempt(step, subject, make, *about)
+
     def add(self, *failed: Failure) -> None:
         for one in failed:
             self.new.append(one)

@@ -17,22 +17,23 @@ from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
 from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.connections import Connections
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from wirecheck.judge.ledger import ageing
-from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
+from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
-from wirecheck.judge.life_cycle import CONNECTION, CONNECTION_NS, EVERY_NS, Agenda, Settlement
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.subject_eviction import Overflow, SubjectEvictor, too_many_connections
+from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, Schedule
+from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, separate
 from wirecheck.judge.topology.strangers import Strangers
 
-MAIN, SNAPSHOTS, OVERFLOW = "main", "snapshots", "beyond"
+MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow"
 SERVERS: Subject = ("server",)
 AGENTS: Subject = ("agent",)
-EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
+EMPTY: Any = {"agents": {}, "watching": [], "late": 0, "aged_ns": 0, "failing": (), "strangers": None}
 
 
 class EmittedRow(NamedTuple):
@@ -47,45 +48,43 @@ class Judge:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
-        self.overflow = Overflow(self.settings, self.stored(OVERFLOW))
-        self.ledger = Ledger(self.load, self.overflow.sizes)
-        self.emitted = EmittedRows(self.stored)
-        self.evictor = SubjectEvictor(self.ledger, self.emitted, self.overflow)
-        main = self.stored(MAIN) or EMPTY
+        main, overflow = self.stored(MAIN) or EMPTY, self.stored(OVERFLOW)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
-        self.agenda = Agenda(self.stored, self.agents)
-        self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
+        self.schedule = Schedule(self.stored(SCHEDULE), self.agents)
+        self.watching: set[Subject] = {tuple(subject) for subject in main["watching"]}
+        """Subjects that depend on what any server states."""
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
-        """Up to which capture time the ledger was looked through for what has left."""
+        """Up to which capture time expired claims were looked for."""
+        self.failures = Failures(main["failing"])
+        self.ledger = Ledger(self.load, overflow["sizes"] if overflow else None)
+        self.emitted = EmittedRows(self.stored)
+        self.evictor = SubjectEvictor(self.ledger, self.emitted, self.settings, overflow)
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
-        self.failures = Failures(main.get("failing", ()))
-        self.ages = partial(self.failures.attempt, AGEING)
-        self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.agenda)
-        self.without: str | None = None
-        """The endpoint that had to be left out to tell who belongs together."""
+        self.connections = Connections(self.ledger, self.failures)
         self.strangers = Strangers(self.ledger, main["strangers"])
+        self.excluded: str | None = None
+        """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
-        self.lives = self.context().life_facts()
+        self.log_lives = self.context().life_facts()
         """Which metadata logs began another life."""
+
+    # -- claims and progress in ---------------------------------------------------------------------------------------
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
-        oldest_ns, claims = self.oldest_ns, [*claims]
-        others = [claim for claim in claims if claim.kind != CHUNK]
-        self.late += self.ledger.absorb_all(others, oldest_ns, partial(self.raised, FILING))
-        for chunk in [claim for claim in claims if claim.kind == CHUNK]:
-            if chunk.last.ts_ns < oldest_ns:
+        oldest_ns = self.oldest_ns
+        for claim in claims:
+            if claim.last.ts_ns < oldest_ns:
                 self.late += 1
                 continue
+            is_chunk = claim.kind == CHUNK
             try:
-                for part in self.snapshots.receive(chunk):
+                for part in self.snapshots.receive(claim) if is_chunk else (claim,):
                     self.ledger.absorb(part)
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                self.raised(ASSEMBLY, chunk, error)
-
-    def raised(self, step: str, claim: Claim, error: Exception) -> None:
-        self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+                step = ASSEMBLY if is_chunk else FILING
+                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     @property
     def oldest_ns(self) -> int:
@@ -94,9 +93,9 @@ class Judge:
         """
         return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
-    def on_marks(self, said: Marks) -> None:
+    def on_marks(self, marks: Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
-        for claim in claims_of(said, self.watermark_ns):
+        for claim in claims_of(marks, self.watermark_ns):
             self.ledger.absorb(claim)
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
@@ -109,123 +108,179 @@ class Judge:
     def watermark_ns(self) -> int:
         return self.agents.watermark_ns
 
+    # -- rows out -----------------------------------------------------------------------------------------------------
+
     def rows(self) -> list[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call."""
-        left = [row for subject in self.evictor.evict_subjects() for row in self.left(subject)]
-        cut_subjects = self.evictor.evict_claims()
-        self.repeated()
-        due = self.agenda.due_now()
-        settled = self.settled(due)
-        unsaid = self.strange(self.ledger.touched | due)
-        before, without, context = self.clusters, self.without, self.context()
-        lives, self.lives = self.lives, context.life_facts()
-        moved = self.clusters.moved(before) or self.without != without or lives != self.lives
-        subjects = self.dirty(due) | (self.every_subject() if unsaid is None or moved else self.beside(unsaid))
-        connections = {one for one in subjects if one[0] == CONNECTION} - settled
-        subjects -= connections - due  # no check looks at one
-        beyond_doubt = self.strangers.beyond_doubt(subjects) - self.pending  # nearly all hosts, with every batch
-        subjects -= {host for host in beyond_doubt if not self.emitted.rows(host)}
+        rows = [row for subject in self.evictor.evict_subjects() for row in self.withdraw(subject)]
+        lost_claims = self.evictor.evict_claims()
+        self.schedule_repeated()
+        due = self.schedule.due()
+        settled = self.settle(due)
+        dirty = self.ledger.touched | due
+        dependents = self.update_hosts(dirty)
+        context, regrouped = self.regroup()
+        if regrouped or dependents is None:
+            dirty |= self.every_subject()
+        else:
+            dirty |= dependents
+        if SERVERS in dirty or self.agents.over:
+            dirty |= self.watching
+        dirty = self.with_neighbours(dirty)
+        connections = {subject for subject in dirty if subject[0] == CONNECTION} - settled
+        dirty -= connections - due  # their rows only grow: they are emitted in their minute
         self.ledger.touched.clear()
-        changed = list(self.judged(subjects | settled, context, forget=cut_subjects))
-        self.settlement.schedule(connections)
-        self.settlement.leave(settled)
-        changed += self.aged()
-        self.agenda.before_ns = self.watermark_ns
-        others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
-        return [*left, *changed, *(EmittedRow(*row) for row in others)]
+        rows += self.judged(dirty | settled, context, expired=lost_claims)
+        self.schedule_settling(connections)
+        self.close(settled)
+        rows += self.age()
+        self.schedule.before_ns = self.watermark_ns
+        return [*rows, *(EmittedRow(*row) for row in self.evictor.rows(self.label, self.clusters.unknown.cluster))]
 
-    def settled(self, due: set[Subject]) -> set[Subject]:
-        """Connections that settle with this batch; what they add to sums is added."""
-        lacking = {one for one in due if one[0] == CONNECTION and not self.agenda.due[one]}
-        early = {*too_many_connections(self.ledger, self.settings.most_connections)}
-        self.settlement.take_account(self.ledger.touched | due | early, lacking)
-        if early:
-            self.overflow.left["connection"] += len(early)
-        passed_ns = self.agents.passed_ns
-        found = {one for one in due if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
-        self.settlement.settle(found)
-        return found
-
-    def repeated(self) -> None:
-        """Subjects of which nothing new was stated wait for their slot, or their minute."""
-        ledger, connections = self.ledger, {one for one in self.ledger.touched if one[0] == CONNECTION}
-        paces = dict.fromkeys(ledger.flowing, EVERY_NS) | dict.fromkeys(ledger.repeated, SLOT_NS)
-        for subject in paces.keys() - ledger.touched:
-            if subject[0] == CONNECTION:
-                self.agenda.repeats(subject, CONNECTION_NS)
-            elif subject[0] != "host" or self.strangers.doubted(subject[1]):
-                self.agenda.repeats(subject, paces[subject])
-        for subject in connections:
-            self.agenda.repeats(subject, EVERY_NS)
-        self.settlement.schedule(connections)
-        ledger.repeated.clear()
-        ledger.flowing.clear()
-
-    def left(self, subject: Subject) -> Iterator[EmittedRow]:
-        """The rows of a topic or client that there is no room for are withdrawn."""
-        self.agenda.drop(subject)
-        self.pending.discard(subject)
+    def withdraw(self, subject: Subject) -> Iterator[EmittedRow]:
+        """The rows of a topic or client that was evicted."""
+        self.schedule.drop(subject)
+        self.watching.discard(subject)
         for name, number, body in self.evictor.withdraw(subject):
             table, _, key = name.partition("|")
             yield EmittedRow(table, key, number, body)
 
-    def judged(
-        self, subjects: set[Subject], context: CheckContext, *, forget: Container[Subject] = ()
-    ) -> Iterator[EmittedRow]:
-        """The servers come last: with them stands what could not be judged of all others."""
-        for subject in sorted(subjects - {SERVERS}):
-            yield from self.re_evaluate(subject, context, forget=subject in forget)
-        if SERVERS in subjects or self.failures.changed:
-            yield from self.re_evaluate(SERVERS, context, forget=SERVERS in subjects and SERVERS in forget)
-            self.failures.changed = False
-        self.waiting(context)
+    def schedule_repeated(self) -> None:
+        """Subjects of which nothing new was stated wait for their slot, or their minute."""
+        ledger = self.ledger
+        periods = dict.fromkeys(ledger.flowing, MINUTE_NS) | dict.fromkeys(ledger.repeated, SLOT_NS)
+        for subject in periods.keys() - ledger.touched:
+            if subject[0] == CONNECTION:
+                self.schedule.within(subject, CONNECTION_NS)
+            elif subject[0] != "host" or self.strangers.doubted(subject[1]):
+                self.schedule.within(subject, periods[subject])
+        connections = [subject for subject in ledger.touched if subject[0] == CONNECTION]
+        for subject in connections:
+            self.schedule.within(subject, MINUTE_NS)
+        self.schedule_settling(connections)
+        ledger.repeated.clear()
+        ledger.flowing.clear()
 
-    def strange(self, touched: Iterable[Subject]) -> set[Subject] | None:
-        """What to judge again since who is a stranger has changed; where that cannot be told, it stays as it was."""
+    def schedule_settling(self, connections: Iterable[Subject]) -> None:
+        for subject in connections:
+            settles_ns = self.connections.settles_ns(subject)
+            if settles_ns is not None:
+                self.schedule.at(subject, settles_ns)
+
+    def settle(self, due: set[Subject]) -> set[Subject]:
+        """Connections that settle with this batch; what they and all that changed add to sums is added."""
+        early = {*too_many_connections(self.ledger, self.settings.most_connections)}
+        self.evictor.evicted.update({CONNECTION: len(early)} if early else {})
+        changed = self.ledger.touched | due | early
+        self.connections.add_up(subject for subject in changed if subject[0] == CONNECTION)
+        settles_ns = {subject: self.connections.settles_ns(subject) for subject in due if subject[0] == CONNECTION}
+        settled = {one for one, ns in settles_ns.items() if ns is not None and ns <= self.agents.passed_ns} | early
+        self.connections.settle(settled)
+        return settled
+
+    def close(self, settled: Iterable[Subject]) -> None:
+        """Settled connections leave: their rows stand as they were emitted, and are not remembered."""
+        for subject in settled:
+            for name in sorted(self.emitted.rows(subject)):
+                self.emitted.forget(subject, name)
+            self.schedule.drop(subject)
+            if subject in self.ledger:
+                self.ledger.forget(subject)
+
+    def update_hosts(self, dirty: Iterable[Subject]) -> set[Subject] | None:
+        """The subjects to judge again since other hosts' claims count, None for all; none where that is not known."""
         self.failures.forget(STRANGERS)
         try:
-            return self.strangers.look(touched)
+            return self.strangers.look(dirty)
         except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
             self.failures.add(failure(STRANGERS, (STRANGERS,), error))
             return set()
 
-    def every_subject(self) -> set[Subject]:
-        return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
+    def regroup(self) -> tuple[CheckContext, bool]:
+        """The context of this batch; whether an endpoint belongs elsewhere, or a metadata log has another life."""
+        before, excluded, log_lives = self.clusters, self.excluded, self.log_lives
+        context = self.context()
+        self.log_lives = context.life_facts()
+        return context, self.clusters.moved(before) or (self.excluded, self.log_lives) != (excluded, log_lives)
 
-    def separate_clusters(self) -> None:
+    def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
-        self.clusters, self.without = separate(self.label, stated, self.connections, self.failures, self.reports)
+        self.clusters, self.excluded = separate(self.label, stated, self.busy, self.failures, self.reports)
+        context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
+        context.failures = self.failures
+        context.agents = self.agents
+        return context
 
-    def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
+    def busy(self, endpoint: str) -> Iterator[tuple[int, int]]:
+        """When connections to an endpoint carried requests."""
         for busy in self.ledger.claims("busy", "link", endpoint):
             yield from ((first_ns, last_ns) for first_ns, last_ns in busy.peak["spans"])
 
     def reports(self, endpoint: str, topic_id: str) -> tuple[Claim, int] | None:
         """An endpoint's first report of a topic ID, and when it reported or served it last."""
         own = [claim for claim in self.ledger.claims_of("id", topic_id).values() if claim.server() == endpoint]
-        told = [claim for claim in own if claim.kind == "binding" and claim["source"] in REPORTS]
+        reported = [claim for claim in own if claim.kind == "binding" and claim["source"] in REPORTS]
         served = (run[LAST] for claim in own if claim.kind == "use" for run in every_run(claim.runs, {SUCCESS}))
-        first = min(told, key=lambda claim: (claim.first, repr(claim.key)), default=None)
-        return (first, max([*(claim.last.ts_ns for claim in told), *served])) if first is not None else None
+        first = min(reported, key=lambda claim: (claim.first, repr(claim.key)), default=None)
+        return (first, max([*(claim.last.ts_ns for claim in reported), *served])) if first is not None else None
 
-    def context(self) -> CheckContext:
-        self.separate_clusters()
-        context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
-        context.failures = self.failures
-        context.agents = self.agents
-        return context
+    def every_subject(self) -> set[Subject]:
+        return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
 
-    def waiting(self, context: CheckContext) -> None:
-        """Remember which subjects must be judged again, and when."""
+    def with_neighbours(self, subjects: set[Subject]) -> set[Subject]:
+        return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
+
+    def judged(
+        self, subjects: set[Subject], context: CheckContext, *, expired: Container[Subject] = ()
+    ) -> Iterator[EmittedRow]:
+        """`expired`: subjects that lost claims. The servers come last: with them stands what failed of all others."""
+        for subject in sorted(subjects - {SERVERS}):
+            yield from self.re_evaluate(subject, context, expired=subject in expired)
+        if SERVERS in subjects or self.failures.changed:
+            yield from self.re_evaluate(SERVERS, context, expired=SERVERS in subjects and SERVERS in expired)
+            self.failures.changed = False
         for subject, due_ns in context.due.items():
-            self.agenda.wait(subject, due_ns)
-        self.pending |= context.pending
+            self.schedule.at(subject, due_ns)
+        self.watching |= context.pending
         context.topics.clear()  # they point back: a ring is not freed before it is looked for
 
-    def aged(self) -> list[EmittedRow]:
-        """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
-        if self.agenda.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
-            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, self.ages)
+    def re_evaluate(self, subject: Subject, context: CheckContext, *, expired: bool = False) -> Iterator[EmittedRow]:
+        """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
+        after claims have expired, forgotten: it stands as it was emitted last.
+        """
+        context.subject = subject
+        self.schedule.drop(subject)
+        self.watching.discard(subject)
+        context.failed = []
+        emitted = self.emitted.rows(subject)
+        rows = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context)}
+        self.failures.judged(subject, context.failed)
+        failed = {one.check for one in context.failed}
+        stranger = self.evictor.admit(subject, emitted, rows)
+        for name in sorted({*emitted, *rows}):
+            before, row = emitted.get(name, NEVER), rows.get(name)
+            if row is None:
+                if failed and evaluate.undecided(name, before.body, failed):
+                    continue  # it stands as it was emitted: nobody knows better now
+                self.evictor.closes(name, before)
+                if expired:
+                    self.emitted.forget(subject, name)
+                    continue
+            body = row.body if row else withdrawn(before.body)
+            if (not row and not before.open) or body == before.body:
+                continue
+            if row and not expired and self.schedule.may_wait(subject, before, row):
+                continue
+            before = before if before.open else before._replace(stranger=stranger)
+            number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
+            table, _, key = name.partition("|")
+            yield EmittedRow(table, key, number, body)
+
+    def age(self) -> list[EmittedRow]:
+        """Take expired claims out of the ledger, once in a while; rows that rested on them alone stand."""
+        attempt = partial(self.failures.attempt, AGEING)
+        if self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
+            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, attempt)
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -235,74 +290,32 @@ class Judge:
         self.failures.forget(AGEING)
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         oldest_ns = self.watermark_ns - horizon_ns
-        subjects = self.beside(ageing.age(self.ledger, oldest_ns, self.ages))
+        subjects = self.with_neighbours(ageing.age(self.ledger, oldest_ns, attempt))
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(ageing.shorten(self.ledger, oldest_ns, self.ages))
+            shortened = self.with_neighbours(ageing.shorten(self.ledger, oldest_ns, attempt))
             subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
-        self.strange(subjects)
-        return list(self.judged(subjects, self.context(), forget=subjects))
+        self.update_hosts(subjects)
+        return list(self.judged(subjects, self.context(), expired=subjects))
 
-    def beside(self, subjects: set[Subject]) -> set[Subject]:
-        return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
-
-    def dirty(self, due: set[Subject]) -> set[Subject]:
-        """Subjects of which something is new, whose time has come, or that look at one of these."""
-        found = self.ledger.touched | due
-        if SERVERS in found or self.agents.over:
-            found |= self.pending
-        return self.beside(found)
-
-    def re_evaluate(self, subject: Subject, context: CheckContext, *, forget: bool = False) -> Iterator[EmittedRow]:
-        """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
-        after ageing, forgotten: it stands as it was emitted last.
-        """
-        context.subject = subject
-        self.agenda.drop(subject)
-        self.pending.discard(subject)
-        context.failed = []
-        known = self.emitted.rows(subject)
-        later = None if forget else self.agenda.held_back(subject, known)
-        now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
-        self.failures.judged(subject, context.failed)
-        failed = {one.check for one in context.failed}
-        stranger = self.evictor.admitted(subject, known, now)
-        for name in sorted({*known, *now}):
-            before, row = known.get(name, NEVER), now.get(name)
-            if later and row is None and table_of(name) == later:
-                continue
-            if failed and row is None and evaluate.undecided(name, before.body, failed):
-                continue  # it stands as it was emitted: nobody knows better now
-            if row is None:
-                self.evictor.closes(name, before)
-            if forget and row is None:
-                self.emitted.forget(subject, name)
-                continue
-            body = row.body if row else withdrawn(before.body)
-            if (row or before.open) and body != before.body:
-                if row and not forget and self.agenda.may_wait(subject, before, row):
-                    continue
-                before = before if before.open else before._replace(stranger=stranger)
-                number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
-                table, _, key = name.partition("|")
-                yield EmittedRow(table, key, number, body)
+    # -- state --------------------------------------------------------------------------------------------------------
 
     def shards(self) -> dict[str, bytes]:
         """State that has changed since the last call, by the name it is loaded by."""
-        main = {
-            "agents": self.agents,
-            "pending": sorted(self.pending),
-            "late": self.late,
-            "aged_ns": self.aged_ns,
-            "failing": self.failures.stored(),
-            "strangers": self.strangers.state(),
-        }
         ledger = self.ledger.shards()
         states: dict[str, Any] = {
-            MAIN: main,
-            OVERFLOW: self.overflow.state(),
-            **self.agenda.changed_shards(),
+            MAIN: {
+                "agents": self.agents,
+                "watching": sorted(self.watching),
+                "late": self.late,
+                "aged_ns": self.aged_ns,
+                "failing": self.failures.stored(),
+                "strangers": self.strangers.state(),
+            },
+            OVERFLOW: self.evictor.state(),
+            **self.emitted.changed_shards(),
         }
-        states |= self.emitted.changed_shards()
+        if self.schedule.changed:
+            states[SCHEDULE], self.schedule.changed = self.schedule.state(), False
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         # named tuples are none of orjson's own

@@ -26,8 +26,8 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
 """Fields of summaries that a crowd is compared by."""
 STATES = ERRORS | fields(
-    "after agent before bound created does endpoint former group holder host latter one other ours said server servers"
-    " side theirs went what who whose"
+    "after agent before bound but created does endpoint former group holder host latter one other ours said server"
+    " servers side theirs went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(

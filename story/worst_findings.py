@@ -16,7 +16,7 @@ from wirecheck.story.entries import cause_sentences
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
 """Findings that were seen within so long of the newest are alike: of one that goes on the last time is told once a
-minute (`life_cycle.py`), and which are named does not change with whose turn it is.
+minute (`schedule.py`), and which are named does not change with whose turn it is.
 """
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""

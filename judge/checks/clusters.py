@@ -30,7 +30,8 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
         lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
     ):
         ids = sorted({theirs, group.cluster_id or "unknown"})
-        words = {"who": client_id, "theirs": theirs, "ours": group.cluster_id or "another"}
+        words = {"who": client_id, "does": "sends cluster ID", "theirs": theirs, "but": "but the cluster is"}
+        words["ours"] = group.cluster_id or "another"
         yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words)
     yield from two_stated(subject, group, context)
 
@@ -42,7 +43,9 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
         for one, other in combinations(claims, 2):
             ids = (one["cluster_id"], other["cluster_id"])
             if ids[0] != ids[1] == group.cluster_id and other.first.ts_ns < one.last.ts_ns:
-                sides, words = (*ends([one]), first_of(other)), {"who": endpoint, "theirs": ids[0], "ours": ids[1]}
+                words = {"who": endpoint, "does": "leads to cluster", "theirs": ids[0], "but": "and in turn to"}
+                words |= {"ours": ids[1], "in_turn": endpoint}
+                sides = (*ends([one]), first_of(other))
                 yield resting_on([one, other], sorted(ids), endpoint, sides=sides, words=words)
 
 

@@ -36,9 +36,6 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 }
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
-
-RATE_LIMITED: Mapping[str, str] = {"client": "clients", "id": "statements"}
-"""By space the table whose rows grow with every message: they are emitted once in a while (`life_cycle.py`)."""
 NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
 """By table what of a row is emitted at once when it changes."""
 
@@ -64,13 +61,10 @@ def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
     return [code for code, words in asked.items() if not words or not words.isdisjoint(filed)]
 
 
-def rows_of(subject: Subject, context: CheckContext, without: str | None = None) -> Iterator[ResultRow]:
-    """Every row that one subject makes now, but for those of one table; what raised instead is among the context's
-    failures.
-    """
+def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """Every row that one subject makes now; what raised instead is among the context's failures."""
     for table, rows in ROWS[subject[0]]:
-        if table != without:
-            yield from contained(table, subject, context, rows, subject, context)
+        yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):
         return
     groups = contained(SORTING, subject, context, context.groups, subject)

@@ -155,7 +155,7 @@ def committed(announced: Claim, life: Life) -> Side:
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    over = [life for life in context.lives(group).lives[1:] if not life.diverged]
+    over = [life for life in context.lives(group).lives[1:] if not life.diverged or life.base == 0]
     if over and subject == ("server",):
         last, sides = over[-1], tuple(side for life in over for side in sides_of(life))
         below = " or below" if last.began is not None and last.began.kind == "registration" else ""

@@ -4,7 +4,7 @@ Knows which claims tell of a moment and which of a state that lasts. Does not kn
 The rules, by capture time; the horizon is a setting (24 h):
 - What tells of a moment (a use, an answer, an error, a request, a fetch session) leaves when it was last said longer
   than the horizon ago.
-- A connection settles long before (`life_cycle.py`); what is summed of settled ones tells of a moment.
+- A connection settles long before (`connections.py`); what is summed of settled ones tells of a moment.
 - Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
   metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
   and the highest epoch, and the introduction as new.

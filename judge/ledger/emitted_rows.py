@@ -1,7 +1,6 @@
 """Emitted rows: the last revision of each, by subject, in shards beside those of the ledger.
 
-Rule: revisions of one row only ever grow, whether it was forgotten in between or not. The names in the stored state
-(told-NN, cells, floors) are those of the first release that had one: a checkpoint outlives a word.
+Rule: revisions of one row only ever grow, whether it was forgotten in between or not.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +38,7 @@ class EmittedRows:
 
     def rows(self, subject: Subject) -> Mapping[str, Revision]:
         """The rows of one subject, by table and id."""
-        found = self.shard(subject)["cells"].get(key_of(subject), {})
+        found = self.shard(subject)["rows"].get(key_of(subject), {})
         return {name: Revision(*row) for name, row in found.items()}
 
     def has_finding(self, subject: Subject) -> bool:
@@ -50,38 +49,28 @@ class EmittedRows:
         findings = (row for name, row in self.rows(subject).items() if table_of(name) == FINDINGS)
         return any(row.open and row.body["kind"] in BLAMED for row in findings)
 
-    def emit(
-        self,
-        subject: Subject,
-        name: str,
-        before: Revision,
-        body: dict[str, Any],
-        *,
-        is_open: bool,
-    ) -> int:
+    def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
         """The number of a row's new revision."""
         shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
+        shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
         return number
 
     def forget(self, subject: Subject, name: str) -> None:
         """A row that stands as it was emitted last, or was withdrawn."""
         shard = self.shard(subject, changing=True)
-        rows = shard["cells"][key_of(subject)]
+        rows = shard["rows"][key_of(subject)]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
-            del shard["cells"][key_of(subject)]
+            del shard["rows"][key_of(subject)]
         shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, subject: Subject, *, changing: bool = False) -> Stored:
-        return self.stored_shard(f"told-{shard_of(subject)}", changing=changing)
-
-    def stored_shard(self, name: str, *, changing: bool = False) -> Stored:
+        name = f"rows-{shard_of(subject)}"
         if changing:
             self.changed.add(name)
         if name not in self.shards:
-            self.shards[name] = self.stored(name) or {"floors": {}, "cells": {}}
+            self.shards[name] = self.stored(name) or {"floors": {}, "rows": {}}
         return self.shards[name]
 
     def changed_shards(self) -> dict[str, Stored]:

@@ -8,7 +8,7 @@ back.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -17,7 +17,6 @@ import orjson
 
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
@@ -50,19 +49,6 @@ class Ledger:
         """Subjects of which something was stated again: counts and times have changed."""
         self.flowing: set[Subject] = set()
         """Subjects of which traffic without an error goes on, and nothing else."""
-
-    def absorb_all(self, claims: Iterable[Claim], oldest_ns: int, raised: Callable[[Claim, Exception], None]) -> int:
-        """Merge what was last seen at `oldest_ns` or later; the number of the others. `raised` gets what cannot be."""
-        late = 0
-        for claim in claims:
-            if claim.last.ts_ns < oldest_ns:
-                late += 1
-                continue
-            try:
-                self.absorb(claim)
-            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                raised(claim, error)
-        return late
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.kind, claim.key
@@ -138,10 +124,7 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = kept_shards.KEPT.taken(blob) if blob else Shard()
-            if found is None:
-                found = Shard(unversioned(blob or b""))
-            self.loaded[name] = found
+            found = self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
             self.before[name] = len(found)
         return found
 
@@ -154,14 +137,6 @@ class Ledger:
         self.changed.clear()
         self.places.clear()
         return changed
-
-    def leave(self, given_back: Mapping[str, bytes]) -> None:
-        """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
-        for name, shard in self.loaded.items():
-            if name in given_back:
-                kept_shards.KEPT.keep(given_back[name], shard)
-        self.loaded.clear()
-        self.places.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
@@ -200,7 +175,7 @@ remembered = lru_cache(maxsize=1 << 18)(hashed)
 
 def stored(name: str, blob: bytes) -> bytes:
     """A shard as it is kept: those of connections, small, many and full of the same words, are compressed."""
-    if name.startswith(("connection-", "told-connection-", "agenda-")):
+    if name.startswith(("connection-", "rows-connection-", "schedule")):
         return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
     return MAGIC + b"\n" + blob
 

@@ -2,8 +2,7 @@
 
 Knows: how subjects become bytes and come back, and which of them were asked for. Does not know why.
 Rule: a subject that nobody asks for is never made into claims: a small batch on a large ledger costs what it touches.
-Sightings shared by many claims of a shard are written once. A packed shard is what its bytes make, so it may be kept in
-their place (`kept_shards.py`).
+Sightings shared by many claims of a shard are written once.
 """
 
 from collections.abc import Iterator
@@ -29,8 +28,6 @@ class Shard:
         """Every subject, with its claims as they are stored; None once somebody has asked for it."""
         self.claims: dict[Subject, Claims] = {}
         """Of each subject that somebody asked for."""
-        self.size = len(blob)
-        """Bytes of it when it was made or packed."""
 
     def known(self, subject: Subject) -> Claims | None:
         found = self.claims.get(subject)
@@ -96,6 +93,4 @@ class Shard:
                 (subject, [one.row(number(one.first, len(numbers)), number(one.last, len(numbers))) for one in made])
             )
         self.sightings = [*numbers]
-        blob = orjson.dumps([[*map(tuple, numbers)], stored])
-        self.size = len(blob)
-        return blob
+        return orjson.dumps([[*map(tuple, numbers)], stored])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.connections import is_unread, protocol_of
 from wirecheck.judge.results.result_table import ResultRow
-from wirecheck.judge.topology.strangers import is_unread, protocol_of
 
 CUMULATIVE = (
     "frames",

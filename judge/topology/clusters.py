@@ -36,6 +36,7 @@ from wirecheck.judge.topology.membership import (
     Node,
     Nodes,
     Reports,
+    Twins,
     by_heartbeats,
     carried,
     components,
@@ -228,6 +229,10 @@ class Clusters:
     def of(self, endpoint: str, ts_ns: int) -> Group:
         place = self.place(endpoint, ts_ns)
         return place.group if place else self.unknown
+
+    def in_group(self, twin: Twins, group: Group) -> bool:
+        """Whether both endpoints of two clusters were in one group when that was seen."""
+        return all(self.of(end, claim.first.ts_ns) is group for end, claim in zip(twin[:2], twin.shown_by, strict=True))
 
     def broker(self, endpoint: str, ts_ns: int) -> int | None:
         place = self.place(endpoint, ts_ns)

@@ -19,49 +19,12 @@ from wirecheck.judge.topology.endpoint_history import host_of, is_literal
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
-IDENTITY = 4
-"""Of a connection's key: host, endpoint, client, start."""
-EXEMPT = {"ApiVersions"}
-"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
-
-
 Link = Mapping[tuple[str, str], list[Claim]]
 """What hosts did at one endpoint that only their connections tell, by kind of claim and host."""
 OF_LINK = frozenset({"unread", "encrypted", "outside", "asked"})
 """Connections with bytes that nobody reads as Kafka's, or with TLS; what was asked outside of the ranges that were
 advertised; who asked for ranges before the server closed the connection.
 """
-
-
-def is_unread(connection: Claim) -> bool:
-    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell. Of bytes
-    that a snap length cut nobody can tell.
-    """
-    ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
-    protocol = protocol_of(connection)
-    return (
-        bool(connection.peak.get("payload_bytes"))
-        and not connection.peak.get("cut_bytes")
-        and (protocol == "other" or (protocol == "undecided" and bool(ended)))
-    )
-
-
-def protocol_of(connection: Claim) -> str:
-    """What a connection turned out to speak, by the latest word on it."""
-    return str(connection.peak.get("protocol", ["undecided"])[-1])
-
-
-def beyond(spoken: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
-    """API, version and count of what was asked outside of everything its server advertised on the connection."""
-    for word, count in spoken.tally.items() if ranges else ():
-        api, _, version = word.rpartition(":")
-        if api not in EXEMPT and not any(inside(one, key_of(api), int(version)) for one in ranges):
-            yield api, int(version), count
-
-
-def inside(ranges: Ranges, key: int, version: int) -> bool:
-    low, high = ranges.get(key, (0, -1))
-    return low <= version <= high
 
 
 ADDRESSES = ("address", "registered")
@@ -112,6 +75,10 @@ class Servers:
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
 
+    def facts(self) -> str:
+        """A digest of all on which it rests who is a stranger."""
+        return digest(repr([*map(sorted, (self.named, self.raft, self.kafka, self.answering)), self.by_name]))
+
     def unnamed(self) -> Iterator[str]:
         """Endpoints that state the ClusterId of servers that are named, and that nobody names, themselves neither."""
         members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
@@ -140,10 +107,8 @@ class Ungranted:
     """A host to which nothing was granted so far."""
 
     stranger: bool
-    refused_by: set[str] = field(default_factory=set)
-    """Endpoints that refused its ClusterId: should they serve raft, it is a broken node."""
     subjects: set[Subject] = field(default_factory=set)
-    """What was judged with its word, or without it because it is a stranger."""
+    """What was judged with its claims, or without them because it is a stranger."""
     asked: int = 0
     """So many of its clients had asked for ranges: on them it depends which of its claims count."""
 
@@ -151,90 +116,64 @@ class Ungranted:
 class Strangers:
     def __init__(self, ledger: Ledger, stored: Any = None) -> None:
         self.ledger = ledger
-        kept = stored or {"hosts": [], "servers": [], "seen": [], "answering": [], "by_name": False}
+        kept = stored or {"hosts": [], "servers": [], "facts": ""}
         self.hosts = {
-            host: Ungranted(stranger, set(ends), {tuple(subject) for subject in subjects}, asked)
-            for host, stranger, ends, subjects, asked in kept["hosts"]
+            host: Ungranted(stranger, {tuple(subject) for subject in subjects}, asked)
+            for host, stranger, subjects, asked in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
         """Hosts of servers that nobody names, and that contradict those that are named."""
-        self.seen: set[str] = set(kept["seen"])
-        """Endpoints that were known to speak Kafka."""
-        self.answering: set[str] = set(kept["answering"])
-        self.by_name: bool = kept["by_name"]
+        self.facts: str = kept["facts"]
+        """Of the servers, when hosts were looked at last."""
         self.known, self.links = Servers(), dict[str, Link]()
 
     def state(self) -> dict[str, Any]:
-        hosts = [
-            [h, one.stranger, sorted(one.refused_by), sorted(one.subjects), one.asked]
-            for h, one in sorted(self.hosts.items())
-        ]
-        return {
-            "hosts": hosts,
-            "servers": sorted(self.servers),
-            "seen": sorted(self.seen),
-            "answering": sorted(self.answering),
-            "by_name": self.by_name,
-        }
+        hosts = [[host, one.stranger, sorted(one.subjects), one.asked] for host, one in sorted(self.hosts.items())]
+        return {"hosts": hosts, "servers": sorted(self.servers), "facts": self.facts}
 
     def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
-        """Look again at the hosts of which something was said; the subjects to judge again, None for all there are."""
+        """Look again at the hosts of which something was said, and at all of them where the servers have changed; the
+        subjects to judge again, None for all there are.
+        """
         self.links.clear()
         hosts = {subject[1] for subject in touched if subject[0] == "host"}
         if not hosts and not self.hosts:
             return set()
         self.known = Servers(self.ledger.claims_of("server").values())
-        before, self.servers = self.servers, set(self.contradicting())
-        if before != self.servers or self.by_name != self.known.by_name:
+        servers, facts = set(self.contradicting()), self.known.facts()
+        moved, changed = servers != self.servers, facts != self.facts
+        self.servers, self.facts = servers, facts
+        if moved or changed:
             hosts = {subject[1] for subject in self.ledger.subjects("host")}
-        new = (self.known.kafka - self.seen) | (self.known.answering - self.answering)
-        doubted = self.speaking_to(new) if new else set()
-        hosts |= doubted
-        doubted -= self.hosts.keys()
-        self.seen, self.answering, self.by_name = self.known.kafka, self.known.answering, self.known.by_name
-        named, raft = self.known.named, self.known.raft
-        hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
-        links = {subject[1] for subject in touched if subject[0] == "link"} if self.hosts else set()
-        hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
+        elif self.hosts:
+            links = {subject[1] for subject in touched if subject[0] == "link"}
+            hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
         unlisted = hosts - self.hosts.keys()
-        found = {subject for host in sorted(hosts) for subject in self.again(host)}
-        if turned := set(filter(self.is_stranger, unlisted)):  # rows of its clients may rest on its word already
-            found |= {client for client in self.ledger.subjects("client") if client[2] in turned}
-        late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
-        return None if before != self.servers or late or ANYWHERE in found else found
+        dependents = {subject for host in sorted(hosts) for subject in self.look_at(host)}
+        turned = set(filter(self.is_stranger, unlisted))  # rows may rest on its claims already
+        if moved or (changed and turned) or ANYWHERE in dependents:
+            return None
+        return dependents | {one for one in (self.ledger.subjects("client") if turned else ()) if one[2] in turned}
 
-    def speaking_to(self, endpoints: set[str]) -> set[str]:
-        """Hosts that speak to one of these: seldom asked, as it is a look at all hosts."""
-        hosts = (subject[1] for subject in list(self.ledger.subjects("host")))
-        return {host for host in hosts if any(peer["endpoint"] in endpoints for peer in self.peers(host))}
-
-    def again(self, host: str) -> set[Subject]:
+    def look_at(self, host: str) -> set[Subject]:
         """Whether a host is a stranger now; the subjects that rest on it, if other claims of it count than before."""
         before, here = self.hosts.pop(host, None), ("host", host)
-        if self.is_ungranted(host):
-            deeds = () if self.is_hidden(host) else self.deeds(host)
-            refused = {claim["endpoint"] for claim in self.odd(host) if claim["what"] == CLUSTERS}
-            subjects = before.subjects if before else set()
-            asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
-            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects, asked)
-        now = self.hosts.get(host)
-        if before is None or (now is not None and (now.stranger, now.asked) == (before.stranger, before.asked)):
-            return {here}
-        return {here, *before.subjects}
-
-    def beyond_doubt(self, subjects: Iterable[Subject]) -> set[Subject]:
-        """The hosts among them of which nothing odd is to be told, as clients or as servers."""
-        return {subject for subject in subjects if subject[0] == "host" and not self.doubted(subject[1])}
+        if not self.is_ungranted(host):
+            return {here, *before.subjects} if before else set()
+        deeds = () if self.is_hidden(host) else self.deeds(host)
+        asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
+        now = self.hosts[host] = Ungranted(bool(deeds), before.subjects if before else set(), asked)
+        same = before is None or (now.stranger, now.asked) == (before.stranger, before.asked)
+        return {here} if same else {here, *now.subjects}
 
     def doubted(self, host: str) -> bool:
         return host in self.hosts or host in self.servers
 
     def is_stranger(self, host: str) -> bool:
-        known = self.hosts.get(host)
-        return known is not None and known.stranger
+        return host in self.hosts and self.hosts[host].stranger
 
     def rests(self, hosts: Iterable[str], subject: Subject) -> None:
-        """A subject is judged with, or without, the word of these hosts."""
+        """A subject is judged with, or without, the claims of these hosts."""
         for host in hosts:
             subjects = self.hosts[host].subjects
             if len(subjects) >= MOST_SUBJECTS:

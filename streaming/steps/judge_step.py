@@ -87,7 +87,6 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
     tables, changed = emitted_rows(judge, totals, requests), judge.shards()
-    judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
@@ -96,7 +95,7 @@ def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]
     label, emitted = judge.label, judge.rows()
     totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
-    totals.left(judge.overflow.left)
+    totals.left(judge.evictor.evicted)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)

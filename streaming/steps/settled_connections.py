@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import Connection
 from wirecheck.decode.connection.segments import Segments, bucket_of, unique_pairs
-from wirecheck.judge.life_cycle import AFTER_NS, IDLE_NS
+from wirecheck.judge.connections import AFTER_NS, IDLE_NS
 
 SECOND_NS = 1_000_000_000
 KEPT_NS = IDLE_NS + 600 * SECOND_NS

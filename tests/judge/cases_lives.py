@@ -197,6 +197,12 @@ def log005_fires(lab):
     formatted_again(lab)
 
 
+def log005_fires__and_one_disk_was_forgotten(lab):
+    """All were formatted again but one follower, which has read the former log further than the new one goes."""
+    formatted_again(lab)
+    shows(lab, 60, 47, epoch=2, diverging=(1, 30))
+
+
 def log005_fires__by_a_high_watermark_that_falls(lab):
     """Of the second log's beginning nothing was captured."""
     shows(lab, 1, 100)

@@ -105,7 +105,27 @@ def a_fresh_node_and_a_log_that_names_the_old_id_again(lab):
     a_fresh_node_reads_the_log(lab, late=[writes(85, 1, 60, topic("orders", id_bytes(ID_1)))])
 
 
-STORIES = [listeners, a_proxy_per_broker, rolling, moved_to_another_host, a_fresh_node_reads_the_log]
+def two_clusters_that_swap_addresses(lab):
+    """Each is one node; both are stopped, and go on at the other's address. One recreated its topic before."""
+    blue, green = ("blue-cluster-id-22-char", 20, ID_1), ("green-cluster-id-22-cha", 31, ID_3)
+    for since, until, places in ((0, 45, {B1: blue, B2: green}), (60, 120, {B2: blue, B1: green})):
+        for server, (cluster_id, epoch, topic_id) in places.items():
+            for at in range(since, until, 5):
+                reported = ID_2 if topic_id == ID_1 and at > 20 else topic_id
+                lab.metadata(at, [("orders", reported)], server=server, brokers={server: 1}, cluster_id=cluster_id)
+                beat = {"brokerId": 1, "brokerEpoch": epoch, "currentMetadataOffset": epoch + at}
+                lab.talk(server, "1", server.split(":")[0]).ask(at + 1, "BrokerHeartbeat", 1, beat, {"isFenced": False})
+    lab.deleted(18, "orders", ID_1)
+
+
+STORIES = [
+    two_clusters_that_swap_addresses,
+    listeners,
+    a_proxy_per_broker,
+    rolling,
+    moved_to_another_host,
+    a_fresh_node_reads_the_log,
+]
 FAULTS = [
     (listeners_and_one_stale_broker, "TID007"),
     (a_proxy_before_a_stale_broker, "TID007"),
@@ -120,6 +140,17 @@ def accused(story):
     story(lab)
     lab.until = 200
     return {finding["code"] for finding in lab.findings() if finding["kind"] in {"violation", "anomaly"}}
+
+
+def test_a_topic_is_recreated_in_a_cluster_that_moves_to_the_address_of_another():
+    lab = Lab()
+    two_clusters_that_swap_addresses(lab)
+    lab.until = 200
+    tables = lab.judge()
+    states = {row["topic_id"]: row["state"] for row in tables["topics"].values()}
+    assert states == {ID_1: "replaced", ID_2: "current", ID_3: "current"}
+    found = [(one["code"], set(one["topic_ids"])) for one in lab.findings() if one["code"] in {"TID001", "CLU003"}]
+    assert found == [("TID001", {ID_1, ID_2})]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

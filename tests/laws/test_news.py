@@ -105,11 +105,11 @@ def test_a_check_that_is_not_asked_finds_nothing(name, told):  # noqa: F811 - a 
 def test_where_repeated_subjects_do_not_wait_for_their_slot_the_law_fails(told, monkeypatch):  # noqa: F811 - a fixture
     batches = cut(in_time(told("zk28-recreate")), random.Random(0))
     expected, _ = last_rows(Everything, batches)
-    repeated = Judge.repeated
+    schedule_repeated = Judge.schedule_repeated
 
     def forgetful(judge):
         judge.ledger.repeated.clear()
-        repeated(judge)
+        schedule_repeated(judge)
 
-    monkeypatch.setattr(Judge, "repeated", forgetful)
+    monkeypatch.setattr(Judge, "schedule_repeated", forgetful)
     assert last_rows(News, batches)[0] != expected

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 import wirecheck
 from tests.commands.conftest import EXAMPLE
+from tests.judge.cases_lives import clu001_fires__in_turn_for_less_than_10_s
+from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import cli
 from wirecheck.commands.screen import legible
@@ -253,6 +255,19 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
         (card,) = cards([found("CTL001", brokers=[2, 3], words=words | {"until": until})], [])
         actions.append(card["action"]["sentence"].split(":")[0])
     assert actions == ["Restart controller 3", "No action needed if it stays so"]
+
+
+def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_disk():
+    """The finding of bytes: `in_turn` makes the difference."""
+    lab = Lab()
+    clu001_fires__in_turn_for_less_than_10_s(lab)
+    (finding,) = [one for one in lab.findings() if one["code"] == "CLU001"]
+    words = {word["name"]: word["value"] for word in finding["words"]}
+    assert finding["summary"].startswith(f"{B1} leads to cluster {words['theirs']}, and in turn to {words['ours']};")
+    (card,) = cards([found("CLU001", words=words)], [])
+    assert card["action"]["sentence"].startswith("Remove one of the two clusters from the load balancer")
+    (card,) = cards([found("CLU001", words=words | {"in_turn": ""})], [])
+    assert card["action"]["sentence"].startswith(f"On the host of {B1} compare cluster.id")
 
 
 def test_the_pause_of_a_former_controller_is_the_cause():

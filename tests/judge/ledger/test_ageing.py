@@ -45,7 +45,7 @@ def test_a_connection_leaves_a_day_after_its_last_packet_and_its_rows_stand():
     batches = [(hour * HOUR, [connection(hour, hour * HOUR - 60)]) for hour in range(1, 100)]
     judge, rows = judged([*batches, (99 * HOUR + 60, [])])
     assert len(held(judge)) <= 26
-    assert sum(len(shard["cells"]) for shard in judge.emitted.shards.values()) <= 27
+    assert sum(len(shard["rows"]) for shard in judge.emitted.shards.values()) <= 27
     frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
     assert sum(frames) == 99 * 9
     assert not any(row.body.get("withdrawn") for row in rows)
@@ -132,7 +132,7 @@ def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisi
         return [bound(name, topic_id, day * DAY, until=day * DAY + 20), ends]
 
     judge, rows = judged([(day * DAY + 60, [cluster(at=day * DAY), *gone(day)]) for day in range(1, 40)])
-    told = [name for shard in judge.emitted.shards.values() for subject in shard["cells"].values() for name in subject]
+    told = [name for shard in judge.emitted.shards.values() for subject in shard["rows"].values() for name in subject]
     assert len(told) < 10
     assert len({row.key for row in rows if row.table == "topics"}) == 39
     numbers = {}

@@ -94,7 +94,7 @@ def test_topics_by_name_and_by_id_leave_and_their_rows_are_withdrawn():
     unresolved = {row["topic_id"] for row in standing(rows, "topics")[0] if row["name"] is None}
     assert unresolved == {numbered(0), numbered(1)}
     assert standing(rows, "topics")[1] == 8
-    assert judge.overflow.left == {"id": 8}
+    assert judge.evictor.evicted == {"id": 8}
     (others,) = [row for row in open_rows(rows)["topics"].values() if row.get("others")]
     assert (others["state"], others["name"], others["topic_id"], others["last_seen"]) == ("others", None, None, 9 * S)
 
@@ -107,8 +107,8 @@ def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
         ]
     )
     gone = ("id", numbered(9))
-    assert gone not in judge.agenda.due
-    assert gone not in judge.pending
+    assert gone not in judge.schedule.due_ns
+    assert gone not in judge.watching
     assert not judge.emitted.rows(gone)
     before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))
     judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, runs=runs((300, 0)))])
@@ -125,7 +125,7 @@ def test_findings_of_a_check_beyond_its_bound_are_one_row():
     (others,) = [row for row in open_rows(rows)["findings"].values() if row.get("others")]
     assert (others["code"], others["kind"], others["count"], others["sides"]) == ("VER005", "information", 20, [])
     assert "20 more" in others["summary"]
-    assert judge.overflow.standing["VER005"] == [10, 0]
+    assert judge.evictor.open["VER005"] == [10, 0]
 
 
 def test_strangers_leave_half_of_the_room_for_findings_to_those_who_were_answered():
@@ -143,10 +143,10 @@ def test_a_finding_that_is_withdrawn_makes_room():
     _, judge = judged([[cluster(), *first]], settings)
     judge.progress("agent", 2000 * S, ended=False)
     judge.rows()
-    assert judge.overflow.standing["TID014"] == [10, 10]
+    assert judge.evictor.open["TID014"] == [10, 10]
     judge.absorb(bound(f"o-{n}", numbered(n), 1999) for n in range(10))
     judge.rows()
-    assert judge.overflow.standing["TID014"] == [0, 0]
+    assert judge.evictor.open["TID014"] == [0, 0]
 
 
 def connection(number, at, *, responses=1, closed=""):
@@ -195,7 +195,7 @@ def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():
     _, judge = judged([[cluster(), *bad]])
     kept = judge.ledger.claims("unknown", "wire")
     assert [c["version"] for c in kept] == list(range(50))
-    assert judge.overflow.left["wire"] == 49
+    assert judge.evictor.evicted["wire"] == 49
 
 
 @given(st.data(), st.randoms(use_true_random=False))
@@ -220,7 +220,7 @@ def test_below_the_bounds_nothing_is_counted_and_nothing_leaves():
     story = [client(f"app-{n}", n, answered=False) for n in range(11)]
     rows, judge = judged([[cluster(), *story]])
     assert standing(rows, "clients")[1] == 0
-    assert (len(standing(rows, "clients")[0]), judge.overflow.left) == (11, {})
+    assert (len(standing(rows, "clients")[0]), judge.evictor.evicted) == (11, {})
 
 
 def test_an_answer_without_error_shows_that_a_client_is_none_of_the_strangers():
@@ -270,7 +270,7 @@ def test_of_brokers_that_follow_those_stay_that_came_first():
     judge.rows()
     judge.absorb(said for broker in range(FOLLOWERS, 2 * FOLLOWERS) for said in session(broker, broker))
     judge.rows()
-    assert judge.overflow.left["follower"] == judge.overflow.left["server"] == FOLLOWERS
+    assert judge.evictor.evicted["follower"] == judge.evictor.evicted["server"] == FOLLOWERS
     assert {versions["broker"] for versions in judge.ledger.claims("fetch_versions", "server")} == {*range(FOLLOWERS)}
     assert {subject[1] for subject in judge.ledger.subjects("follower")} == {str(broker) for broker in range(FOLLOWERS)}
     store = judge.shards()

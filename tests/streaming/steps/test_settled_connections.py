@@ -9,7 +9,7 @@ from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.exchanges import Connection
 from wirecheck.decode.connection.segments import bucket_of
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.life_cycle import AFTER_NS, IDLE_NS
+from wirecheck.judge.connections import AFTER_NS, IDLE_NS
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.steps import settled_connections
 from wirecheck.streaming.steps.plain_loop import Loop

@@ -1,0 +1,247 @@
+"""Connections: what each adds to the sums of its endpoint, and when it settles and leaves the ledger.
+
+Rules: what a connection adds (its account) follows from the claims about it and the ranges that servers advertised; it
+carries the connection's name, so that it is replaced when more is known of the connection. A connection that has left
+the follower settles once every agent that is waited for has passed its last packet by AFTER_NS: what it added loses
+the name and adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from wirecheck.decode.api_names import key_of
+from wirecheck.decode.connection.limits import Limits
+from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.failures import SETTLING, Failures
+from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
+from wirecheck.judge.ledger.ledger import Ledger, in_order
+from wirecheck.judge.topology.releases import Ranges, digest, read
+
+IDENTITY = 4
+"""Of a connection's key: host, endpoint, client, start."""
+EXEMPT = {"ApiVersions"}
+"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
+MINUTE_NS = 60_000_000_000
+INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
+Advertised = Mapping[tuple[str, str], Ranges]
+"""Ranges by endpoint and digest."""
+
+
+def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
+    """What a connection adds, from all that is known of it."""
+    by_kind: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_kind.setdefault(claim.kind, []).append(claim)
+    for connection in by_kind.get("connection", ()):
+        yield from unseen(connection, by_kind)
+        if "stray" in by_kind or "malformed" in by_kind:
+            yield from broken(connection, by_kind)
+        if "ranges_told" in by_kind:
+            yield from outside(by_kind, advertised)
+            if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
+                yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
+
+
+def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
+    """What was not seen of it, or not read."""
+    key, protocol = connection.key, protocol_of(connection)
+    if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
+        yield Claim("midway", key, *span(connection))
+    if protocol == "tls":
+        yield Claim("encrypted", key, *span(connection))
+    if is_unread(connection):
+        size = connection.peak["payload_bytes"]
+        yield Claim("unread", key, connection.first, connection.last, tally={"payload_bytes": size})
+    gaps = by_kind.get("gap", ()) if protocol != "other" else ()
+    cut = connection.peak.get("cut_bytes", 0)
+    if gaps or cut:
+        seen = [gap.first for gap in gaps] + [gap.last for gap in gaps] + [*span(connection)] * bool(cut)
+        tally = {"bytes": sum(gap["bytes"] for gap in gaps) + cut, "connections": 1} | ({"cut": cut} if cut else {})
+        count = len(gaps) + connection.peak.get("cut_segments", 0)
+        yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
+    if not whole(connection):
+        yield from partial(connection, BROKEN, by_kind.get("spoken", ()))
+    if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
+        yield from partial(connection, CONTINUED, by_kind.get("spoken", ()))
+
+
+def whole(connection: Claim) -> bool:
+    """Whether everything that was said on it is in the capture, and was read."""
+    facts = connection.peak
+    missing = any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit"))
+    unread = any(word.startswith("undecoded_messages") for word in connection.tally)
+    return bool(facts.get("from_start")) and not missing and not unread and protocol_of(connection) == "kafka"
+
+
+def partial(connection: Claim, what: str, spoken: Iterable[Claim]) -> Iterator[Claim]:
+    """Whose words are not all known: of those who spoke; of anybody, if nobody was recognised, or not all are kept."""
+    whose = {(claim["client_id"], 0) for claim in spoken}
+    if not whose or any(CUT in claim.peak for claim in spoken):
+        whose.add((None, 1))
+    for client_id, anybodys in sorted(whose, key=str):
+        yield Claim("partial", (*connection.key, client_id, anybodys, what), *span(connection))
+
+
+def span(connection: Claim) -> tuple[Sighting, Sighting]:
+    """From its beginning to its last whole minute, so that what is merely still so is said again once a minute."""
+    last_ns = max(connection.first.ts_ns, connection.last.ts_ns - connection.last.ts_ns % MINUTE_NS)
+    return connection.first, connection.last._replace(ts_ns=last_ns)
+
+
+def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
+    """Answers that fit no request and messages that cannot be read, where nothing before them is missing: else nobody
+    knows where messages begin.
+    """
+    if connection.peak.get("from_start") and not any(connection.peak.get(fact) for fact in INTERRUPTED):
+        for kind, sum_of in (("stray", "unpaired"), ("malformed", "unreadable")):
+            for claim in by_kind.get(kind, ()):
+                yield Claim(sum_of, claim.key, claim.first, claim.last, count=claim.count)
+
+
+def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Iterator[Claim]:
+    """Requests in versions outside everything that was advertised on it."""
+    told = [claim for claim in in_order(by_kind["ranges_told"]) if (claim["endpoint"], claim["digest"]) in advertised]
+    ranges = [advertised[claim["endpoint"], claim["digest"]] for claim in told]
+    for claim in by_kind.get("spoken", ()) if told else ():
+        tally = {f"{api}:{version}": count for api, version, count in beyond(claim, ranges)}
+        if tally:
+            key = (*claim.key[:IDENTITY], claim["client_id"], told[-1]["digest"])
+            yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
+
+
+def is_unread(connection: Claim) -> bool:
+    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell. Of bytes
+    that a snap length cut nobody can tell.
+    """
+    ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
+    protocol = protocol_of(connection)
+    return (
+        bool(connection.peak.get("payload_bytes"))
+        and not connection.peak.get("cut_bytes")
+        and (protocol == "other" or (protocol == "undecided" and bool(ended)))
+    )
+
+
+def protocol_of(connection: Claim) -> str:
+    """What a connection turned out to speak, by the latest word on it."""
+    return str(connection.peak.get("protocol", ["undecided"])[-1])
+
+
+def beyond(spoken: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
+    """API, version and count of what was asked outside of everything its server advertised on the connection."""
+    for word, count in spoken.tally.items() if ranges else ():
+        api, _, version = word.rpartition(":")
+        if api not in EXEMPT and not any(inside(one, key_of(api), int(version)) for one in ranges):
+            yield api, int(version), count
+
+
+def inside(ranges: Ranges, key: int, version: int) -> bool:
+    low, high = ranges.get(key, (0, -1))
+    return low <= version <= high
+
+
+WIRE: Subject = ("wire",)
+AFTER_NS = 60_000_000_000
+"""Agents' clocks, and the order in which their files come, are apart by less."""
+IDLE_NS = Limits().idle_ns
+
+
+class Connections:
+    """The connections of a ledger, in one batch."""
+
+    def __init__(self, ledger: Ledger, failures: Failures) -> None:
+        self.ledger, self.failures = ledger, failures
+        self.added: dict[Subject, dict[Key, list[Claim]]] = {}
+        """By subject of sums what single connections added to it; looked through once per batch."""
+
+    def add_up(self, connections: Iterable[Subject]) -> None:
+        """Replace what these connections added by what is known of them now."""
+        connections = sorted(connections)
+        advertised = self.advertised() if connections else {}
+        for subject in connections:
+            self.failures.retry(SETTLING, subject, self.account_of, subject, advertised)
+        for link in sorted({link_of(subject) for subject in connections}):
+            if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
+                self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
+
+    def advertised(self) -> dict[tuple[str, str], Ranges]:
+        found = {}
+        for claim in self.ledger.claims("advertised", "server"):
+            ranges = self.failures.retry(SETTLING, ("server", str(claim.key[:1])), read, claim["ranges"])
+            if ranges is not None:
+                found[claim["endpoint"], digest(claim["ranges"])] = ranges
+        return found
+
+    def account_of(self, connection: Subject, advertised: Advertised) -> None:
+        claims, link = list(self.ledger.claims_of(*connection).values()), link_of(connection)
+        added: dict[Subject, list[Claim]] = {link: [], WIRE: []}
+        for claim in account(claims, advertised):
+            added[WIRE if claim.kind == "unreadable" else link].append(claim)
+        for target, now in added.items():
+            before = self.added_to(target).get(connection_key(claims), [])
+            if [claim.state() for claim in before] != [claim.state() for claim in now]:
+                if before:
+                    self.ledger.remove(target, before)
+                for claim in now:
+                    self.ledger.absorb(claim)
+                self.ledger.touched.add(target)
+                self.added_to(target)[connection_key(claims)] = now
+        self.add_busy(link, claims)
+
+    def added_to(self, target: Subject) -> dict[Key, list[Claim]]:
+        if target not in self.added:
+            found: dict[Key, list[Claim]] = defaultdict(list)
+            for claim in self.ledger.claims_of(*target).values():
+                whole = claim.kind in ADDED and len(claim.key) == len(KINDS[claim.kind].fields)
+                if whole and (key := connection_of(claim)):
+                    found[key].append(claim)
+            self.added[target] = found
+        return self.added[target]
+
+    def add_busy(self, link: Subject, claims: Iterable[Claim]) -> None:
+        """When it carried requests, and when it lacked bytes."""
+        spans = [(c.first.ts_ns, c.last.ts_ns) for c in claims if c.kind == "connection" and c.peak.get("requests")]
+        gaps = [(c.first.ts_ns, c.first.ts_ns) for c in claims if c.kind == "gap"]
+        for claim in claims:
+            if claim.kind == "connection" and (spans or gaps):
+                busy = Claim("busy", (link[1],), claim.first, peak={"spans": [], "gaps": []})
+                if busy.identity not in self.ledger.claims_of(*link):
+                    self.ledger.absorb(busy)
+                known = self.ledger.claims_of(*link)[busy.identity]
+                known.first, known.last = min(known.first, claim.first), max(known.last, claim.last)
+                known.peak["spans"] = united(known.peak["spans"], spans)
+                known.peak["gaps"] = united(known.peak["gaps"], gaps)
+                self.ledger.rewrite(link)
+
+    def settles_ns(self, connection: Subject) -> int | None:
+        """When a connection settles, as far as is known now; None where nothing is known of one."""
+        claims = self.ledger.claims_of(*connection).values()
+        last_ns = max((claim.last.ts_ns for claim in claims), default=None)
+        if last_ns is None:
+            return None
+        over = any(claim.kind == "connection" and claim.peak.get("over") for claim in claims)  # it left the follower
+        return last_ns + AFTER_NS + (0 if over else IDLE_NS)
+
+    def settle(self, connections: Iterable[Subject]) -> None:
+        for subject in sorted(connections):
+            self.failures.retry(SETTLING, subject, self.remove_name, subject)
+
+    def remove_name(self, connection: Subject) -> None:
+        """What it added stays in the sums, without its name."""
+        key = connection_key(self.ledger.claims_of(*connection).values())
+        for target in (link_of(connection), WIRE):
+            added = self.added_to(target).pop(key, [])
+            if added:
+                self.ledger.remove(target, added)
+                for claim in added:
+                    self.ledger.absorb(nameless(claim))
+
+
+def link_of(connection: Subject) -> Subject:
+    return "link", connection[1]
+
+
+def connection_key(claims: Iterable[Claim]) -> Key:
+    """Endpoint, client and start, as keys have them."""
+    return next(((c["endpoint"], c["client"], c["started_ns"]) for c in claims), ())
