@@ -3,6 +3,8 @@
 Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
 """
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +12,16 @@ import click
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import DAY_NS, Cells, aligned, as_row, inputs_argument, options_of_listing, span
+from wirecheck.commands.listing import (
+    AROUND_LINES,
+    DAY_NS,
+    Cells,
+    aligned,
+    as_row,
+    inputs_argument,
+    options_of_listing,
+    span,
+)
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
@@ -103,18 +114,32 @@ def key(title: str) -> str:
 
 
 def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
+    """On a terminal each section has as many lines as let all sections fit."""
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
-    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
+    title = line([(f"{kind} {name}", "topic")], paint=paints())
+    if every:
+        shown = page(found, None)
+    else:
+        room = shutil.get_terminal_size().lines - AROUND_LINES if sys.stdout.isatty() else None
+        for most in range(MOST_FACTS, 0, -1):
+            shown = page(found, most)
+            if room is None or sum(text.count("\n") + 1 for text in shown) < room:
+                break
+    click.echo("\n".join([title, *shown]))
+
+
+def page(found: "Sections", most: int | None) -> list[str]:
+    """Sections with so many facts each."""
     times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
     dated = len({at // DAY_NS for at in times}) > 1
+    texts = []
     for title, facts in found.items():
-        click.echo(f"\n{title}")
-        shown = facts if every else facts[:MOST_FACTS]
-        for cells in aligned([cells_of(fact, dated=dated) for fact in shown]):
-            click.echo(line(cells, paint=paints(), columns=columns()))
-        if len(facts) > len(shown):
-            click.echo(f"  and {len(facts) - len(shown):,} more (--all)")
+        rows = aligned([cells_of(fact, dated=dated) for fact in facts[:most]])
+        texts += ["", title, *(line(cells, paint=paints(), columns=columns()) for cells in rows)]
+        if most is not None and len(facts) > most:
+            texts.append(f"  and {len(facts) - most:,} more (--all)")
+    return texts
 
 
 def cells_of(fact: "Fact", *, dated: bool) -> Cells:
