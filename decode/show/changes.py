@@ -420,8 +420,8 @@ def configurations(resource: Body) -> str:
 
 def acl(one: Body) -> str:
     """What an ACL says; a filter of ACLs has fields of other names, and null for any."""
-    kind = ACL_TYPES.get(int(one.get("resourceType", one.get("resourceTypeFilter", 0))), "resource")
-    pattern = PATTERNS.get(int(one.get("resourcePatternType", one.get("patternTypeFilter", 0))), "")
+    kind = ACL_TYPES.get(one.get("resourceType") or one.get("resourceTypeFilter") or 0, "resource")
+    pattern = PATTERNS.get(one.get("resourcePatternType") or one.get("patternTypeFilter") or 0, "")
     who = one.get("principal", one.get("principalFilter")) or "any principal"
     host = one.get("host", one.get("hostFilter")) or "any host"
     permission, operation = of(PERMISSIONS, one["permissionType"]), of(OPERATIONS, one["operation"])
