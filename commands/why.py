@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.subject_facts import Fact, Sections
 
 KINDS = ("topic", "group", "broker", "client")
+AROUND_SECTION = 3
+"""Lines of a section that are not rows: an empty one, its title, and how many more there are."""
 
 
 @click.command(short_help="Show one topic, client, group or broker.")
@@ -114,32 +116,35 @@ def key(title: str) -> str:
 
 
 def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
-    """On a terminal each section has as many lines as let all sections fit."""
+    """On a terminal what fits: of each section what needs a look, then its first lines."""
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
-    title = line([(f"{kind} {name}", "topic")], paint=paints())
-    if every:
-        shown = page(found, None)
-    else:
-        room = shutil.get_terminal_size().lines - AROUND_LINES if sys.stdout.isatty() else None
-        for most in range(MOST_FACTS, 0, -1):
-            shown = page(found, most)
-            if room is None or sum(text.count("\n") + 1 for text in shown) < room:
-                break
-    click.echo("\n".join([title, *shown]))
-
-
-def page(found: "Sections", most: int | None) -> list[str]:
-    """Sections with so many facts each."""
     times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
     dated = len({at // DAY_NS for at in times}) > 1
-    texts = []
+    rows = {}
     for title, facts in found.items():
-        rows = aligned([cells_of(fact, dated=dated) for fact in facts[:most]])
-        texts += ["", title, *(line(cells, paint=paints(), columns=columns()) for cells in rows)]
-        if most is not None and len(facts) > most:
-            texts.append(f"  and {len(facts) - most:,} more (--all)")
-    return texts
+        cells = aligned([cells_of(fact, dated=dated) for fact in (facts if every else facts[:MOST_FACTS])])
+        rows[title] = [line(row, paint=paints(), columns=columns()) for row in cells]
+    kept = {(title, place) for title, texts in rows.items() for place in range(len(texts))}
+    if sys.stdout.isatty() and not every:
+        kept = fitting(found, rows, shutil.get_terminal_size().lines - AROUND_LINES - AROUND_SECTION * len(rows))
+    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
+    for title, texts in rows.items():
+        shown = [text for place, text in enumerate(texts) if (title, place) in kept]
+        left = len(found[title]) - len(shown)
+        click.echo("\n".join(["", title, *shown, *([f"  and {left:,} more (--all)"] if left else [])]))
+
+
+def fitting(found: "Sections", rows: dict[str, list[str]], room: int) -> set[tuple[str, int]]:
+    """(section, place) of rows that fit so many lines."""
+    places = [(title, place) for title, texts in rows.items() for place in range(len(texts))]
+    kept = set()
+    for title, place in sorted(places, key=lambda one: (not found[one[0]][one[1]].wrong, one[1])):
+        height = rows[title][place].count("\n") + 1
+        if place == 0 or height <= room:
+            kept.add((title, place))
+            room -= height
+    return kept
 
 
 def cells_of(fact: "Fact", *, dated: bool) -> Cells:
