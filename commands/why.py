@@ -135,15 +135,15 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
         click.echo("\n".join(["", title, *shown, *([f"  and {left:,} more (--all)"] if left else [])]))
 
 
-def fitting(found: "Sections", rows: dict[str, list[str]], room: int) -> set[tuple[str, int]]:
+def fitting(found: "Sections", rows: dict[str, list[str]], most_lines: int) -> set[tuple[str, int]]:
     """(section, place) of rows that fit so many lines."""
     places = [(title, place) for title, texts in rows.items() for place in range(len(texts))]
     kept = set()
-    for title, place in sorted(places, key=lambda one: (not found[one[0]][one[1]].wrong, one[1])):
+    for title, place in sorted(places, key=lambda one: (one[1] > 0, not found[one[0]][one[1]].wrong, one[1])):
         height = rows[title][place].count("\n") + 1
-        if place == 0 or height <= room:
+        if place == 0 or height <= most_lines:
             kept.add((title, place))
-            room -= height
+            most_lines -= height
     return kept
 
 
