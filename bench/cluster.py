@@ -48,7 +48,7 @@ TABLES = ("findings", "topics", "clients", "clusters", "coverage", "partitions",
 @contextmanager
 def daemon(folder: Path, name: str, *command: str) -> Iterator[subprocess.Popen]:
     """A master or a worker, with all it starts."""
-    environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).folder), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(SPARK / "bin" / "spark-class"), *command],
@@ -97,7 +97,7 @@ class Submitted(Monitor):
         command += [str(ROOT / "wirecheck" / "__main__.py"), "monitor", "--frames", "s3a://bucket/frames"]
         command += ["--out", "s3://bucket/verdicts", "--checkpoint", "s3a://bucket/checkpoint", "--tables", tables]
         command += ["--interval", "1s", "--metrics-port", str(PORT)]
-        environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).folder), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (folder / "words").open("ab") as words:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=words, stderr=words, start_new_session=True

@@ -93,14 +93,12 @@ def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table
     """The frames of these connections, in the order of their times."""
     parts = []
     for table in tables(files, [*COLUMNS, *SEGMENT], cluster):
-        ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"]).to_pydict()
-        rows = zip(ends["src_ip"], ends["src_port"], ends["dst_ip"], ends["dst_port"], strict=True)
-        known: dict[tuple[str, int, str, int], bool] = {}
-        mask = []
-        for row in rows:
-            if row not in known:
-                known[row] = Pair.of(Peer(*row[:2]), Peer(*row[2:])) in chosen
-            mask.append(known[row])
+        ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"])
+        pairs = {
+            tuple(row.values()): pair_of(row) in chosen
+            for row in ends.group_by(ends.column_names).aggregate([]).to_pylist()
+        }
+        mask = [pairs[row] for row in zip(*ends.to_pydict().values(), strict=True)]
         parts.append(table.filter(pa.array(mask, pa.bool_())))
     table = pa.concat_tables(parts, promote_options="permissive")
     order = np.argsort(table["ts_ns"].to_numpy(), kind="stable")  # one agent's rows keep their order

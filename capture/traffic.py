@@ -69,23 +69,17 @@ MOST = 5
 def busiest(files: Iterable[Path], most: int = MOST) -> list[tuple[int, int]]:
     """(port, frames), the busiest first; a frame counts for that of its ports which has more. Raises OSError."""
     pairs: Counter[tuple[int, int]] = Counter()
-    for file in files:
-        try:
-            table = frames_file.read(file, ["kind", "src_port", "dst_port"]).filter(pc.field("kind") == frames.FRAME)
-        except frames.NotFramesError:  # whoever reads them whole has said so
-            continue
+    for table in tables(files, ["kind", "src_port", "dst_port"]):
         sums = table.group_by(["src_port", "dst_port"]).aggregate([("kind", "count")])
         for row in sums.to_pylist():
             low, high = sorted((row["src_port"], row["dst_port"]))
             pairs[low, high] += row["kind_count"]
-    found: list[tuple[int, int]] = []
-    while pairs and len(found) < most:
+    ports: list[tuple[int, int]] = []
+    while pairs and len(ports) < most:
         totals: Counter[int] = Counter()
-        for (low, high), count in pairs.items():
-            totals[low] += count
-            if high != low:
-                totals[high] += count
+        for pair, count in pairs.items():
+            totals.update(dict.fromkeys(pair, count))
         port, count = min(totals.items(), key=lambda item: (-item[1], item[0]))
-        found.append((port, count))
+        ports.append((port, count))
         pairs = Counter({pair: count for pair, count in pairs.items() if port not in pair})
-    return found
+    return ports

@@ -46,6 +46,10 @@ class Batch:
         """Time of the oldest row that has not left."""
         return int(self.rows.column("ts_ns").to_numpy()[self.taken :].min(initial=frames.LATEST_NS))
 
+    def first_waiting(self) -> int:
+        """The first row that waits; their number where none does."""
+        return len(self)
+
     def take(self, upto: int) -> pa.RecordBatch:
         """The rows up to this one that have not left."""
         first, self.taken = self.taken, upto

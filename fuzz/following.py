@@ -38,7 +38,7 @@ from tests import proxy_headers
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
-from wirecheck.capture.trim.may_be_kept import LENGTH_BYTES, header_bytes, may_hold_secrets
+from wirecheck.capture.trim.redaction_policy import LENGTH_BYTES, header_bytes, may_hold_secrets
 from wirecheck.capture.trim.trimmer import Trim
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.follower import Follower

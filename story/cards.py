@@ -168,12 +168,9 @@ def harm_of(
 ) -> dict[str, Any]:
     mine = harm.joined(one.harm for one in harms)
     facts = harm.worst_first(harm.fact(one, context.end_s) for one in mine if one["level"] == harm.HURT)
-    named = {(one["client_id"], one["address"]) for one in facts}
-    briefly = harm.worst_first(
-        harm.fact(one, context.end_s)
-        for one in mine
-        if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
-    )
+    named = set(map(client, facts))
+    lesser = (one for one in mine if one["level"] != harm.HURT and client(one) not in named)
+    briefly = harm.worst_first(harm.fact(one, context.end_s) for one in lesser)
     partitions = partitions_of(entry, context)
     none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
     return {
@@ -197,7 +194,7 @@ def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, lis
 
 
 def possible_sentence(names: Sequence[str], verbs: tuple[str, str] = REFUSED) -> str:
-    shown = listed([name or "a client without an ID" for name in names])
+    shown = listed(list(map(who, names)))
     return f"this may be why {shown} {verbs[len(names) > 1]}" if names else ""
 
 
@@ -206,9 +203,9 @@ def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
     if not facts:
         return partition_sentence(partitions) if partitions else ""
     worst = facts[0]
-    others = list(dict.fromkeys(who(one) for one in facts if (one["client_id"], one["address"]) != client(worst)))
+    others = list(dict.fromkeys(who(*client(one)) for one in facts if client(one) != client(worst)))
     more = f"; also hurt: {listed(others)}" if others else ""
-    return f"{who(worst)} {does_not(worst)}{more}"
+    return f"{who(*client(worst))} {does_not(worst)}{more}"
 
 
 def names_clients(entry: Row, context: CardContext) -> bool:
@@ -224,9 +221,9 @@ def client(fact: Row) -> tuple[Any, Any]:
     return fact["client_id"], fact["address"]
 
 
-def who(fact: Row) -> str:
-    address = f" ({fact['address']})" if fact["address"] else ""
-    return f"{fact['client_id'] or 'a client without an ID'}{address}"
+def who(client_id: str | None, *more: str | None) -> str:
+    known = ", ".join(filter(None, more))
+    return f"{client_id or 'a client without an ID'}{f' ({known})' if known else ''}"
 
 
 def does_not(fact: Row) -> str:
@@ -363,8 +360,7 @@ def by_whom(row: Row) -> str:
 
 
 def party(one: Row) -> str:
-    known = ", ".join(filter(None, (one["principal"], one["host"])))
-    return f"{one['client_id'] or 'a client without an ID'}{f' ({known})' if known else ''}"
+    return who(one["client_id"], one["principal"], one["host"])
 
 
 def kept_old_id(facts: CardFacts) -> str:
@@ -480,7 +476,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     return {
         **row["words"],
         "clients": affected(entry, facts.harmed, facts.context),
-        "hurt": listed(list(dict.fromkeys(who(one) for one in facts.harmed["clients"]))),
+        "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in facts.harmed["clients"]))),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": ", ".join(map(str, entry["brokers"])),
         "topic": row["topic"] or "(not named)",

@@ -26,8 +26,8 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
 """Fields of summaries that a crowd is compared by."""
 STATES = ERRORS | fields(
-    "after agent before bound but created does endpoint former group holder host latter one other ours said server"
-    " servers side theirs went what who whose"
+    "after agent before bound but created described does endpoint former group holder host latter one other ranges"
+    " sent server servers side went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
@@ -36,9 +36,9 @@ SPEAKS = fields(
 )
 """Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
 DIFFERS = fields(
-    "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high highest"
-    " how isr last low minimum more names new offset offsets old partition partitions seconds since subjects then these"
-    " those time to told topic topic_id topics until"
+    "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
+    " highest how isr last last_answer low minimum more names new offset offsets old one_brokers other_brokers"
+    " partition partitions seconds since subjects then time to topic topic_id topics until"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

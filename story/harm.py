@@ -9,13 +9,14 @@ is sure, the card says "may". Harm that fits none stays by itself, in the table 
 import datetime as dt
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.story import causes
 
 Row = Mapping[str, Any]
 LATER_S = 30.0
@@ -55,44 +56,34 @@ def relations() -> Mapping[str, Rule]:
     }
 
 
-def client_keys(row: Row) -> set[Any]:
-    return {row["client_id"] or ""} if "client_id" in row else set(row["client_ids"])
+def like_a_finding(harm: Row) -> Row:
+    """A harm with the columns that findings have."""
+    ids = [] if harm["topic_id"] is None else [harm["topic_id"]]
+    return {**harm, "client_ids": [harm["client_id"] or ""], "topic_ids": ids}
 
 
-def id_keys(row: Row) -> set[Any]:
-    return {row["topic_id"]} - {None} if "topic_id" in row else set(row["topic_ids"])
+def topics(row: Row) -> set[Any]:
+    return {*product(("id",), row["topic_ids"]), *product(("name",), {row["topic"]} - {None})}
 
 
-def old_id_keys(row: Row) -> set[Any]:
-    return id_keys(row) if "topic_id" in row else set(row["topic_ids"][:1])
-
-
-def topic_keys(row: Row) -> set[Any]:
-    return {("id", name) for name in id_keys(row)} | ({("name", row["topic"])} if row["topic"] is not None else set())
-
-
-def partition_keys(row: Row) -> set[Any]:
+def partitions(row: Row) -> set[Any]:
     numbers = row["partitions"] if "partitions" in row else [row["words"].get("partition", "")]
-    return set(product(topic_keys(row), map(str, numbers)))
+    return set(product(topics(row), map(str, numbers)))
 
 
-def broker_keys(row: Row) -> set[Any]:
-    return set(row["brokers"])
-
-
-def no_response_keys(row: Row) -> set[Any]:
+def no_response(row: Row) -> set[Any]:
     """Of a finding always: its rule asks for harm of this kind."""
     return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
 
 
-KEYS: Mapping[str, Callable[[Row], set[Any]]] = {
-    "client": client_keys,
-    "any id": id_keys,
-    "old id": old_id_keys,
-    "topic": topic_keys,
-    "partition": partition_keys,
-    "broker": broker_keys,
-    "no response": no_response_keys,
+KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
+    "client": causes.KEYS["clients"],
+    "any id": causes.KEYS["any id"],
+    "old id": causes.KEYS["old id"],
+    "topic": topics,
+    "partition": partitions,
+    "broker": causes.KEYS["brokers"],
+    "no response": no_response,
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 
@@ -162,7 +153,8 @@ def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterabl
     found: dict[int, list[Attached]] = {}
     for harm in harms:
         first_s, last_s = seconds(harm["first_seen"]), seconds(harm["last_seen"])
-        alike = (one for rule in rules for key in keys(harm, rule) for one in by_key.get(key, ()))
+        about = like_a_finding(harm)
+        alike = (one for rule in rules for key in keys(about, rule) for one in by_key.get(key, ()))
         fitting = {one.row["id"]: one for one in alike if one.fits(first_s, last_s)}.values()
         if fitting:
             nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))

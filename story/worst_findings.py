@@ -5,13 +5,10 @@ cut at LONGEST characters, and holds nothing that cannot be printed. Clients are
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from string import Formatter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
-from wirecheck.story.entries import cause_sentences
 
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
@@ -21,8 +18,6 @@ minute (`schedule.py`), and which are named does not change with whose turn it i
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
 ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
-WORDS = frozenset({"topic", "id", "brokers", "first", "last"})
-"""What a sentence may be made of. Those made of more name clients."""
 
 
 class Named(NamedTuple):
@@ -37,7 +32,7 @@ class Named(NamedTuple):
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """The headline of the card that it belongs to; never empty."""
+    """The headline of the card that it belongs to; without a card the name of its check in words."""
 
 
 class Open(NamedTuple):
@@ -53,29 +48,7 @@ def kept(row: Mapping[str, Any]) -> Open:
     brokers = ", ".join(map(str, row["brokers"] or ()))
     about = (row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
     seen_s = (row[column].timestamp() for column in ("first_seen", "last_seen"))
-    return Open(Named(row["label"], *about, label(sentence(row, brokers))), *seen_s)
-
-
-def sentence(row: Mapping[str, Any], brokers: str) -> str:
-    """What it is called as a cause; times with their day, as a monitor runs for many. Of a finding whose sentence would
-    name clients, and of one that is never a cause, the name of its check in words.
-    """
-    known = templates()
-    if row["code"] not in known:
-        return row["name"].replace("-", " ").capitalize()  # type: ignore[no-any-return]
-    first, last = (f"{row[column]:%Y-%m-%d %H:%M:%S}" for column in ("first_seen", "last_seen"))
-    topic, topic_id = row["topic"] or "(not named)", (row["topic_ids"] or [""])[0]
-    return known[row["code"]].format(topic=topic, id=topic_id, brokers=brokers, first=first, last=last)
-
-
-@cache
-def templates() -> Mapping[str, str]:
-    """By code the sentences that name nobody but topics and brokers."""
-    return {
-        code: told.template
-        for code, told in cause_sentences().items()
-        if {word for _, word, *_ in Formatter().parse(told.template)} - {None} <= WORDS
-    }
+    return Open(Named(row["label"], *about, row["name"].replace("-", " ").capitalize()), *seen_s)
 
 
 def under(headlines: Mapping[str, str], named: Named) -> Named:

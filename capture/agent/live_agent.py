@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
-from wirecheck.capture.agent.plain_trim import trimming
+from wirecheck.capture.agent.redaction import redacting
 from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
 from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer
@@ -127,8 +127,8 @@ def listen(
         stack.callback(_close, interfaces)
         for name in what.interfaces:
             interfaces[name] = what.open(name)
-        new_trim = trimming(what.key_logs, counts, say, stack, keep_records=what.keep_records)
-        writer = Writer(spool, stamp, counts, say, new_trim)
+        new_redaction = redacting(what.key_logs, counts, say, stack, keep_records=what.keep_records)
+        writer = Writer(spool, stamp, counts, say, new_redaction)
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say
         if line := extension_modules.slow():

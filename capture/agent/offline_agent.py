@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames
-from wirecheck.capture.agent.plain_trim import TlsTrim
+from wirecheck.capture.agent.redaction import Redaction
 from wirecheck.capture.source.merge import inputs_in_order, merged
 from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
@@ -136,8 +136,7 @@ def write_frames(
 
     Raises NothingReadableError, KeyLogError, or OSError when it cannot write (FolderInUseError is one).
     """
-    from wirecheck.capture.agent.spool import ROLL_BYTES, Spool  # looking at a capture needs neither of these
-    from wirecheck.capture.trim.trimmer import Trim
+    from wirecheck.capture.agent.spool import ROLL_BYTES, Spool  # looking at a capture does not need it
 
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, batch_bytes, key_logs)
@@ -149,34 +148,21 @@ def write_frames(
             on_file(path)
 
     spool.on_file = appeared
+    redaction = Redaction(capture.secrets, keep_records=keep_records)
     try:
-        every = capture.rows(on_progress)
-        trim = TlsTrim(capture.secrets, None if keep_records else Trim())
-        for rows in _all_of(every, trim) if keep_records else _trimmed(every, trim, capture.summary):
+        for rows in _all_of(capture.rows(on_progress), redaction):
             spool.append(rows)
         spool.close()
     finally:
         spool.abandon()
-    capture.summary.files = spool.files
+    capture.summary.files, capture.summary.left_out = spool.files, redaction.left_out
     return capture.summary
 
 
-def _trimmed(every: Iterator[pa.RecordBatch], trim: TlsTrim, summary: Summary) -> Iterator[pa.RecordBatch]:
-    from wirecheck.capture.agent.spool import kept_lengths
-
-    wire_bytes = kept_bytes = 0
-    for rows in _all_of(every, trim):
-        wire_bytes += int(rows.column("payload_len").to_numpy().sum())
-        kept_bytes += int(kept_lengths(rows).sum())
-        yield rows
-    summary.left_out = dict(trim.left_out)
-    summary.left_out["no message"] = max(wire_bytes - kept_bytes - sum(trim.left_out.values()), 0)
-
-
-def _all_of(every: Iterator[pa.RecordBatch], trim: TlsTrim) -> Iterator[pa.RecordBatch]:
+def _all_of(every: Iterator[pa.RecordBatch], redaction: Redaction) -> Iterator[pa.RecordBatch]:
     for rows in every:
-        yield from trim.add(rows)
-    yield from trim.drain()
+        yield from redaction.add(rows)
+    yield from redaction.drain()
 
 
 def read_frames(
@@ -188,7 +174,7 @@ def read_frames(
 ) -> Iterator[pa.Table]:
     """The same rows without files, for looking at a capture: from STARTED to ENDED, no PROGRESS, file_seq 0."""
     capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes, key_logs)
-    for rows in _all_of(capture.rows(None), TlsTrim(capture.secrets, None)):
+    for rows in _all_of(capture.rows(None), Redaction(capture.secrets, keep_records=True)):
         yield pa.Table.from_batches([rows])
 
 
@@ -205,21 +191,13 @@ def read_growing(
     """
     stamp, secrets = frames.Stamp("", "decode"), Secrets()
     logs = GrowingKeyLogs(key_logs, secrets, say) if key_logs else None
-    file, trim, newest_ns = CaptureFile(path, BATCH_BYTES, grows=True), TlsTrim(secrets, None), 0
-    file.on_keys = secrets.read_block
+    file = CaptureFile(path, BATCH_BYTES, grows=True)
     try:
-        for batch in file.growing(stamp):
-            if logs is not None:
-                logs.look()
-            if batch is None:
-                found = trim.advance(stamp.agent, newest_ns)
-            else:
-                newest_ns = max(newest_ns, int(np.max(batch.rows.column("ts_ns").to_numpy())))
-                found = trim.add(batch.rows)
-            yield from (pa.Table.from_batches([rows]) for rows in found)
-            if batch is None:
+        for rows in _growing(file, stamp, secrets, Redaction(secrets, logs, keep_records=True)):
+            if rows is None:
                 wait()
-        yield from (pa.Table.from_batches([rows]) for rows in trim.drain())
+            else:
+                yield pa.Table.from_batches([rows])
         if marks := file.marks():
             yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
     finally:
@@ -228,40 +206,47 @@ def read_growing(
             logs.close()
 
 
+def _growing(
+    file: CaptureFile, stamp: frames.Stamp, secrets: Secrets, redaction: Redaction
+) -> Iterator[pa.RecordBatch | None]:
+    """Rows of a capture as it is written; None where nothing new is there."""
+    file.on_keys, newest_ns = secrets.read_block, 0
+    for batch in file.growing(stamp):
+        if batch is None:
+            yield from redaction.advance(stamp.agent, newest_ns)
+            yield None
+        else:
+            newest_ns = max(newest_ns, int(np.max(batch.rows.column("ts_ns").to_numpy())))
+            yield from redaction.add(batch.rows)
+    yield from redaction.drain()
+
+
 def write_growing(path: Path, out: Path, key_logs: Sequence[Path] = ()) -> Iterator[list[Path]]:
     """A capture into files of frames as it is written: those that became whole, none where nothing new is there.
 
     As `write_frames` does, it redacts. Raises InputError where the capture cannot be read, or KeyLogError.
     """
     from wirecheck.capture.agent.spool import Spool
-    from wirecheck.capture.trim.trimmer import Trim
 
     stamp, secrets = frames.Stamp("default", OFFLINE), Secrets()
     for key_log in (KeyLog(each, secrets) for each in key_logs):
         key_log.read()
-    file, trim, newest_ns = CaptureFile(path, BATCH_BYTES, grows=True), TlsTrim(secrets, Trim()), 0
-    file.on_keys = secrets.read_block
-    spool = Spool(out, stamp)
+    file = CaptureFile(path, BATCH_BYTES, grows=True)
+    spool, started = Spool(out, stamp), False
     try:
-        for batch in file.growing(stamp):
-            if batch is None:
-                found = trim.advance(stamp.agent, newest_ns)
-            else:
-                if not newest_ns:
-                    first_ns = int(np.min(batch.rows.column("ts_ns").to_numpy()))
+        for rows in _growing(file, stamp, secrets, Redaction(secrets)):
+            if rows is not None:
+                if not started:
+                    first_ns = int(np.min(rows.column("ts_ns").to_numpy()))
                     spool.append(frames.mark_rows([frames.Mark(frames.STARTED, first_ns)], stamp))
-                newest_ns = max(newest_ns, int(np.max(batch.rows.column("ts_ns").to_numpy())))
-                found = trim.add(batch.rows)
-            for rows in found:
+                    started = True
                 spool.append(rows)
-            if batch is None or spool.files:
+            if rows is None or spool.files:
                 spool.roll()
                 made, spool.files = spool.files, []
                 yield made
-                if batch is None and made:
+                if rows is None and made:
                     yield []
-        for rows in trim.drain():
-            spool.append(rows)
         spool.roll()
         yield spool.files
     finally:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames
-from wirecheck.capture.agent.counts import DISK, NO_MESSAGE, SPOOL
+from wirecheck.capture.agent.counts import DISK, SPOOL
 from wirecheck.capture.agent.spool import frames_by_source
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wirecheck.capture.agent.counts import Counts
-    from wirecheck.capture.agent.plain_trim import TlsTrim
+    from wirecheck.capture.agent.redaction import Redaction
     from wirecheck.capture.agent.spool import Spool
-    from wirecheck.capture.trim.trimmer import Trim
 
 _QUEUE_BATCHES = 32  # of what was taken from a ring at once wait for the disk, at most
 _TOGETHER_BYTES = 4 << 20  # are trimmed in one pass, or what came before the time is told: a pass has its own price
@@ -56,17 +55,18 @@ class Writer(threading.Thread):
         stamp: frames.Stamp,
         counts: Counts,
         say: Callable[[str], None],
-        new_trim: Callable[[], Trim | TlsTrim] | None,
+        new_redaction: Callable[[], Redaction],
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self._spool, self._stamp, self._counts, self._say = spool, stamp, counts, say
-        self._new_trim = new_trim
-        self._trim = new_trim() if new_trim else None
-        self._left_out_before: dict[str, int] = {}  # by trims before this one
+        self._new_redaction = new_redaction
+        self._redaction = new_redaction()
+        self._left_out_before: dict[str, int] = {}  # until the clock went back
+        self._tls_before = counts.tls
         self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue(_QUEUE_BATCHES)
         self._taken: dict[str, int] = {}
         self._reported: dict[str, int] = {}
-        self._wire_bytes = self._newest_ns = self._shown_ns = 0
+        self._newest_ns = self._shown_ns = 0
         self._unseen: dict[tuple[int, str | None, str | None], frames.Mark] = {}  # marks that are in no file yet
         self._retry_s: float | None = None  # when to try again, while the disk takes nothing
         self.on_file: Callable[[], None] = lambda: None
@@ -121,18 +121,14 @@ class Writer(threading.Thread):
         self.close()
 
     def take(self, batches: list[pa.RecordBatch]) -> None:
-        if self._trim is None:
-            self._keep(iter(batches))
-        elif batches:
-            self._keep(self._trim.add(_together(batches)))
+        if batches:
+            self._keep(self._redaction.add(_together(batches)))
 
     def show(self, shown: Shown) -> None:
         """Time went on; what waits for it is decided, and the file may end."""
-        upto_ns = shown.ns
-        if self._trim is not None:
-            self._keep(self._trim.advance(self._stamp.agent, shown.ns))
-            oldest_ns = self._trim.oldest_ns
-            upto_ns = shown.ns if oldest_ns is None else min(shown.ns, oldest_ns - 1)
+        self._keep(self._redaction.advance(self._stamp.agent, shown.ns))
+        oldest_ns = self._redaction.oldest_ns
+        upto_ns = shown.ns if oldest_ns is None else min(shown.ns, oldest_ns - 1)
         self._shown_ns = max(self._shown_ns, upto_ns)
 
         def act() -> None:
@@ -144,16 +140,14 @@ class Writer(threading.Thread):
 
     def restart(self) -> None:
         """The clock went back: what waits by the old time waits no longer, and the old time promises nothing."""
-        if self._trim is not None and self._new_trim is not None:
-            self._keep(self._trim.drain())
-            self._left_out_before = self._left_out()
-            self._trim = self._new_trim()
+        self._keep(self._redaction.drain())
+        self._left_out_before, self._tls_before = self._counts.left_out_bytes, self._counts.tls
+        self._redaction = self._new_redaction()
         self._newest_ns = self._shown_ns = 0
         self._spool.forget_time()
 
     def close(self) -> None:
-        if self._trim is not None:
-            self._keep(self._trim.drain())
+        self._keep(self._redaction.drain())
         self._retry_s = None if self._retry_s is None else 0.0
         self._attempt(self._spool.close)
 
@@ -163,21 +157,15 @@ class Writer(threading.Thread):
             self._attempt(lambda rows=rows: self._spool.append(rows))  # type: ignore[misc]  # bound at once
             if self._spool.holds_rows or self._retry_s is not None:
                 self._remember(rows)
-        if self._trim is not None:
-            self._counts.connections = self._trim.connections
-            in_messages = self._left_out()
-            rest = max(self._wire_bytes - self._counts.kept_bytes - sum(in_messages.values()), 0)
-            before = self._counts.left_out_bytes.get(NO_MESSAGE, 0)
-            self._counts.left_out_bytes = in_messages | {NO_MESSAGE: max(rest, before)}
-
-    def _left_out(self) -> dict[str, int]:
-        assert self._trim is not None
-        return {why: n + self._left_out_before.get(why, 0) for why, n in self._trim.left_out.items()}
+        counts, before = self._counts, self._left_out_before
+        counts.connections = self._redaction.connections
+        counts.left_out_bytes = {why: n + before.get(why, 0) for why, n in self._redaction.left_out.items()}
+        if self._tls_before is not None:
+            counts.tls = self._redaction.tls_counts(self._tls_before)
 
     def _count(self, rows: pa.RecordBatch) -> None:
         for source, n in frames_by_source(rows).items():
             self._taken[source] = self._taken.get(source, 0) + n
-        self._wire_bytes += pc.sum(rows.column("payload_len")).as_py() or 0
         self._counts.kept_bytes += pc.sum(pc.binary_length(rows.column("payload"))).as_py() or 0
         self._newest_ns = max(self._newest_ns, pc.max(rows.column("ts_ns")).as_py() or 0)
 

@@ -193,11 +193,8 @@ class CaptureFile:
 
     def look_for_keys(self) -> None:
         """Read it to its end for the key logs in it."""
-        self._windows.settle()
-        going_on = True
-        while going_on:
-            self.rows.begin()
-            going_on = self._read_batch()
+        for _ in self.batches(frames.Stamp("", "")):
+            pass
 
     def first_ns(self) -> int:
         """Time of the first packet, 0 if there is none. Uses the reader up; InputError if it is broken before that."""

@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.trim.kept_pieces import Payloads, trimmed
-from wirecheck.capture.trim.placed_rows import Carried, Frontier, PlacedRows, conflicts, without
+from wirecheck.capture.trim.placed_rows import Carried, PlacedRows, conflicts, without
 from wirecheck.capture.waiting_rows import Batch, array, vector
 
 if TYPE_CHECKING:
@@ -23,32 +23,48 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.capture.trim.kept_pieces import Pieces
-    from wirecheck.capture.trim.placed_rows import Waiting
     from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 
 TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
 TLS_MOST_BYTES = (1 << 14) + 2048  # of a record
+LAST_STREAM = (1 << 63) - 1
+NO_STREAMS = np.zeros(0, np.int64)
 
 
 class Chunk(Batch):
     """Frames, with what of them is kept."""
 
     def __init__(self, rows: pa.RecordBatch, segments: Segments, placed: Placed) -> None:
-        there = (placed.offset >= 0) & (segments.payload_len > 0)
-        stream = np.where(there, 2 * placed.serial + placed.direction, -1)
         super().__init__(rows)
-        self._segments = segments
-        self.placed = PlacedRows(
-            vector(stream), vector(placed.offset), vector(segments.payload_len), vector(segments.ts_ns)
-        )
+        self.segments = segments
+        carries = (placed.offset >= 0) & (segments.payload_len > 0)
+        self.stream: Ints = np.where(carries, 2 * placed.serial + placed.direction, -1)
+        """By row; -1 where it carries nothing, or was given up."""
+        self.offset = placed.offset
+        self.end: Ints = placed.offset + segments.payload_len
+        self.waiting: Ints = np.flatnonzero(carries)
+        """Rows that may carry something worth keeping, as far as is known."""
+        order = np.lexsort((placed.offset, self.stream))
+        order = order[self.stream[order] >= 0]
+        self.placed = PlacedRows(*map(vector, (self.stream, placed.offset, segments.payload_len, order)))
         self._left_at = vector(segments.left_at)
         self._carried = Carried(self.placed, vector(segments.payload_at), segments.payload.tobytes)
 
-    def undecided(self, frontier: Frontier, waiting: Waiting) -> int:
-        """The first row that still may carry something worth keeping; all such rows are added to what waits."""
-        return int(self.placed.undecided(frontier, self.taken, waiting))
+    def first_waiting(self) -> int:
+        return int(self.waiting[0]) if len(self.waiting) else len(self)
+
+    def decide(self, decided: Offsets) -> None:
+        """All before these offsets is known."""
+        self.waiting = self.waiting[self.end[self.waiting] > decided.of(self.stream[self.waiting])]
+
+    def give_up(self, rows: Ints) -> None:
+        """These rows wait for nothing any more."""
+        if len(rows):
+            self.stream[rows] = -1
+            self.waiting = self.waiting[self.stream[self.waiting] >= 0]
+            self.placed.give_up(vector(rows))
 
     def compare(self, earlier: Iterable[Chunk]) -> None:
         """What rows here carry again with other bytes than earlier rows, here or there, is not kept of them."""
@@ -61,14 +77,14 @@ class Chunk(Batch):
         row = int(self.placed.carrier(stream, at, self._left_at))
         if row < 0:
             return b""
-        segments = self._segments
+        segments = self.segments
         begin = int(segments.payload_at[row]) + at - int(self.placed.offset[row])
         return segments.payload[begin : min(begin + count, int(segments.payload_at[row + 1]))].tobytes()
 
     def made_of(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
         """The rows with nothing but what is kept."""
         upto = first + rows.num_rows
-        s = self._segments
+        s = self.segments
         marked = without(self.placed.kept, self.placed.excluded)
         edges = (s.payload_at, s.payload_len, s.left_at, s.left_offset, s.left_length)
         tls_bytes = vector(_tls_bytes(s.payload, s.payload_at[first : upto + 1], self.placed.offset, first))
@@ -76,19 +92,26 @@ class Chunk(Batch):
         return _replaced(rows, _payloads(s.payload, pieces), _lists(pieces))
 
 
-class Decided:
-    """Up to where each open stream is decided; of other streams everything is."""
+class Offsets:
+    """An offset of each of these streams, ascending; `other` is that of every other stream."""
 
-    def __init__(self, opened: Ints) -> None:
-        """`opened`: rows of connection, direction, offset."""
-        stream = 2 * opened[:, 0] + opened[:, 1]
-        order = np.argsort(stream)
-        self.stream: Ints = stream[order]
-        self.offset: Ints = opened[order, 2]
-        self.frontier = Frontier(vector(self.stream), vector(self.offset))
+    def __init__(self, stream: Ints = NO_STREAMS, offset: Ints = NO_STREAMS, other: int = -1) -> None:
+        order = np.argsort(stream, kind="stable")
+        self.stream, self.offset, self._other = stream[order], offset[order], other
+        self._names, self._offsets = np.append(self.stream, LAST_STREAM), np.append(self.offset, other)
 
     def of(self, stream: Ints) -> Ints:
-        return np.array([self.frontier.of(name) for name in stream.tolist()], np.int64)
+        place = np.searchsorted(self._names, stream)
+        return np.where(self._names[place] == stream, self._offsets[place], self._other)
+
+    def without(self, stream: Ints) -> Offsets:
+        stays = ~np.isin(self.stream, stream)
+        return Offsets(self.stream[stays], self.offset[stays], self._other)
+
+    def moved(self, stream: Ints, offset: Ints) -> Offsets:
+        """These streams have these offsets now."""
+        others = self.without(stream)
+        return Offsets(np.concatenate([others.stream, stream]), np.concatenate([others.offset, offset]), self._other)
 
 
 def _payloads(payload: NDArray[np.uint8], pieces: Pieces) -> pa.BinaryArray:

@@ -1,7 +1,6 @@
-"""The rows of one batch by place in their streams: which of them carry a stretch, and which still wait.
+"""The rows of one batch by their places in streams: which rows carry a stretch, and which carry it with other bytes.
 
-One loop over the rows for what is asked of all of them; what is asked of a stretch begins at its first row. Why a byte
-is kept is decided elsewhere.
+Why a byte is kept is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -14,125 +13,9 @@ from mypy_extensions import i64
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOVES_PER_ROW: Final = 16  # beyond that in one stream, sorting is cheaper
-_FIRST_SLOTS: Final = 1 << 8
-_SLOTS_PER_NAME: Final = 4
-
 
 def zeros(count: i64) -> vec[i64]:
     return vec[i64](memoryview(bytes(8 * count)).cast("q"))
-
-
-@final
-class Streams:
-    """Streams by first appearance."""
-
-    def __init__(self) -> None:
-        self.count: i64 = 0
-        self.names: vec[i64] = vec[i64]()
-        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _FIRST_SLOTS)  # by slot: 1 + place of a name, 0 where it is free
-        self._mask: i64 = _SLOTS_PER_NAME * _FIRST_SLOTS - 1
-
-    def place(self, stream: i64) -> i64:
-        """Of one that may be new."""
-        slot = self._slot(stream)
-        found = self._at[slot]
-        if found != 0:
-            return found - 1
-        if _SLOTS_PER_NAME * self.count > self._mask:
-            self._grow()
-            slot = self._slot(stream)
-        self.names = append(self.names, stream)
-        self.count += 1
-        self._at[slot] = self.count
-        return self.count - 1
-
-    def find(self, stream: i64) -> i64:
-        """Its place, or -1."""
-        return self._at[self._slot(stream)] - 1
-
-    def _slot(self, stream: i64) -> i64:
-        """Where it is, or would be."""
-        at, names, mask = self._at, self.names, self._mask
-        slot = ((((stream ^ (stream >> 31)) & 0x7FFFFFFF) * 0x9E3779B1) >> 20) & mask
-        while at[slot] != 0 and names[at[slot] - 1] != stream:
-            slot = (slot + 1) & mask
-        return slot
-
-    def _grow(self) -> None:
-        self._at = zeros(8 * (self._mask + 1))
-        self._mask = 8 * (self._mask + 1) - 1
-        for place in range(self.count):
-            self._at[self._slot(self.names[place])] = place + 1
-
-
-def by_place(names: Any, places: Any) -> vec[i64]:
-    """Indices of the rows of streams (0 and up) by stream, then place; rows of no stream (-1) are left aside."""
-    stream: vec[i64] = names
-    place: vec[i64] = places
-    streams = Streams()
-    count = i64(len(stream))
-    index = zeros(count)
-    last: i64 = -1
-    last_at: i64 = -1
-    for i in range(count):
-        if stream[i] != last:
-            last = stream[i]
-            last_at = streams.place(last) if last >= 0 else -1
-        index[i] = last_at
-    start = _starts(streams, index)
-    order = zeros(start[streams.count])
-    if not _insert(index, place, start, order):
-        _sort(index, place, start, order)
-    return order
-
-
-def _starts(streams: Streams, index: vec[i64]) -> vec[i64]:
-    """Of the bins, by place of their streams; bins lie in the order of the names. At the end how many rows there are.
-
-    The bin of streams.names[k] begins at start[k].
-    """
-    sizes = zeros(streams.count)
-    for i in range(i64(len(index))):
-        if index[i] >= 0:
-            sizes[index[i]] += 1
-    start = zeros(streams.count + 1)
-    total: i64 = 0
-    for _, name in sorted([(streams.names[k], k) for k in range(streams.count)]):
-        start[name] = total
-        total += sizes[name]
-    start[streams.count] = total
-    return start
-
-
-def _insert(index: vec[i64], place: vec[i64], start: vec[i64], order: vec[i64]) -> bool:
-    """False: a stream was too much out of order."""
-    filled = vec[i64]()
-    filled = extend(filled, start)
-    count = i64(len(index))
-    moves = MOVES_PER_ROW * count
-    for i in range(count):
-        bin_ = index[i]
-        if bin_ < 0:
-            continue
-        at = filled[bin_]
-        filled[bin_] = at + 1
-        here = place[i]
-        while at > start[bin_] and place[order[at - 1]] > here:
-            order[at] = order[at - 1]
-            at -= 1
-            moves -= 1
-            if moves < 0:
-                return False
-        order[at] = i
-    return True
-
-
-def _sort(index: vec[i64], place: vec[i64], start: vec[i64], order: vec[i64]) -> None:
-    rows = [(start[index[i]], place[i], i) for i in range(i64(len(index))) if index[i] >= 0]
-    rows.sort()
-    for at, (_, _, row) in enumerate(rows):
-        order[at] = row
 
 
 def by_row(rows: vec[i64], place: vec[i64], first: i64, upto: i64) -> tuple[vec[i64], vec[i64]]:
@@ -158,7 +41,6 @@ def by_row(rows: vec[i64], place: vec[i64], first: i64, upto: i64) -> tuple[vec[
     return start, order
 
 
-FAR: Final = 1 << 61
 MOST_CARRIERS: Final = 4096  # rows that may carry one byte
 
 
@@ -181,59 +63,20 @@ class Parts:
 
 
 @final
-class Waiting:
-    """What waits, by stream: its bytes and its oldest time."""
-
-    def __init__(self) -> None:
-        self._streams = Streams()
-        self.bytes: vec[i64] = vec[i64]()
-        self.oldest_ns: vec[i64] = vec[i64]()
-
-    @property
-    def streams(self) -> vec[i64]:
-        return self._streams.names
-
-    def add(self, stream: i64, length: i64, ts_ns: i64) -> None:
-        at = self._streams.place(stream)
-        if at == i64(len(self.bytes)):
-            self.bytes = append(self.bytes, 0)
-            self.oldest_ns = append(self.oldest_ns, ts_ns)
-        self.bytes[at] += length
-        self.oldest_ns[at] = min(self.oldest_ns[at], ts_ns)
-
-
-@final
-class Frontier:
-    """Up to where each open stream is decided; of other streams everything is."""
-
-    def __init__(self, streams: Any, offsets: Any) -> None:
-        names: vec[i64] = streams
-        decided: vec[i64] = offsets
-        self._streams = Streams()
-        self._offsets = zeros(i64(len(names)))
-        for i in range(i64(len(names))):
-            self._offsets[self._streams.place(names[i])] = decided[i]
-
-    def of(self, stream: i64) -> i64:
-        at = self._streams.find(stream)
-        return FAR if at < 0 else self._offsets[at]
-
-
-@final
 class PlacedRows:
-    """Rows in the order they came; `stream` is -1 where a row is of none or waits no more: nothing of it is kept."""
+    """Rows in the order they came; `stream` is -1 where a row is of none or was given up: nothing of it is kept."""
 
-    def __init__(self, stream: Any, offset: Any, length: Any, ts_ns: Any) -> None:
+    def __init__(self, stream: Any, offset: Any, length: Any, order: Any) -> None:
+        """`order`: the rows of streams by stream, then offset."""
         self.stream: vec[i64] = stream
         self.offset: vec[i64] = offset
         self.length: vec[i64] = length
-        self.ts_ns: vec[i64] = ts_ns
+        self.order: vec[i64] = order
         self.kept = Parts()
-        self.excluded = Parts()  # of these nothing is kept, whoever says so
+        self.excluded = Parts()  # of these nothing is kept, whatever is marked
         self.longest: i64 = 0
         for i in range(i64(len(self.length))):
             self.longest = max(self.longest, self.length[i])
-        self.order = by_place(stream, offset)
 
     def mark(self, names: Any, begins: Any, ends: Any) -> None:
         """These stretches of streams, sorted by stream and begin, are kept in every row that carries any of them."""
@@ -261,60 +104,16 @@ class PlacedRows:
                     kept.add(r, start - offset[r], stop - offset[r])
                 i += 1
 
-    def undecided(self, frontier: Frontier, first: i64, waiting: Waiting) -> i64:
-        """The first row, from `first` on, that may carry something worth keeping; all such are added to `waiting`."""
-        streams, offset, length = self.stream, self.offset, self.length
-        count = i64(len(streams))
-        found = count
-        last: i64 = -1
-        decided: i64 = FAR
-        for r in range(first, count):
-            stream = streams[r]
-            if stream < 0:
-                continue
-            if stream != last:
-                last = stream
-                decided = frontier.of(stream)
-            if offset[r] + length[r] > decided:
-                found = min(found, r)
-                waiting.add(stream, length[r], self.ts_ns[r])
-        return found
-
-    def give_up_waiting(self, frontier: Frontier, first: i64, tired: Any) -> Parts:
-        """Rows from `first` on that wait in these streams wait for nothing any more: (stream, their end, bytes)."""
-        names, gone = Streams(), Parts()
-        waiting: vec[i64] = tired
-        for k in range(i64(len(waiting))):
-            names.place(waiting[k])
-        for r in range(first, i64(len(self.stream))):
-            stream, end = self.stream[r], self.offset[r] + self.length[r]
-            if stream >= 0 and names.find(stream) >= 0 and end > frontier.of(stream):
-                gone.add(stream, end, self.length[r])
-                self.stream[r] = -1
-        self._forget_given_up(i64(len(gone)))
-        return gone
-
-    def give_up_before(self, stream: i64, end: i64) -> None:
-        """Rows of a stream that begin before `end` wait for nothing."""
-        gone: i64 = 0
-        at = self._first(stream, -1)
-        for i in range(at, i64(len(self.order))):
-            row = self.order[i]
-            if self.stream[row] != stream or self.offset[row] >= end:
-                break
-            self.stream[row] = -1
-            gone += 1
-        self._forget_given_up(gone)
-
-    def _forget_given_up(self, gone: i64) -> None:
-        if gone:
-            left = zeros(i64(len(self.order)) - gone)
-            at: i64 = 0
-            for i in range(i64(len(self.order))):
-                if self.stream[self.order[i]] >= 0:
-                    left[at] = self.order[i]
-                    at += 1
-            self.order = left
+    def give_up(self, rows: Any) -> None:
+        """Nothing of these rows is kept any more; each is of a stream."""
+        gone: vec[i64] = rows
+        for i in range(i64(len(gone))):
+            self.stream[gone[i]] = -1
+        left = vec[i64]()
+        for i in range(i64(len(self.order))):
+            if self.stream[self.order[i]] >= 0:
+                left = append(left, self.order[i])
+        self.order = left
 
     def carrier(self, stream: i64, at: i64, left_at: Any) -> i64:
         """The first row that carries this byte of a stream and lacks nothing (`left_at`); -1 if none does."""

@@ -1,27 +1,26 @@
 """Rows in, the same rows out without records and secrets.
 
-Kept are the bytes of messages as far as may_be_kept.py allows, sizes of SASL tokens between messages, size and IDs of a
-message that could wait no longer, TLS record headers, and the addresses of a PROXY header. All else is redacted: other
-protocols, bytes between unknown boundaries, and what came too late or again.
+Kept are the bytes of messages as far as redaction_policy.py allows, sizes of SASL tokens between messages, size and IDs
+of a message that could wait no longer, TLS record headers, and the addresses of a PROXY header. All else is redacted:
+other protocols, bytes between unknown boundaries, and what came too late or again.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
+from wirecheck.capture import frames
 from wirecheck.capture.trim.pending_rows import (
     TLS_HEADER_BYTES,
     TLS_OPENING_BYTES,
     Chunk,
-    Decided,
+    Offsets,
 )
-from wirecheck.capture.trim.placed_rows import Waiting, by_place
-from wirecheck.capture.waiting_rows import SECOND, WaitingRows, array, vector
+from wirecheck.capture.trim.redaction_policy import RedactionPolicy, Stretches
+from wirecheck.capture.waiting_rows import SECOND, WaitingRows, vector
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.framing.opening import V1, V1_MOST_BYTES, V2, proxy_header
 from wirecheck.decode.connection.framing.recognise import tls_record
@@ -30,67 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 
-NONE = -1
-
-
-class Boundaries:
-    """Streams by their numbers, ascending; `end` and `side` are those of the last message of each."""
-
-    def __init__(self) -> None:
-        self.stream: Ints = np.zeros(0, np.int64)
-        self.end: Ints = np.zeros(0, np.int64)
-        self._side: Ints = np.zeros(0, np.int64)
-
-    def of(self, stream: Ints) -> Ints:
-        """Ends by stream, NONE where none is known."""
-        place, there = self._places(stream)
-        return np.where(there, self.end[place], NONE) if len(self.stream) else np.full(len(stream), NONE)
-
-    def side(self, stream: int) -> int:
-        """Of a stream that has a boundary."""
-        return int(self._side[np.searchsorted(self.stream, stream)])
-
-    def move(self, stream: Ints, end: Ints, side: Ints) -> None:
-        """These streams, ascending and each once, end here now."""
-        place, there = self._places(stream)
-        self.end[place[there]], self._side[place[there]] = end[there], side[there]
-        if not there.all():
-            every = np.concatenate([self.stream, stream[~there]])
-            order = np.argsort(every, kind="stable")
-            self.stream = every[order]
-            self.end = np.concatenate([self.end, end[~there]])[order]
-            self._side = np.concatenate([self._side, side[~there]])[order]
-
-    def but(self, stream: Ints) -> NDArray[np.bool_]:
-        """Which of the streams here are none of these, which ascend."""
-        if not len(stream):
-            return np.ones(len(self.stream), np.bool_)
-        place = np.minimum(np.searchsorted(stream, self.stream), len(stream) - 1)
-        found: NDArray[np.bool_] = stream[place] != self.stream
-        return found
-
-    def forget(self, stream: Ints) -> None:
-        stays = ~np.isin(self.stream, stream)
-        self.stream, self.end, self._side = self.stream[stays], self.end[stays], self._side[stays]
-
-    def _places(self, stream: Ints) -> tuple[Ints, Ints]:
-        if not len(self.stream):
-            return np.zeros(len(stream), np.int64), np.zeros(len(stream), np.bool_)
-        place = np.minimum(np.searchsorted(self.stream, stream), len(self.stream) - 1)
-        return place, self.stream[place] == stream
-
-
 KIB, MIB = 1 << 10, 1 << 20
 MOST_TOKENS = 64  # SASL tokens between two messages
 TOKEN_BYTES = 1 << 20
 SASL_HANDSHAKE = 17  # in version 0 followed by tokens without header
+ALL = 1 << 62  # beyond any offset: of a stream that is not open everything is decided
 IDS_BYTES = {0: 12, 1: 8}  # by side: size, key, version, correlation id; size, correlation id
 
 
@@ -117,9 +66,10 @@ class Trim(WaitingRows):
     def __init__(self, bounds: Bounds = Bounds(), *, principals: bool = True) -> None:
         super().__init__(Follower(early=True))
         self._bounds = bounds
-        self._confidence = Confidence(principals)
-        self._boundary = Boundaries()
-        self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
+        self._policy = RedactionPolicy(principals)
+        self._boundary = Offsets()  # by stream: where its last message or token ends
+        self._side = Offsets()  # and which side's it is
+        self._given_up = Offsets()  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
         self._proxied: set[int] = set()  # streams that may begin with a PROXY header
         self.gave_up_bytes = 0
@@ -127,9 +77,9 @@ class Trim(WaitingRows):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Bytes of payload by why they were left out; what is in no message is told by the caller's totals."""
+        """Bytes of messages that were redacted, by reason; agent/redaction.py adds what is in no message."""
         reasons = ("records", "secrets", "unreadable")
-        return {name: self._confidence.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
+        return {name: self._policy.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         while self._follower.open:
@@ -140,8 +90,7 @@ class Trim(WaitingRows):
     def _on_rows(self, rows: pa.RecordBatch, table: Segments) -> None:
         chunk = Chunk(rows, table, self._follower.placed)
         chunk.compare(self._rows_waiting())
-        for stream, end in self._given_up.items():  # few, if any
-            chunk.placed.give_up_before(stream, end)
+        chunk.give_up(np.flatnonzero(chunk.offset < self._given_up.of(chunk.stream)))
         self._batches.append(chunk)
         self._proxied |= _proxied(table, self._follower.placed)
 
@@ -150,8 +99,8 @@ class Trim(WaitingRows):
         if not len(exchanges.messages):
             return
         messages, stream = exchanges.messages, 2 * exchanges.serial + exchanges.direction
-        order = array(by_place(vector(stream), vector(exchanges.stream_offset)))
-        self._mark(self._confidence.kept(exchanges, order))
+        order = np.lexsort((exchanges.stream_offset, stream))
+        self._mark(self._policy.kept(exchanges, order))
         raw = (messages.key == SASL_HANDSHAKE) & (messages.version == 0)
         self._raw.update(2 * s + d for s in exchanges.serial[raw].tolist() for d in (0, 1))
         self._move(
@@ -171,7 +120,8 @@ class Trim(WaitingRows):
         for i in np.flatnonzero((before >= 0) & (begin > before)).tolist():
             self._tokens(int(stream[i]), int(before[i]), int(begin[i]))
         on = end[last] > known
-        self._boundary.move(stream[last][on], end[last][on], side[last][on])
+        self._boundary = self._boundary.moved(stream[last][on], end[last][on])
+        self._side = self._side.moved(stream[last][on], side[last][on])
 
     def _mark(self, kept: Stretches) -> None:
         stretches = (vector(kept.stream), vector(kept.begin), vector(kept.end))
@@ -215,45 +165,33 @@ class Trim(WaitingRows):
     # --- what leaves
 
     def _decided(self) -> Iterator[pa.RecordBatch]:
-        decided = Decided(self._follower.decided())
+        opened = self._follower.decided()  # connection, direction, offset
+        decided = Offsets(2 * opened[:, 0] + opened[:, 1], opened[:, 2], ALL)
         self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
         self._keep_proxy_headers(decided)
         self._ended(decided.stream)
-        self._forget(decided)
-        first, waiting = self._undecided(decided)
-        if self._give_up(decided, waiting):
-            first, _ = self._undecided(decided)
-        yield from self._leave(lambda _: first.popleft())
+        given_up = self._given_up
+        self._given_up = given_up.without(given_up.stream[given_up.offset <= decided.of(given_up.stream)])
+        for chunk in self._rows_waiting():
+            chunk.decide(decided)
+        self._give_up(decided)
+        yield from self._leave(lambda batch: batch.first_waiting())
 
-    def _undecided(self, decided: Decided) -> tuple[deque[int], Waiting]:
-        """(first row by chunk that waits, what waits in all)."""
-        waiting = Waiting()
-        return deque(
-            batch.undecided(decided.frontier, waiting) if isinstance(batch, Chunk) else len(batch)
-            for batch in self._batches
-        ), waiting
-
-    def _forget(self, decided: Decided) -> None:
-        """What was given up matters until the stream has gone past it."""
-        if self._given_up:
-            upto = dict(zip(decided.stream.tolist(), decided.offset.tolist(), strict=True))
-            self._given_up = {s: end for s, end in self._given_up.items() if upto.get(s, end) < end}
-
-    def _follow_tokens(self, decided: Decided) -> None:
+    def _follow_tokens(self, decided: Offsets) -> None:
         """Streams that moved on without a message: tokens, or a boundary that was lost."""
         known = self._boundary.of(decided.stream)
         for i in np.flatnonzero((known >= 0) & (known < decided.offset)).tolist():
             one = decided.stream[i : i + 1]
             if self._tokens(int(one[0]), int(known[i]), int(decided.offset[i])):
-                self._boundary.move(one, decided.offset[i : i + 1], np.array([self._boundary.side(int(one[0]))]))
+                self._boundary = self._boundary.moved(one, decided.offset[i : i + 1])
             else:
-                self._boundary.forget(one)
+                self._forget(one)
 
-    def _keep_proxy_headers(self, decided: Decided) -> None:
+    def _keep_proxy_headers(self, decided: Offsets) -> None:
         """Of those that the follower has passed, what they name; and what shows that TLS begins behind one."""
         for stream in list(self._proxied):
-            passed = decided.frontier.of(stream)
+            passed = int(decided.of(np.array([stream]))[0])
             if passed <= 0:
                 continue
             header = proxy_header(self._bytes(stream, 0, V1_MOST_BYTES))
@@ -273,11 +211,8 @@ class Trim(WaitingRows):
 
     def _ended(self, opened: Ints) -> None:
         """Streams that end within a message or token: its size stays, so that the boundary before it does."""
-        ended = self._boundary.but(opened)
-        if not ended.any():
-            return
-        streams = self._boundary.stream[ended]
-        for stream, boundary in zip(streams.tolist(), self._boundary.end[ended].tolist(), strict=True):
+        ended = self._boundary.without(opened)
+        for stream, boundary in zip(ended.stream.tolist(), ended.offset.tolist(), strict=True):
             at = boundary
             places: list[int] = []
             while len(places) < MOST_TOKENS:
@@ -288,46 +223,60 @@ class Trim(WaitingRows):
                 at += 4 + size
             if places:
                 self._mark_sizes(stream, places)
-        self._boundary.forget(streams)
+        if len(ended.stream):
+            self._forget(ended.stream)
 
-    def _give_up(self, decided: Decided, waiting: Waiting) -> bool:
-        """Stop waiting with the rows that have waited too long or are too many; whether there were such."""
-        by_name = np.argsort(array(waiting.streams))
-        names, waiting_bytes, oldest_ns = (
-            array(column)[by_name] for column in (waiting.streams, waiting.bytes, waiting.oldest_ns)
-        )
-        tired = self._tired(names, waiting_bytes, oldest_ns, decided)
-        if not tired.any():
-            return False
-        offsets, boundaries = decided.of(names), self._boundary.of(names)
-        for i in np.flatnonzero(tired & (boundaries == offsets)).tolist():
+    def _forget(self, stream: Ints) -> None:
+        """No boundary of these streams is known."""
+        self._boundary, self._side = self._boundary.without(stream), self._side.without(stream)
+
+    def _give_up(self, decided: Offsets) -> None:
+        """Stop waiting with the rows that have waited too long or are too many."""
+        chunks = [chunk for chunk in self._rows_waiting() if len(chunk.waiting)]
+        if not chunks:
+            return
+        streams = np.concatenate([chunk.stream[chunk.waiting] for chunk in chunks])
+        lengths = np.concatenate([chunk.segments.payload_len[chunk.waiting] for chunk in chunks])
+        names, index = np.unique(streams, return_inverse=True)
+        oldest_ns = np.full(len(names), frames.LATEST_NS)
+        np.minimum.at(oldest_ns, index, np.concatenate([chunk.segments.ts_ns[chunk.waiting] for chunk in chunks]))
+        overdue = self._overdue(names, np.bincount(index, lengths), oldest_ns, decided)
+        if not overdue.any():
+            return
+        offsets = decided.of(names)
+        sides = self._side.of(names)
+        for i in np.flatnonzero(overdue & (self._boundary.of(names) == offsets)).tolist():
             name = int(names[i])
-            self._mark_sizes(name, [int(offsets[i])], 4 if name in self._raw else IDS_BYTES[self._boundary.side(name)])
-        for chunk in self._rows_waiting():
-            gone = chunk.placed.give_up_waiting(decided.frontier, chunk.taken, vector(names[tired]))
-            self.gave_up_bytes += int(array(gone.end).sum())
-            for name, end in zip(gone.row, gone.begin, strict=True):
-                self._given_up[name] = max(end, self._given_up.get(name, 0))
-        return True
+            self._mark_sizes(name, [int(offsets[i])], 4 if name in self._raw else IDS_BYTES[int(sides[i])])
+        for chunk in chunks:
+            self._give_up_rows(chunk, chunk.waiting[np.isin(chunk.stream[chunk.waiting], names[overdue])])
 
-    def _tired(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Decided) -> Ints:
+    def _give_up_rows(self, chunk: Chunk, rows: Ints) -> None:
+        names, index = np.unique(chunk.stream[rows], return_inverse=True)
+        ends = self._given_up.of(names)
+        np.maximum.at(ends, index, chunk.end[rows])
+        self._given_up = self._given_up.moved(names, ends)
+        self.gave_up_bytes += int(chunk.segments.payload_len[rows].sum())
+        chunk.give_up(rows)
+
+    def _overdue(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Offsets) -> Ints:
         """Streams whose rows wait no longer."""
         offset = decided.of(names)
         known, age = self._boundary.of(names) == offset, self._newest_ns - oldest
         known |= (offset == 0) & (self._boundary.of(names ^ 1) >= 0)  # a first answer to what was recognised
         _, connection = np.unique(names >> 1, return_inverse=True)
         together = np.bincount(connection, waiting_bytes * ~known)[connection]
-        tired = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))
-        tired |= known & (age > self._bounds.known_ns)
-        largest = np.argsort(np.where(tired, 0, -waiting_bytes), kind="stable")
-        held = waiting_bytes[~tired].sum()
+        overdue = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))
+        overdue |= known & (age > self._bounds.known_ns)
+        largest = np.argsort(np.where(overdue, 0, -waiting_bytes), kind="stable")
+        held = waiting_bytes[~overdue].sum()
         for i in largest.tolist():
             if held <= self._bounds.all_bytes:
                 break
-            if not tired[i]:
-                tired[i] = True
+            if not overdue[i]:
+                overdue[i] = True
                 held -= waiting_bytes[i]
-        return np.asarray(tired)
+        return np.asarray(overdue)
 
 
 def _proxied(table: Segments, placed: Placed) -> set[int]:

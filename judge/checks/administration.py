@@ -52,7 +52,7 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
                 "rule": rule,
                 "predicted": EXISTS if rule == BOTH and existed(topic, claims[0].first.ts_ns) else PREDICTED[rule],
                 "actual": ", ".join("not captured" if error < 0 else error_name(error) for error in actual),
-                "then": f"; it was created at {clock(created.first.ts_ns)}" if created else "",
+                "then": f". The topic was created at {clock(created.first.ts_ns)}" if created else "",
             },
         )
 

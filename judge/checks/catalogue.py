@@ -85,10 +85,6 @@ def needed(words: str) -> Reads:
     return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
 
 
-def covers(declared: Reads, word: str) -> bool:
-    return word in declared or f"{word.partition(':')[0]}:{WHATEVER}" in declared
-
-
 @dataclass(frozen=True)
 class Check(Rule):
     status: str

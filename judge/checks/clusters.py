@@ -25,13 +25,13 @@ MOST_CLIENT_IDS = 16
 
 
 def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for (client_id, theirs), claims in gathered(
+    for (client_id, sent), claims in gathered(
         context.claims("cluster_refused", group, *subject),
         lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
     ):
-        ids = sorted({theirs, group.cluster_id or "unknown"})
-        words = {"who": client_id, "does": "sends cluster ID", "theirs": theirs, "but": "but the cluster is"}
-        words["ours"] = group.cluster_id or "another"
+        ids = tuple(sorted({sent, group.cluster_id or "unknown"}))
+        words = {"who": client_id, "does": "sends cluster ID", "sent": sent, "but": "but the cluster is"}
+        words["actual"] = group.cluster_id or "another"
         yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words)
     yield from two_stated(subject, group, context)
 
@@ -43,10 +43,10 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
         for one, other in combinations(claims, 2):
             ids = (one["cluster_id"], other["cluster_id"])
             if ids[0] != ids[1] == group.cluster_id and other.first.ts_ns < one.last.ts_ns:
-                words = {"who": endpoint, "does": "leads to cluster", "theirs": ids[0], "but": "and in turn to"}
-                words |= {"ours": ids[1], "in_turn": endpoint}
+                words = {"who": endpoint, "does": "leads to cluster", "sent": ids[0], "but": "and in turn to"}
+                words |= {"actual": ids[1], "in_turn": endpoint}
                 sides = (*ends([one]), first_of(other))
-                yield resting_on([one, other], sorted(ids), endpoint, sides=sides, words=words)
+                yield resting_on([one, other], tuple(sorted(ids)), endpoint, sides=sides, words=words)
 
 
 def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -67,7 +67,7 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
         words |= {"until": f" until {clock(last_ns)}" if over else ""}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}
-        yield resting_on(claims, list(both), epoch, sides=sides, **about, words=words)
+        yield resting_on(claims, both, epoch, sides=sides, **about, words=words)
 
 
 def sender(claim: Claim) -> tuple[int, int]:

@@ -6,8 +6,8 @@ gap; what a bounded set has dropped is not judged.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import leader_denies_leadership
@@ -19,6 +19,7 @@ from wirecheck.judge.checks.shapes import (
     ends,
     gathered,
     lasting,
+    members,
     of_id,
     requesters,
     resting_on,
@@ -26,6 +27,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     start_ns,
     stuck_client,
+    without_pause,
 )
 from wirecheck.judge.claims.claim import (
     COUNT,
@@ -153,20 +155,10 @@ def denied(name: str | None, topic_id: str | None, partition: int, group: Group,
     )
 
 
-STORM_PAUSE_NS = 30_000_000_000
-"""A storm goes on over so long a pause."""
-
-
 def storm(claims: list[Claim]) -> Streak:
     """The longest time of errors without a long pause."""
-    best = open_streak = Streak(0, 0, 0)
-    runs = [run for claim in claims for run in every_run(claim.runs)]
-    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
-        now = Streak(count, first_ns, last_ns)
-        together = open_streak.count and first_ns - open_streak.last_ns <= STORM_PAUSE_NS
-        open_streak = open_streak.joined(now) if together else now
-        best = max(best, open_streak, key=lambda streak: (streak.seconds, streak.count))
-    return best
+    streaks = without_pause(run for claim in claims for run in every_run(claim.runs))
+    return max(streaks, key=lambda streak: (streak.seconds, streak.count), default=Streak(0, 0, 0))
 
 
 def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, context: CheckContext) -> bool:
@@ -272,8 +264,9 @@ def disagreed(claim: Claim, error: int | str, what: str, since: str, context: Ch
     )
 
 
-@dataclass(frozen=True, order=True)
-class Member:
+class Member(NamedTuple):
+    """A partition of a fetch session."""
+
     seen: Sighting
     topic: str
     partition: int
@@ -291,9 +284,9 @@ def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Membe
             asked |= {name for name in asks.peak if name.startswith(LEAST)}
     beyond = max(asked) if len(asked) >= MOST_MEMBERS else None
     odd = [
-        Member(Sighting(*value[:-2]), *value[-2:])
-        for name, value in claim.peak.items()
-        if name.startswith(LEAST) and name not in asked and (beyond is None or name < beyond)
+        Member(seen, *partition)
+        for name, seen, partition in members(claim, parts=2)
+        if name not in asked and (beyond is None or name < beyond)
     ]
     if not odd:
         return []
@@ -313,15 +306,15 @@ def forgets_unknown_partition(subject: Subject, group: Group, context: CheckCont
     claims = context.claims("session_forgets", group, *subject)
     odd = [(c, m) for c in claims for m in never_asked(c, group, context) if one_id(m, group, context)]
     if odd:
-        members, claims = sorted({member.text for _, member in odd}), [claim for claim, _ in odd]
+        partitions, claims = sorted({member.text for _, member in odd}), [claim for claim, _ in odd]
         yield resting_on(
             claims,
             *subject[1:],
             sides=tuple(Side(member.seen, f"{claim['client_id']} forgets {member.text}") for claim, member in odd),
             client_ids=(claims[0]["client_id"],),
             brokers=brokers_of(claims, context),
-            count=len(members),
-            words={"partitions": ", ".join(members[:SHOWN]), "server": servers_of(claims)},
+            count=len(partitions),
+            words={"partitions": ", ".join(partitions[:SHOWN]), "server": servers_of(claims)},
         )
 
 

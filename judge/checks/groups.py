@@ -6,12 +6,13 @@ unclean election.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.shapes import clock, counted, gathered, of_topic, resting_on, seen_whole
 from wirecheck.judge.checks.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
@@ -75,12 +76,10 @@ BEGIN = len(LEAST) + 8
 """Of a member's name what it shares with all that were told of one topic."""
 
 
-@dataclass(frozen=True, order=True)
-class LastSeen:
-    """A topic in a set of names: where it was seen last, and with which answer."""
+class LastSeen(NamedTuple):
+    """Where a name in a set was seen last, and with which answer."""
 
     seen: Sighting
-    name: str
     answer: str
 
 
@@ -123,21 +122,18 @@ def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext
         answer = Side(latest.seen, f"{topic.name} has ID {latest.answer}")
         sides = (first_of(new.first), answer, Side(wrote.seen, f"{client[1]} writes to {topic.name}"))
         words = {"old": old.topic_id, "since": clock(new.born_ns)}
-        words |= {"told": clock(latest.seen.ts_ns), "last": clock(wrote.seen.ts_ns)}
+        words |= {"last_answer": clock(latest.seen.ts_ns), "last": clock(wrote.seen.ts_ns)}
         key, about = (*client[1:], topic.name, new.topic_id), of_topic(topic, new, old)
         yield Evidence(key, sides, **about, client_ids=(client[1],), words=words)
 
 
 def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[LastSeen]:
     """What a client's sets say of a topic; members of one name begin alike."""
-    whole = member_of(topic.name)
+    begin = member_of(topic.name)[:BEGIN]
     for claim in context.claims(kind, topic.group, *client):
-        values = [claim.peak[whole]] if whole in claim.peak else []
-        if kind == "told":
-            values = [value for name, value in claim.peak.items() if name.startswith(whole[:BEGIN])]
-        yield from (
-            said for value in values if (said := LastSeen(Sighting(*value[:-2]), *value[-2:])).name == topic.name
-        )
+        for member, seen, (name, answer) in shapes.members(claim, parts=2):
+            if member.startswith(begin) and name == topic.name:
+                yield LastSeen(seen, answer)
 
 
 def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
@@ -167,5 +163,8 @@ def group_describe_contradicts_binding(subject: Subject, group: Group, context: 
     name = name_of(subject, group, context)
     for claim in context.claims("described", group, *subject) if name is not None else ():
         if claim["name"] != name:
-            words, about = {"group": claim["group"], "said": claim["name"]}, {"topic": name, "topic_ids": (subject[1],)}
+            words, about = (
+                {"group": claim["group"], "described": claim["name"]},
+                {"topic": name, "topic_ids": (subject[1],)},
+            )
             yield resting_on([claim], claim["group"], claim["name"], subject[1], **about, words=words)

@@ -13,7 +13,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Runs, Subject
+from wirecheck.judge.claims.claim import (
+    FIRST,
+    LEAST,
+    OTHERS,
+    SLOT_NS,
+    SUCCESS,
+    WAITED,
+    Claim,
+    Run,
+    Runs,
+    Sighting,
+    Subject,
+    every_run,
+)
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -123,18 +136,21 @@ def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak
     return before, after
 
 
-def waits(claim: Claim) -> list[Streak]:
-    """When a client waited without a response, oldest first. One that gave up asks again within RETRY_NS."""
-    runs = [run for ports in claim.runs.get(WAITED, {}).values() for run in ports.values()]
+def without_pause(runs: Iterable[Run]) -> list[Streak]:
+    """Streaks in which a client asked again within RETRY_NS, oldest first."""
     found: list[Streak] = []
-    for one in sorted(
-        (Streak(run[COUNT], run[FIRST], run[LAST]) for run in runs), key=lambda run: (run.first_ns, run.last_ns)
-    ):
-        if found and one.first_ns <= found[-1].last_ns + RETRY_NS:
+    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
+        one = Streak(count, first_ns, last_ns)
+        if found and first_ns <= found[-1].last_ns + RETRY_NS:
             found[-1] = found[-1].joined(one)
         else:
             found.append(one)
     return found
+
+
+def waits(claim: Claim) -> list[Streak]:
+    """When a client waited without a response, oldest first."""
+    return without_pause(every_run(claim.runs, {WAITED}))
 
 
 def longest_wait(claim: Claim, context: CheckContext) -> Streak | None:
@@ -245,6 +261,13 @@ def if_broker(node: int | str) -> tuple[int, ...]:
 
 def servers_of(claims: Iterable[Claim]) -> str:
     return ", ".join(sorted({claim["endpoint"] for claim in claims}))
+
+
+def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]]]:
+    """Of a claim's set each member's name there, where it was seen last, and so many parts that are kept with it."""
+    for name, value in claim.peak.items():
+        if name.startswith(LEAST):
+            yield name, Sighting(*value[:-parts]), value[-parts:]
 
 
 def lasting(

@@ -362,8 +362,8 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
 
 
 def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **columns: Any) -> Evidence:
-    ids = sorted((one, other))
-    return Evidence((topic.name, ids), sides, topic=topic.name, topic_ids=tuple(ids), **columns)
+    ids = tuple(sorted((one, other)))
+    return Evidence((topic.name, ids), sides, topic=topic.name, topic_ids=ids, **columns)
 
 
 def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterator[Evidence]:
@@ -478,17 +478,17 @@ def disagreement(
     topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, str], context: CheckContext
 ) -> Evidence:
     one, other = between
-    ids = [word for word in words.values() if " " not in word]
+    ids = tuple(sorted(word for word in words.values() if " " not in word))
     brokers = sorted({str(context.node(claim)) for claim in one})
     against = sorted({str(context.node(claim)) for claim in other})
-    about = {"topic": topic.name, "topic_ids": tuple(sorted(ids)), "brokers": brokers_of(one, context)}
+    about = {"topic": topic.name, "topic_ids": ids, "brokers": brokers_of(one, context)}
     return resting_on(
         one,
-        *(topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
+        *(topic.name, ids if len(ids) > 1 else (*ids, "unknown")),
         sides=ends((*one, *other)),
         **about,
         last_ns=max(claim.last.ts_ns for claim in one),
-        words={**words, "these": answering(brokers), "those": answering(against)},
+        words={**words, "one_brokers": answering(brokers), "other_brokers": answering(against)},
     )
 
 
@@ -498,7 +498,7 @@ def answering(nodes: list[str]) -> str:
 
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     bindings = context.claims("binding", group, *subject)
-    names = sorted({claim["name"] for claim in bindings})
+    names = tuple(sorted({claim["name"] for claim in bindings}))
     if len(names) > 1:
         first = [next(claim for claim in bindings if claim["name"] == name) for name in names]
         about = {"topic": names[0], "topic_ids": (subject[1],), "words": {"names": " and ".join(names)}}

@@ -21,11 +21,12 @@ from wirecheck.judge.checks.shapes import (
     ends,
     gathered,
     if_broker,
+    members,
     resting_on,
     servers_of,
     start_ns,
 )
-from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -255,16 +256,16 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
             if to_and_fro or order_of(new) < order_of(old):
                 how = "and back" if to_and_fro else "down"
-                said = f"the versions of Kafka {old} and then those of {new} ({how})"
-                yield ranges_of(endpoint, [before, after], said, context)
+                ranges = f"the versions of Kafka {old} and then those of {new} ({how})"
+                yield ranges_of(endpoint, [before, after], ranges, context)
         for claim in claims:
             if of_no_release(claim["ranges"]):
                 yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", context)
 
 
-def ranges_of(endpoint: str, claims: list[Claim], said: str, context: CheckContext) -> Evidence:
+def ranges_of(endpoint: str, claims: list[Claim], ranges: str, context: CheckContext) -> Evidence:
     where = context.node(claims[-1])
-    return resting_on(claims, where, endpoint, brokers=if_broker(where), words={"server": endpoint, "said": said})
+    return resting_on(claims, where, endpoint, brokers=if_broker(where), words={"server": endpoint, "ranges": ranges})
 
 
 Level = tuple[int, tuple[int, ...], int, range]
@@ -333,7 +334,7 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         sent.append((controller, epoch, by_api, claims))
         if not any(fits(level, by_api) for level in LEVELS):
             what = f"sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
-            yield resting_on(claims, [controller], brokers=(controller,), words={"what": what})
+            yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
 
@@ -380,9 +381,9 @@ def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
         ]
         if ahead:
             told = [claim for other in (broker, *ahead) for claim in newest[other][3]]
-            both = sorted({broker, *ahead})
+            both = tuple(sorted({broker, *ahead}))
             what = f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"
-            yield resting_on(told, both, brokers=tuple(both), count=len(told), words={"what": what})
+            yield resting_on(told, both, brokers=both, count=len(told), words={"what": what})
 
 
 def fits(level: Level, by_api: dict[str, set[int]]) -> bool:
@@ -416,10 +417,10 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
         since = min(spans[broker][high][0] for broker in new)
         behind = [broker for broker in old if spans[broker][low][1] - since > window]
         if behind:
-            both = sorted({*behind, *new})
+            both = tuple(sorted({*behind, *new}))
             sides = tuple(last_of(claim) for claim in claims if claim["broker"] in both)
             what = f"some follow with Fetch v{low}, some with v{high} since {about(start_ns(since))}"
-            yield Evidence((both,), sides, brokers=tuple(both), words={"what": what})
+            yield Evidence((both,), sides, brokers=both, words={"what": what})
 
 
 def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -453,9 +454,9 @@ def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tup
     """Topics that somebody named without an id after some time."""
     found: dict[str, Sighting] = {}
     for claim in context.claims("idless", group, "server"):
-        for name, value in claim.peak.items():
-            if name.startswith(LEAST) and value[0] >= since_ns:
-                found[value[-1]] = max(Sighting(*value[:-1]), found.get(value[-1], Sighting(*value[:-1])))
+        for _, seen, (name,) in members(claim, parts=1):
+            if seen.ts_ns >= since_ns:
+                found[name] = max(seen, found.get(name, seen))
     return sorted(found.items())
 
 

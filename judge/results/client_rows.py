@@ -41,19 +41,19 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
         runs = [run for claim in requests for run in every_run(claim.runs)]
         times = [ts_ns for claim in requests for ts_ns in (claim.first.ts_ns, claim.last.ts_ns)]
         times += [ts_ns for run in runs for ts_ns in (run[FIRST], run[LAST])]
-        body = {
-            "withdrawn": False,
-            "cluster": cluster,
-            "client_id": subject[1] or None,
-            "address": requests[0]["host"],
-            "software_name": software["name"] if software else None,
-            "software_version": software["version"] if software else None,
-            "apis": [{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
-            "requests": sum(claim.count for claim in requests),
-            "first_seen": min(times),
-            "last_seen": max(times),
-        }
-        yield ResultRow("clients", "|".join((key, *subject[1:])), body)
+        yield ResultRow.of(
+            "clients",
+            "|".join((key, *subject[1:])),
+            cluster,
+            client_id=subject[1] or None,
+            address=requests[0]["host"],
+            software_name=software["name"] if software else None,
+            software_version=software["version"] if software else None,
+            apis=[{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
+            requests=sum(claim.count for claim in requests),
+            first_seen=min(times),
+            last_seen=max(times),
+        )
 
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:

@@ -17,7 +17,7 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
-GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps", "cut"})
+GROWING = frozenset({"count", "last", "last_answer", "connections", "bytes", "gaps", "cut"})
 """Words of findings that go on while the same is seen again: how often, and when last."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
 """Columns of a finding of which each change is news."""
@@ -82,21 +82,13 @@ class Rule:
     summary: str
 
 
+@lru_cache(maxsize=1 << 14)
 def identity(code: str, cluster: str, key: tuple[Any, ...]) -> str:
-    """16 base32 characters of SHA-256 over (code, cluster, key) as canonical JSON."""
-    try:
-        return remembered(code, cluster, key)
-    except TypeError:  # a list in the key
-        return digested(code, cluster, key)
-
-
-def digested(code: str, cluster: str, key: tuple[Any, ...]) -> str:
-    digest = hashlib.sha256(CANONICAL.encode([code, cluster, list(key)]).encode()).digest()
+    """16 base32 characters of SHA-256 over (code, cluster, key) as canonical JSON. Of one code each part of a key is of
+    one type: 1 is never True.
+    """
+    digest = hashlib.sha256(CANONICAL.encode([code, cluster, key]).encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()
-
-
-remembered = lru_cache(maxsize=1 << 14)(digested)
-"""Findings that stand are made with every batch. Of one code each part of a key is of one type: 1 is never True."""
 
 
 def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, Any]:

@@ -27,6 +27,11 @@ class ResultRow(NamedTuple):
     id: str
     body: Body
 
+    @classmethod
+    def of(cls, table: str, key: str, cluster: str | None, /, **columns: Any) -> "ResultRow":
+        """One about a cluster, or about none that is known, which holds."""
+        return cls(table, key, {"withdrawn": False, "cluster": cluster, **columns})
+
 
 @dataclass(frozen=True)
 class Shown:

@@ -130,9 +130,8 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
     """A row is told by the name's subject, or by the id's while it has no name: two identities, each with one owner."""
-    body = {"withdrawn": False, "cluster": group.cluster, "name": name, "topic_id": topic_id, **columns}
     about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
-    return ResultRow("topics", f"{group.key}|{about}", body)
+    return ResultRow.of("topics", f"{group.key}|{about}", group.cluster, name=name, topic_id=topic_id, **columns)
 
 
 def statements_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -144,20 +143,17 @@ def statements_of_id(subject: Subject, context: CheckContext) -> Iterator[Result
         name = min((claim["name"] for claim in bindings if claim["name"] is not None), default=None)
         for speaker, claims in spoken(subject, bindings, group, context).items():
             last = max(claims, key=lambda claim: claim.last_word)
-            yield ResultRow(
+            yield ResultRow.of(
                 "statements",
                 "|".join((group.key, topic_id, *speaker)),
-                {
-                    "withdrawn": False,
-                    "cluster": group.cluster,
-                    "name": name,
-                    "topic_id": topic_id,
-                    **speaker._asdict(),
-                    "broker": context.broker(last) if speaker.speaker == "broker" else None,
-                    "first_seen": min(claim.first.ts_ns for claim in claims),
-                    "last_seen": last.last_word.ts_ns,
-                    "count": sum(claim.count for claim in claims),
-                },
+                group.cluster,
+                name=name,
+                topic_id=topic_id,
+                **speaker._asdict(),
+                broker=context.broker(last) if speaker.speaker == "broker" else None,
+                first_seen=min(claim.first.ts_ns for claim in claims),
+                last_seen=last.last_word.ts_ns,
+                count=sum(claim.count for claim in claims),
             )
 
 
@@ -230,12 +226,14 @@ def partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     kind = "partition" if subject[0] == "id" else "unnumbered"
     for group in known(context.groups(subject)):
         offline = dict(gathered(context.claims("offline", group, *subject), "partition"))
-        identity, about = "|".join((group.key, *subject)), {"cluster": group.cluster, **named(subject)}
+        identity = "|".join((group.key, *subject))
         for (partition,), claims in gathered(context.claims(kind, group, *subject), "partition"):
             found = states(claims, offline.get((partition,), []))
             for name, state in found.items():
-                body = {"withdrawn": False, **about, **row(partition, state, until_ns(state, found.values()))}
-                yield ResultRow("partitions", f"{identity}|{partition}|{name}", body)
+                body = row(partition, state, until_ns(state, found.values()))
+                yield ResultRow.of(
+                    "partitions", f"{identity}|{partition}|{name}", group.cluster, **named(subject), **body
+                )
 
 
 def until_ns(state: State, every: Collection[State]) -> int | None:
@@ -297,18 +295,18 @@ def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
         described = context.claims("topic_described", group, *subject)
         for (internal, operations), claims in gathered(described, "internal operations"):
-            said = min(claims, key=lambda claim: claim.first)
-            body = {
-                "withdrawn": False,
-                "cluster": group.cluster,
+            earliest = min(claims, key=lambda claim: claim.first)
+            yield ResultRow.of(
+                "descriptions",
+                "|".join((group.key, *subject, f"{internal}:{operations}")),
+                group.cluster,
                 **named(subject),
-                "internal": None if internal is None else bool(internal),
-                "authorized_operations": None if operations is None else operation_names(operations),
-                "source": said["source"],
-                "connection": said.first.connection,
-                "first_seen": said.first.ts_ns,
-            }
-            yield ResultRow("descriptions", "|".join((group.key, *subject, f"{internal}:{operations}")), body)
+                internal=None if internal is None else bool(internal),
+                authorized_operations=None if operations is None else operation_names(operations),
+                source=earliest["source"],
+                connection=earliest.first.connection,
+                first_seen=earliest.first.ts_ns,
+            )
 
 
 OPERATIONS = {

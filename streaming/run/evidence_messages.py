@@ -82,11 +82,8 @@ class Pair:
             self.found[line["side"]] = {"time": line["time"], **layer}
 
     def distance_s(self, line: Row) -> float:
-        return abs((moment(line["time"]) - moment(self.side["time"])).total_seconds())
-
-
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+        at, side_at = (datetime.fromisoformat(one["time"]) for one in (line, self.side))
+        return abs((at - side_at).total_seconds())
 
 
 def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:

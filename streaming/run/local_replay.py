@@ -52,7 +52,7 @@ class LocalReplay:
         try:
             for files in batches:
                 process = process or DecodeProcess(self.loop.settings)
-                begun = process.begin(self.loop.follow(self.loop.packed(files)))
+                begun = process.begin(self.loop.follow(files))
                 self._keep(self.loop.judge(process.end(before)))
                 before = begun
             if process is not None:

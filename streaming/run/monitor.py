@@ -221,10 +221,10 @@ class Watch:
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
-    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: pa.Table | None) -> None:
-        """A batch is written; `instead` of other rows that the page may show."""
+    def batch_written(self, feed: Feed, tables: BatchTables, replaced: bool, loads: pa.Table | None) -> None:
+        """A batch is written, and has `replaced` other rows that the page may show."""
         feed.judged()
-        if instead:
+        if replaced:
             self.page.forget()
             restore(self.page, self.plan, checkpoint.run_of(self.plan.checkpoint) or "")
             self.say(

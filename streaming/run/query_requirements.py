@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
-import wirecheck
+from wirecheck.child_python import python_path
 from wirecheck.streaming.spark.tuning import HEAP_MB
 
 PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client")
@@ -44,9 +44,8 @@ class Seen(NamedTuple):
 
 
 def checks() -> list[tuple[str, str, str, str]]:
-    """(name, state, said, fix) each."""
-    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, archive, memory, disk, worker)
-    return [tuple(seen) for look in looks for seen in look()]  # type: ignore[misc]
+    """(name, state, text, fix) each."""
+    return [*packages(), *java(), *archive(), *memory(), *disk(), *worker()]
 
 
 def packages() -> Iterator[Seen]:
@@ -130,8 +129,6 @@ def disk() -> Iterator[Seen]:
 
 def worker() -> Iterator[Seen]:
     """A worker's imports, in a process of its own."""
-    here = str(Path(wirecheck.__file__).resolve().parent.parent)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
     try:
         ran = subprocess.run(  # noqa: S603 - this Python
             [sys.executable, "-c", IMPORTS],
@@ -139,7 +136,7 @@ def worker() -> Iterator[Seen]:
             text=True,
             timeout=PATIENCE_S,
             check=False,
-            env=environment,
+            env={**os.environ, "PYTHONPATH": python_path()},
         )
     except (OSError, subprocess.TimeoutExpired) as failed:
         yield Seen("worker", "fail", str(failed), INSTALL)

@@ -132,7 +132,8 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     marks = table.filter(pc.invert(is_frame))
     table = chosen(table, is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
-    file_marks = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
+    columns = [field.name for field in fields(frames.Mark)]
+    file_marks = tuple(frames.Mark(**row) for row in marks.select(columns).to_pylist())
     whole = segments(table)
     del table  # the same again, in other words
     for bucket, part in enumerate(deal(whole, settings.buckets)):
@@ -145,10 +146,6 @@ def chosen(table: pa.Table, is_frame: pa.ChunkedArray) -> pa.Table:
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return table.slice(rows[0], len(rows))
     return table.filter(is_frame)
-
-
-def mark(row: dict[str, Any]) -> frames.Mark:
-    return frames.Mark(row["kind"], row["ts_ns"], row["source"], row["count"], row["reason"])
 
 
 def deal(whole: Segments, buckets: int) -> Iterator[Segments | None]:

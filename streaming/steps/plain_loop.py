@@ -28,16 +28,10 @@ class Loop:
         self.emitted: list[Tagged] = []
 
     def batch(self, files: Iterable[Path]) -> None:
-        self.rows_of(self.packed(files))
+        self.emitted += self.judge(decode_row(row, self.settings) for row in self.follow(files))
 
-    def packed(self, files: Iterable[Path]) -> Iterator[Tagged]:
-        return (row for rows in pack_files(map(str, files), self.settings) for row in rows)
-
-    def rows_of(self, packed: Iterable[Tagged]) -> None:
-        """One batch, packed."""
-        self.emitted += self.judge(decode_row(row, self.settings) for row in self.follow(packed))
-
-    def follow(self, packed: Iterable[Tagged]) -> Iterator[Tagged]:
+    def follow(self, files: Iterable[Path]) -> Iterator[Tagged]:
+        packed = (row for rows in pack_files(map(str, files), self.settings) for row in rows)
         for key, rows in groupby(sorted(packed, key=bucket_of), key=bucket_of):
             bucket = Bucket(*key, self.settings)
             if key in self.buckets:

@@ -43,7 +43,7 @@ LATER = PostCommitHookProperties(cleanup_expired_logs=False)
 """A commit lists no log to clean it: `delta_upkeep.py` does."""
 ATONCE = 4
 """Tables that are written beside each other."""
-COLUMNS = {name: pa.schema([*ORIGIN, *schema(name)]) for name in TABLES}
+COLUMNS = {**{name: pa.schema([*ORIGIN, *schema(name)]) for name in TABLES}, NOW: schema("findings")}
 
 
 def located(where: Path | str) -> tuple[str, dict[str, str]]:
@@ -59,25 +59,24 @@ def opened(out: Path | str, table: str) -> DeltaTable:
 
 def made(out: Path | str, table: str) -> DeltaTable:
     """One that is there, or is made; columns that this release knows besides are added, null in what is there."""
-    name, columns = (table, COLUMNS[table]) if table in TABLES else ("findings", schema("findings"))
     try:
         table_there = opened(out, table)
     except TableNotFoundError:
         place, options = located(out)
         partitions = [DAY] if table in TABLES else None
-        meaning = TABLES[name].meaning if table in TABLES else "The open findings of the run that wrote last."
+        meaning = TABLES[table].meaning if table in TABLES else "The open findings of the run that wrote last."
         table_there = DeltaTable.create(
-            f"{place}/{table}", columns, mode="ignore", partition_by=partitions, name=table,
+            f"{place}/{table}", COLUMNS[table], mode="ignore", partition_by=partitions, name=table,
             description=meaning, configuration=SETTINGS, storage_options=options,
         )  # fmt: skip
     names = {field.name for field in table_there.schema().fields}
-    if missing := [field for field in columns if field.name not in names]:
+    if missing := [field for field in COLUMNS[table] if field.name not in names]:
         table_there.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
     return table_there
 
 
 def commit(run: str, batch_id: int, fence: Mapping[str, Any]) -> CommitProperties:
-    """`said` stands in the commit's own words, beside how far the run has written this table."""
+    """`fence` stands in the commit's metadata, beside how far the run has written this table."""
     words = {f"wirecheck.{name}": str(value) for name, value in fence.items()}
     return CommitProperties(custom_metadata=words, app_transactions=[Transaction(run, batch_id)])
 
@@ -89,7 +88,7 @@ class DeltaTables:
         self.out, self.run, self.confirmed = out, run, confirmed
         self.tables: dict[str, DeltaTable] = {}
         self.open: pa.Table | None = None
-        """The findings that stood behind the last batch; None until that was asked."""
+        """The findings that were open after the last batch; None until they are read."""
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:
         """One batch; whether it had been written with other rows. The first one under a lease that was taken over is
@@ -99,17 +98,12 @@ class DeltaTables:
             rows = {**{name: schema(name).empty_table() for name in TABLES}, **rows}
         with ThreadPoolExecutor(ATONCE) as threads:
             if not self.tables:
-                names = [*TABLES, NOW]
-                self.tables = dict(zip(names, threads.map(lambda name: made(self.out, name), names), strict=True))
-            instead = dict(
-                zip(
-                    TABLES,
-                    threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, fence or {}), TABLES),
-                    strict=True,
-                )
-            )
-        self.tell_open(rows.get("findings"), batch_id, fence or {}, instead=instead["findings"])
-        return any(instead.values())
+                tables = threads.map(lambda name: made(self.out, name), COLUMNS)
+                self.tables = dict(zip(COLUMNS, tables, strict=True))
+            replaced = threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, fence or {}), TABLES)
+            replaced_in = {name for name, one in zip(TABLES, replaced, strict=True) if one}
+        self.write_open(rows.get("findings"), batch_id, fence or {}, replaced="findings" in replaced_in)
+        return bool(replaced_in)
 
     def write_one(self, name: str, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any]) -> bool:
         for left in reversed(range(TRIES)):
@@ -156,17 +150,17 @@ class DeltaTables:
         ]
         return pa.table([*origin, *rows.columns], schema=pa.schema([*ORIGIN, *rows.schema]))
 
-    def tell_open(self, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any], *, instead: bool) -> None:
-        """What stands of the findings, anew, where this batch says something of them."""
+    def write_open(self, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any], *, replaced: bool) -> None:
+        """The open findings, anew, where this batch has some."""
         table = self.tables[NOW]
         done = table.transaction_version(self.run)
-        if self.open is None or instead:
+        if self.open is None or replaced:
             parts = list(read(self.out, "findings", self.run))
             self.open = latest_revisions(pa.concat_tables([schema("findings").empty_table(), *parts]))
         elif rows is not None:
             self.open = latest_revisions(pa.concat_tables([self.open, rows]))
         self.open = self.open.filter(pc.not_equal(self.open["state"], "withdrawn"))
-        if done is None or instead or (rows is not None and done < batch_id):
+        if done is None or replaced or (rows is not None and done < batch_id):
             write(table, self.open, commit(self.run, batch_id, fence), mode="overwrite")
 
 

@@ -26,7 +26,7 @@ class Writer(Protocol):
     """All tables of a run, for the one who writes its batches."""
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, fence: Mapping[str, Any] | None = None) -> bool:
-        """One batch; whether it had been written with other rows. `said` is kept with what it commits."""
+        """One batch; whether it had been written with other rows. `fence` is kept with what it commits."""
 
 
 def writer(out: Path | str, run: str, kind: str, confirmed: Confirmed | None = None) -> Writer:

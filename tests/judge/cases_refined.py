@@ -204,13 +204,13 @@ CREATE_TOPICS = (
         adm001_fires__late,
         "5 timeout then created",
         "(7), and the topic may be created later",
-        "REQUEST_TIMED_OUT (7); it was created at 2027",
+        "REQUEST_TIMED_OUT (7). The topic was created at 2027",
     ),
     (
         adm001_fires__no_timeout,
         "6 timeout not above 0",
         "answer is REQUEST_TIMED_OUT (7)",
-        "REQUEST_TIMED_OUT (7); it was created at 2027",
+        "REQUEST_TIMED_OUT (7). The topic was created at 2027",
     ),
     (adm001_fires__partly, "7 partial result", "answer is one per topic", "INVALID_REPLICATION_FACTOR (38)."),
 )

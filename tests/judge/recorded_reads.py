@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue, evaluate
-from wirecheck.judge.checks.catalogue import WHATEVER, covers
+from wirecheck.judge.checks.catalogue import WHATEVER
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -141,7 +141,8 @@ def undeclared(judge):
         (name, subject, other, kind)
         for name, subject, declared, asked in recorded(judge)
         for other, kind in asked
-        if not covers(declared, f"{other[0]}:{kind}") or not is_reachable(subject, other, judge.ledger)
+        if declared.isdisjoint({f"{other[0]}:{kind}", f"{other[0]}:{WHATEVER}"})
+        or not is_reachable(subject, other, judge.ledger)
     }
 
 

@@ -91,7 +91,7 @@ def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule,
     (finding,) = lab.findings("ADM001")
     assert f"violates KIP-4 rule {rule}." in finding["summary"]
     assert predicted in finding["summary"]
-    assert f"the broker's was {actual}" in finding["summary"]
+    assert f"The broker's was {actual}" in finding["summary"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def read(rows):
 
 def disagrees(n, **columns):
     topic, topic_id = f"t.{n}", f"{n:022}"
-    words = {"these": "broker 3", "one": "no such topic", "those": "brokers 1, 2", "other": topic_id}
+    words = {"one_brokers": "broker 3", "one": "no such topic", "other_brokers": "brokers 1, 2", "other": topic_id}
     summary = f"Brokers disagree on {topic}: broker 3 answers no such topic, brokers 1, 2 answer {topic_id}."
     about = {"topic": topic, "topic_ids": [topic_id], "brokers": [3], "words": words, "summary": summary}
     return found("TID007", f"d{n:03}", **about | columns)

@@ -2,8 +2,7 @@
 
 import datetime as dt
 
-from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.story.worst_findings import LONGEST, MOST, kept, worst
+from wirecheck.story.worst_findings import LONGEST, MOST, kept, under, worst
 
 T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -45,18 +44,11 @@ def test_labels_are_short_and_can_be_printed():
     assert kept(row(1, brokers=[1, 2])).named.broker == "1, 2"
 
 
-def test_each_has_a_sentence():
-    named = {name: kept(row(1, code="LOG003", brokers=[4], id=name)) for name in ("f1", "f2")}
-    first, second = worst(named, {"f1": "cause", "f2": "consequence"})
-    assert first.sentence == "Broker 4 stopped following the metadata log at 2026-01-01 00:00:00" == second.sentence
-    for check in CHECKS.values():
-        assert kept(row(1, code=check.code, name=check.name, topic=None, brokers=[], topic_ids=[])).named.sentence
-
-
-def test_a_sentence_that_would_name_a_client_is_the_name_of_the_check():
-    named = kept(row(1, code="VER002", name=CHECKS["VER002"].name, client_ids=["secret-client"]))
-    (shown,) = worst({"f001": named}, {"f001": "cause"})
-    assert shown.sentence == CHECKS["VER002"].name.replace("-", " ").capitalize()
+def test_the_sentence_is_the_headline_of_its_card_or_else_the_name_of_the_check():
+    named = kept(row(1, name="version-outside-advertised-range", client_ids=["client"])).named
+    assert named.sentence == "Version outside advertised range"
+    assert under({"prod|f001": "billing is refused"}, named).sentence == "billing is refused"
+    assert under({"prod|f002": "another"}, named) == named
 
 
 def test_a_cause_that_is_about_no_topic_names_those_of_what_follows_from_it():

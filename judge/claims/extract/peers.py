@@ -31,7 +31,7 @@ STALE, STALE_CONTROLLER_EPOCH = "controller requests with an old epoch", 11
 WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"
-FAILED, EMPTY, GRANTED = 0, 1, 2
+FAILED, EMPTY, ONLY_BROKERS, GRANTED = range(4)
 Bools = NDArray[np.bool_]
 
 
@@ -94,7 +94,7 @@ def granted_to(batch: Batch) -> Bools:
         mine = (batch.decoded.messages.side == RESPONSE) & (batch.decoded.messages.key == key_of(api))
         if not granted[pair[mine]].all():
             message, fate = answers(api, tables)
-            granted[pair[message[fate == GRANTED]]] = True
+            granted[pair[message[fate >= ONLY_BROKERS]]] = True
     found: Bools = granted[pair]
     return found
 
@@ -113,8 +113,9 @@ def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
     bad = header["error_code"] != 0 if "error_code" in header.names else np.zeros(len(header), np.bool_)
     parts, good = parts[header.message], good[header.message]
     empty = (parts == 0) & (api in EMPTY_IS_NOTHING)
-    failed = bad | ((parts > 0) & (good == 0) & (api != "Metadata"))
-    return header.message, np.where(failed, FAILED, np.where(empty, EMPTY, GRANTED))
+    refused = (parts > 0) & (good == 0)
+    fates = (FAILED, ONLY_BROKERS if api == "Metadata" else FAILED, EMPTY)
+    return header.message, np.select((bad, refused, empty), fates, GRANTED)
 
 
 def unread_by(batch: Batch) -> Bools:

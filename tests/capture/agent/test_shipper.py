@@ -12,11 +12,13 @@ from tests.capture.reading import frames_of
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent import shipper as module
 from wirecheck.capture.agent.counts import SPOOL, Counts
+from wirecheck.capture.agent.redaction import Redaction
 from wirecheck.capture.agent.shipper import MOST_WAIT_S, Destination, Shipper, longest_wait_s
 from wirecheck.capture.agent.spool import REASON, ROLL_BYTES, Spool, is_emptied
 from wirecheck.capture.agent.spool_folder import Folder, Limits
 from wirecheck.capture.agent.writer import Writer
 from wirecheck.capture.frames import DROPPED
+from wirecheck.capture.tls.key_log import Secrets
 
 STAMP = frames.Stamp("prod", "a")
 WAIT_S = 20.0
@@ -145,7 +147,7 @@ def test_where_there_is_no_room_the_oldest_frames_go_and_their_marks_travel(tmp_
     size = spooled(tmp_path / "size", many, 1, Limits(ships=True), whole=True).folder.bytes
     spool = Spool(tmp_path / "spool", STAMP, ROLL_BYTES, Limits(12 * size, ships=True))
     counts = Counts()
-    writer = Writer(spool, STAMP, counts, lambda _: None, None)
+    writer = Writer(spool, STAMP, counts, lambda _: None, lambda: Redaction(Secrets(), keep_records=True))
     for _ in range(40):
         writer.take([many])
         spool.roll()

@@ -12,25 +12,34 @@ from tests.decode.connection.conversations import METADATA, request
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent import writer
 from wirecheck.capture.agent.counts import DISK, Counts
+from wirecheck.capture.agent.redaction import Redaction
 from wirecheck.capture.agent.spool import Spool
 from wirecheck.capture.agent.spool_folder import Limits
 from wirecheck.capture.agent.writer import Shown, Writer
-from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.capture.tls.key_log import Secrets
 
 STAMP = frames.Stamp("prod", "agent")
 SECOND = 1_000_000_000
 
 
+def kept():
+    return Redaction(Secrets(), keep_records=True)
+
+
+def redacted():
+    return Redaction(Secrets())
+
+
 class Disk:
     """A folder with others' files in it, and a writer without its thread."""
 
-    def __init__(self, folder, monkeypatch, trim=None, room=None):
+    def __init__(self, folder, monkeypatch, redaction=kept, room=None):
         monkeypatch.setattr(writer, "_RETRY_S", 0.0)
         self.said, self.counts, self.folder = [], Counts(), folder
         self.others = self.write_others() if room == 0 else []
         size = sum(file.stat().st_size for file in self.others)
         self.spool = Spool(folder, STAMP, limits=Limits(max_bytes=size or None))
-        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, trim)
+        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, redaction)
 
     def write_others(self):
         spool = Spool(self.folder, STAMP, roll_bytes=1)
@@ -109,7 +118,7 @@ def test_a_writer_that_never_finds_room_ends_all_the_same(tmp_path, three, monke
 
 def test_a_file_does_not_promise_the_time_of_what_still_waits(tmp_path, written, monkeypatch):
     talk = t.Talk(mss=50).open().request(request(METADATA, 1, 1, bytes(400))[:100])
-    disk = Disk(tmp_path, monkeypatch, Trim)
+    disk = Disk(tmp_path, monkeypatch, redacted)
     every = batch(rows(written(t.pcap(t.packets(talk.segments)))))
     newest_ns = max(every["ts_ns"].to_pylist())
     disk.writer.take([every])
@@ -128,7 +137,7 @@ def test_a_file_does_not_promise_the_time_of_what_still_waits(tmp_path, written,
 def test_no_secret_is_written_however_the_rows_came(cut, tmp_path, written, monkeypatch):
     segments = canaries.traffic(sorted(canaries.EXCHANGES), 100)
     every = batch(rows(written(t.pcap(t.packets(segments)))))
-    disk = Disk(tmp_path / "out", monkeypatch, Trim)
+    disk = Disk(tmp_path / "out", monkeypatch, redacted)
     for at in range(0, every.num_rows, cut):
         part = every.slice(at, cut)
         disk.writer.take([part])
@@ -146,7 +155,7 @@ def test_a_clock_that_goes_back_does_not_leave_out_what_comes_after(tmp_path, wr
     def early(segments, ns):
         return [replace(segment, ts_ns=segment.ts_ns - ns) for segment in segments]
 
-    disk = Disk(tmp_path, monkeypatch, Trim)
+    disk = Disk(tmp_path, monkeypatch, redacted)
     before = canaries.kafka(["produce"], 40000, 100)
     after = canaries.kafka(["produce"], 40001, 100)
     disk.writer.take([batch(rows(written(t.pcap(t.packets(before.segments)))))])
@@ -168,14 +177,14 @@ def test_rows_are_trimmed_together_until_they_are_many_or_the_time_is_told(
     together_bytes, passes, tmp_path, three, monkeypatch
 ):
     monkeypatch.setattr(writer, "_TOGETHER_BYTES", together_bytes)
-    trim, added = Trim(), []
+    redaction, added = redacted(), []
 
     def add(found):
         added.append(found.num_rows)
-        return Trim.add(trim, found)
+        return Redaction.add(redaction, found)
 
-    monkeypatch.setattr(trim, "add", add)
-    disk = Disk(tmp_path, monkeypatch, lambda: trim)
+    monkeypatch.setattr(redaction, "add", add)
+    disk = Disk(tmp_path, monkeypatch, lambda: redaction)
     for work in (three.slice(0, 1), three.slice(1, 1), Shown(0), three.slice(0, 1), three.slice(1, 1)):
         disk.writer.put(work)
     disk.writer._queue.put(None)

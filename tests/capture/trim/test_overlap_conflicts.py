@@ -12,7 +12,8 @@ def carried(*packets):
     stream, offset, payload = zip(*packets, strict=True)
     length = np.array([len(data) for data in payload])
     at = np.append(0, np.cumsum(length))
-    rows = PlacedRows(*(vector(np.array(column)) for column in (stream, offset, length, length)))
+    order = np.lexsort((offset, stream))
+    rows = PlacedRows(*(vector(np.array(column)) for column in (stream, offset, length, order)))
     return Carried(rows, vector(at), b"".join(payload).__bytes__)
 
 

@@ -321,7 +321,7 @@ def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
     facts = {"measure": "draft_messages", "detail": "kip516-draft", "withdrawn": False}
     told = pa.Table.from_pylist([facts | {"connection": connection, "count": count} for connection, count in rows])
     for _ in range(2):
-        watch.batch_written(Judged(), {"coverage": told}, instead=False, loads=None)
+        watch.batch_written(Judged(), {"coverage": told}, replaced=False, loads=None)
     assert said == [
         "10.0.0.9:9092: 12 messages decode as kip516-draft: use `--dialect kip516-draft`",
         "[fd00::9]:9092: 1 message decodes as kip516-draft: use `--dialect kip516-draft`",

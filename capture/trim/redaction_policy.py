@@ -176,7 +176,7 @@ class Stretches(NamedTuple):
 
 
 @dataclass(slots=True)
-class Confidence:
+class RedactionPolicy:
     """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
 
     principals: bool = True
