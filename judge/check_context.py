@@ -49,6 +49,9 @@ class CheckContext:
         settings: Settings,
         watermark_ns: int,
         strangers: Strangers | None = None,
+        *,
+        failures: Failures | None = None,
+        agents: AgentFrontiers | None = None,
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
         self.strangers = strangers or Strangers(ledger)
@@ -60,12 +63,12 @@ class CheckContext:
         """By group and life of its metadata log."""
         self.log_lives: dict[int, LogLives] = {}
         self.known_senders: dict[int, set[str]] = {}
-        self.agents = AgentFrontiers({}, settings.agent_silent_s)
+        self.agents = agents if agents is not None else AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []
         """What raised about the subject in hand."""
-        self.failures = Failures()
+        self.failures = failures if failures is not None else Failures()
         """All that cannot be judged now."""
         self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}

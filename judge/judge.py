@@ -7,7 +7,7 @@ nothing else, and the rows of its subject stand.
 
 from collections.abc import Container, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -20,9 +20,8 @@ from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.connections import Connections
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from wirecheck.judge.ledger import ageing
-from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, withdrawn
+from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
-from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, Schedule
 from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import Settings
@@ -34,13 +33,6 @@ MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow
 SERVERS: Subject = ("server",)
 AGENTS: Subject = ("agent",)
 EMPTY: Any = {"agents": {}, "watching": [], "late": 0, "aged_ns": 0, "failing": (), "strangers": None}
-
-
-class EmittedRow(NamedTuple):
-    table: str
-    key: str
-    revision: int
-    body: Body
 
 
 class Judge:
@@ -73,18 +65,18 @@ class Judge:
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
-        oldest_ns = self.oldest_ns
-        for claim in claims:
-            if claim.last.ts_ns < oldest_ns:
-                self.late += 1
-                continue
-            is_chunk = claim.kind == CHUNK
+        oldest_ns, claims = self.oldest_ns, [*claims]
+        timely = [claim for claim in claims if claim.last.ts_ns >= oldest_ns]
+        self.late += len(claims) - len(timely)
+        self.ledger.absorb_all([claim for claim in timely if claim.kind != CHUNK], partial(self.raised, FILING))
+        for chunk in [claim for claim in timely if claim.kind == CHUNK]:
             try:
-                for part in self.snapshots.receive(claim) if is_chunk else (claim,):
-                    self.ledger.absorb(part)
+                self.ledger.absorb_all(self.snapshots.receive(chunk), partial(self.raised, ASSEMBLY))
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                step = ASSEMBLY if is_chunk else FILING
-                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+                self.raised(ASSEMBLY, chunk, error)
+
+    def raised(self, step: str, claim: Claim, error: Exception) -> None:
+        self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     @property
     def oldest_ns(self) -> int:
@@ -135,15 +127,13 @@ class Judge:
         self.close(settled)
         rows += self.age()
         self.schedule.before_ns = self.watermark_ns
-        return [*rows, *(EmittedRow(*row) for row in self.evictor.rows(self.label, self.clusters.unknown.cluster))]
+        return [*rows, *self.evictor.rows(self.label, self.clusters.unknown.cluster)]
 
     def withdraw(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that was evicted."""
         self.schedule.drop(subject)
         self.watching.discard(subject)
-        for name, number, body in self.evictor.withdraw(subject):
-            table, _, key = name.partition("|")
-            yield EmittedRow(table, key, number, body)
+        return self.evictor.withdraw(subject)
 
     def schedule_repeated(self) -> None:
         """Subjects of which nothing new was stated wait for their slot, or their minute."""
@@ -206,10 +196,15 @@ class Judge:
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
         self.clusters, self.excluded = separate(self.label, stated, self.busy, self.failures, self.reports)
-        context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
-        context.failures = self.failures
-        context.agents = self.agents
-        return context
+        return CheckContext(
+            self.ledger,
+            self.clusters,
+            self.settings,
+            self.watermark_ns,
+            self.strangers,
+            failures=self.failures,
+            agents=self.agents,
+        )
 
     def busy(self, endpoint: str) -> Iterator[tuple[int, int]]:
         """When connections to an endpoint carried requests."""
@@ -272,9 +267,7 @@ class Judge:
             if row and not expired and self.schedule.may_wait(subject, before, row):
                 continue
             before = before if before.open else before._replace(stranger=stranger)
-            number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
-            table, _, key = name.partition("|")
-            yield EmittedRow(table, key, number, body)
+            yield self.emitted.emit(subject, name, before, body, is_open=row is not None)
 
     def age(self) -> list[EmittedRow]:
         """Take expired claims out of the ledger, once in a while; rows that rested on them alone stand."""

@@ -24,7 +24,7 @@ from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.connection_sums import CUT
-from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRows, Revision, table_of, withdrawn
+from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRow, EmittedRows, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.results.judged_tables import JUDGED
@@ -212,15 +212,14 @@ class SubjectEvictor:
             self.count(OverflowKey(table), "|".join(subject), first_ns, last_ns)
         self.ledger.forget(subject)
 
-    def withdraw(self, subject: Subject) -> Iterator[tuple[str, int, Body]]:
+    def withdraw(self, subject: Subject) -> Iterator[EmittedRow]:
         """The last revisions of the rows of a subject that was evicted; nothing of it is remembered."""
         for name, row in sorted(self.emitted.rows(subject).items()):
             if row.open:
                 self.closes(name, row)
                 if table_of(name) == FINDINGS:
                     self.count_finding(name, row.body)
-                body = withdrawn(row.body)
-                yield name, self.emitted.emit(subject, name, row, body, is_open=False), body
+                yield self.emitted.emit(subject, name, row, withdrawn(row.body), is_open=False)
             self.emitted.forget(subject, name)
 
     def evict_claims(self) -> set[Subject]:
@@ -271,12 +270,13 @@ class SubjectEvictor:
             self.changed.add(about)
         counted.first_ns, counted.last_ns = min(first_ns, counted.first_ns), max(last_ns, counted.last_ns)
 
-    def rows(self, source: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
-        """The `others` rows that have changed: table, id, revision, body."""
+    def rows(self, source: str, cluster: str | None) -> Iterator[EmittedRow]:
+        """The `others` rows that have changed."""
         for about in sorted(self.changed):
             counted = self.counts[about]
             counted.revision += 1
             key = "|".join((source, OTHERS, *(part for part in about if part)))
             body = {"cluster": cluster, "first_seen": counted.first_ns, "last_seen": counted.last_ns}
-            yield about.table, key, counted.revision, {**columns(about, len(counted.sketch), self.settings), **body}
+            body = {**columns(about, len(counted.sketch), self.settings), **body}
+            yield EmittedRow(about.table, key, counted.revision, body)
         self.changed.clear()

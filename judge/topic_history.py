@@ -222,8 +222,7 @@ class Topic:
 
     def deleted(self, history: History) -> bool:
         """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
-        ended = self.ended(history)
-        return ended is not None
+        return self.ended(history) is not None
 
     def denied(self, history: History) -> bool:
         """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and no

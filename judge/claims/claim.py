@@ -344,10 +344,12 @@ def pack(claims: Iterable[Claim]) -> bytes:
 def unpack(blob: bytes) -> list[Claim]:
     seen, rows = orjson.loads(blob)
     sightings = [*map(sighting, seen)]
-    return [
-        Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak, runs=runs)
-        for kind, key, first, last, count, tally, peak, runs in rows
-    ]
+    return [stored_claim(row, sightings[row[2]], sightings[row[3]]) for row in rows]
+
+
+def stored_claim(row: list[Any], first: Sighting, last: Sighting) -> Claim:
+    kind, key, _, _, count, tally, peak, runs = row
+    return Claim(kind, tuple(key), first, last, count=count, tally=tally, peak=peak, runs=runs)
 
 
 def error_name(number: int | None) -> str:

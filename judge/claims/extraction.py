@@ -6,7 +6,6 @@ that API. Does not know what follows from a claim.
 Rule: what comes out is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from wirecheck.decode.envelope import DEEPEST, ENVELOPE, client_host, principal,
 from wirecheck.decode.message import Decoded, Status, decode
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
-from wirecheck.judge.claims.claim import Claim, merged, pack, unpack
+from wirecheck.judge.claims.claim import Claim, merged
 from wirecheck.judge.claims.extract import (
     administration,
     bindings,
@@ -35,9 +34,7 @@ from wirecheck.judge.claims.extract import (
     uses,
     wire_format,
 )
-from wirecheck.judge.claims.reduce import Column, Rows, reduced
-
-__all__ = ["batch_of", "claims", "pack", "unpack"]
+from wirecheck.judge.claims.reduce import Column, reduced
 
 FAMILIES = (
     bindings,
@@ -66,21 +63,19 @@ def batch_of(exchanges: Exchanges, decoded: Decoded) -> Batch:
 def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -> list[Claim]:
     """`batch`: that of `batch_of`, where it is read for something else too."""
     batch = batch or batch_of(exchanges, decoded)
-    stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
-    forwarded = inner_claims(exchanges, decoded)
-    sets = [*client_sets.members(batch), *client_sets.topics_by_name(batch), *peers.odd(batch)] if len(decoded) else []
-    facts = merged(
-        [
-            *forwarded,
-            *wire_format.connections(batch),
-            *(wire_format.answered(batch) if len(decoded) else ()),
-            *(overdue.claims(batch) if len(decoded) else ()),
-            *peers.connections(batch),
-            *log_entries.orders(batch),
-            *log_entries.chunks(batch),
-            *sets,
-        ]
-    )
+    stated: list[Claim] = []
+    facts = [
+        *inner_claims(exchanges, decoded),
+        *wire_format.connections(batch),
+        *peers.connections(batch),
+        *log_entries.orders(batch),
+        *log_entries.chunks(batch),
+    ]
+    if len(decoded):
+        rows = (rows for family in FAMILIES for rows in family.claims(batch))
+        stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
+        facts += [*wire_format.answered(batch), *overdue.claims(batch), *peers.odd(batch)]
+        facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch)]
     return merged([*stated, *servers.derived(stated), *facts])
 
 
@@ -90,7 +85,7 @@ def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -
     if found is None:
         return []
     batch = Batch(found.exchanges, answering(found.exchanges, found.decoded), found.senders)
-    stated = [claim for rows in stating(bindings.claims(batch)) for claim in reduced(rows, batch.sightings)]
+    stated = [claim for rows in bindings.claims(batch) for claim in reduced(rows, batch.sightings)]
     return [*stated, *inner_claims(found.exchanges, found.decoded, steps - 1)]
 
 
@@ -100,16 +95,6 @@ def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:
     key, status = decoded.messages.key.copy(), decoded.status.copy()
     key[alone], status[alone] = -1, Status.NO_REQUEST
     return replace(decoded, messages=replace(decoded.messages, key=key), status=status)
-
-
-def rows_of(batch: Batch) -> Iterator[Rows]:
-    if len(batch.decoded):
-        for family in FAMILIES:
-            yield from stating(family.claims(batch))
-
-
-def stating(rows: Iterable[Rows]) -> Iterator[Rows]:
-    return (part for part in rows if len(part.message))
 
 
 class Inside(NamedTuple):

@@ -17,6 +17,13 @@ BLAMED = {"violation", "anomaly"}
 Stored = dict[str, Any]
 
 
+class EmittedRow(NamedTuple):
+    table: str
+    key: str
+    revision: int
+    body: dict[str, Any]
+
+
 class Revision(NamedTuple):
     number: int
     open: bool
@@ -49,12 +56,13 @@ class EmittedRows:
         findings = (row for name, row in self.rows(subject).items() if table_of(name) == FINDINGS)
         return any(row.open and row.body["kind"] in BLAMED for row in findings)
 
-    def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
-        """The number of a row's new revision."""
+    def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> EmittedRow:
+        """A row's new revision."""
         shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
         shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
-        return number
+        table, _, key = name.partition("|")
+        return EmittedRow(table, key, number, body)
 
     def forget(self, subject: Subject, name: str) -> None:
         """A row that stands as it was emitted last, or was withdrawn."""

@@ -8,7 +8,7 @@ back.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ import orjson
 
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
@@ -49,6 +50,14 @@ class Ledger:
         """Subjects of which something was stated again: counts and times have changed."""
         self.flowing: set[Subject] = set()
         """Subjects of which traffic without an error goes on, and nothing else."""
+
+    def absorb_all(self, claims: Iterable[Claim], raised: Callable[[Claim, Exception], None]) -> None:
+        """File claims; `raised` gets those that cannot be filed."""
+        for claim in claims:
+            try:
+                self.absorb(claim)
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                raised(claim, error)
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.kind, claim.key
@@ -124,7 +133,10 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
+            found = kept_shards.KEPT.taken(blob) if blob else Shard()
+            if found is None:
+                found = Shard(unversioned(blob or b""))
+            self.loaded[name] = found
             self.before[name] = len(found)
         return found
 
@@ -137,6 +149,14 @@ class Ledger:
         self.changed.clear()
         self.places.clear()
         return changed
+
+    def leave(self, given_back: Mapping[str, bytes]) -> None:
+        """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
+        for name, shard in self.loaded.items():
+            if name in given_back:
+                kept_shards.KEPT.keep(given_back[name], shard)
+        self.loaded.clear()
+        self.places.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
@@ -160,17 +180,10 @@ def space_of(shard: str) -> str:
     return shard.rpartition("-")[0]
 
 
+@lru_cache(maxsize=1 << 18)
 def shard_of(subject: Subject) -> str:
-    """Remembered but for connections: of these others come all the time."""
-    return hashed(subject) if subject[0] == "connection" else remembered(subject)
-
-
-def hashed(subject: Subject) -> str:
     number = zlib.crc32("\0".join(subject).encode()) % kinds.SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
-
-
-remembered = lru_cache(maxsize=1 << 18)(hashed)
 
 
 def stored(name: str, blob: bytes) -> bytes:

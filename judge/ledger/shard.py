@@ -2,7 +2,8 @@
 
 Knows: how subjects become bytes and come back, and which of them were asked for. Does not know why.
 Rule: a subject that nobody asks for is never made into claims: a small batch on a large ledger costs what it touches.
-Sightings shared by many claims of a shard are written once.
+Sightings shared by many claims of a shard are written once. A packed shard is what its bytes make, so it may be kept in
+their place (`kept_shards.py`).
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting
+from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting, stored_claim
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, bool, dict[str, Any], int, int]
@@ -28,6 +29,8 @@ class Shard:
         """Every subject, with its claims as they are stored; None once somebody has asked for it."""
         self.claims: dict[Subject, Claims] = {}
         """Of each subject that somebody asked for."""
+        self.size = len(blob)
+        """Bytes of it when it was made or packed."""
 
     def known(self, subject: Subject) -> Claims | None:
         found = self.claims.get(subject)
@@ -64,10 +67,8 @@ class Shard:
         return len(self.rows)
 
     def claim(self, row: list[Any]) -> Claim:
-        kind, key, first, last, count, tally, peak, runs = row
-        begin = sighting(self.sightings[first])
-        end = begin if first == last else sighting(self.sightings[last])
-        return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak, runs=runs)
+        begin = sighting(self.sightings[row[FIRST]])
+        return stored_claim(row, begin, begin if row[FIRST] == row[LAST] else sighting(self.sightings[row[LAST]]))
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
         """A subject's claims without making them."""
@@ -93,4 +94,6 @@ class Shard:
                 (subject, [one.row(number(one.first, len(numbers)), number(one.last, len(numbers))) for one in made])
             )
         self.sightings = [*numbers]
-        return orjson.dumps([[*map(tuple, numbers)], stored])
+        blob = orjson.dumps([[*map(tuple, numbers)], stored])
+        self.size = len(blob)
+        return blob

@@ -22,6 +22,7 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.endpoint_history import (
+    Births,
     Connections,
     births,
     cut,
@@ -130,7 +131,7 @@ class Clusters:
         reports: Reports = unreported,
     ) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
-        claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
+        claims = in_order(claims)
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
         for said in self.believable(claims):
             by_kind[said.kind].append(said)
@@ -146,7 +147,7 @@ class Clusters:
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
         self.disputed = disputed(by_kind["cluster_id"])
         """Endpoints that state several ClusterIds in turn."""
-        spans = self.from_birth(self.spans_of(everything))
+        spans, facts = self.spans_of(everything)
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
         self.two_logs = two_logs(by_kind, reports)
         """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
@@ -157,11 +158,11 @@ class Clusters:
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
-        for first, second in chain(self.returns(), edges(by_kind, self.node)):
+        for first, second in chain(self.returns(), edges(by_kind, self.node, self.births)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
-        facts = self.spans_of(claim for claim in everything if not touches(claim))
-        self.groups = self.named(label, joined, spans, facts)
+        self.groups = self.named(label, joined, spans)
+        self.date(spans, facts)
         self.places = self.placed(by_kind["address"], joined)
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
@@ -176,19 +177,6 @@ class Clusters:
                 yield claim
             elif claim["endpoint"] not in self.answering and kind in JOINING:
                 yield Claim(kind, claim.key[:-1], claim.first, claim.last, peak=claim.peak)
-
-    def say_until(self, claims: Iterable[Claim]) -> None:
-        """The same servers have said the same again: when they did first and last."""
-        times: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        touched: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for claim in self.believable(claims):
-            for endpoint, ts_ns in ends(claim):
-                (touched if touches(claim) else times)[endpoint].append((ts_ns, ts_ns))
-        for group in self.groups:
-            spans = [span for endpoint in group.endpoints for span in times.get(endpoint, ())]
-            spans = spans or [span for endpoint in group.endpoints for span in touched.get(endpoint, ())]
-            if spans:
-                group.first_ns, group.last_ns = min(first for first, _ in spans), max(last for _, last in spans)
 
     def returns(self) -> Iterator[tuple[Node, Node]]:
         """Nodes of an endpoint that led to one cluster more than once."""
@@ -223,8 +211,10 @@ class Clusters:
         return endpoint not in self.answering
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
-        starts = [since for since, _ in self.births.get(endpoint, [])]
-        return endpoint, max((n for n, since in enumerate(starts) if since <= ts_ns), default=0)
+        begun = self.births.get(endpoint, ())
+        if len(begun) < 2:
+            return endpoint, 0
+        return endpoint, max((number for number, (since_ns, _) in enumerate(begun) if since_ns <= ts_ns), default=0)
 
     def of(self, endpoint: str, ts_ns: int) -> Group:
         place = self.place(endpoint, ts_ns)
@@ -315,27 +305,35 @@ class Clusters:
                 found[id(group)] = group, part
         yield from found.values()
 
-    def spans_of(self, claims: Iterable[Claim]) -> Spans:
-        """When something was said first and last of each endpoint, as far as it is known in each incarnation."""
+    def spans_of(self, claims: Iterable[Claim]) -> tuple[Spans, Spans]:
+        """When each incarnation of an endpoint was seen first and last; and the same without what merely touches it."""
         spans: Spans = {}
+        facts: Spans = {}
         for claim in claims:
             for endpoint, ts_ns in ends(claim):
-                spans.setdefault((endpoint, 0), (ts_ns, ts_ns))
                 node = self.node(endpoint, ts_ns)
-                first, last = spans.get(node, (ts_ns, ts_ns))
-                spans[node] = (min(first, ts_ns), max(last, ts_ns))
-        return spans
+                for found in (spans,) if touches(claim) else (spans, facts):
+                    found.setdefault((endpoint, 0), (ts_ns, ts_ns))
+                    first, last = found.get(node, (ts_ns, ts_ns))
+                    found[node] = (min(first, ts_ns), max(last, ts_ns))
+        for endpoint, begun in self.births.items():
+            for number, (since_ns, _) in enumerate(begun[1:], 1):
+                if (endpoint, 0) in spans:  # a later incarnation, seen or not, is there from its birth on
+                    spans[endpoint, number] = since_ns, spans.get((endpoint, number), (since_ns, since_ns))[1]
+        return spans, facts
 
-    def from_birth(self, spans: Spans) -> Spans:
-        """The same with each later incarnation of an endpoint, said of or not, from its birth on."""
-        for endpoint, found in self.births.items():
-            for number, (since_ns, _) in enumerate(found[1:], 1):
-                if (endpoint, 0) in spans:
-                    _, last = spans.get((endpoint, number), (since_ns, since_ns))
-                    spans[endpoint, number] = (since_ns, last)
-        return spans
+    def date(self, spans: Spans, facts: Spans) -> None:
+        """When each group was seen first and last: by facts, where there are any."""
+        nodes: dict[int, list[Node]] = defaultdict(list)
+        for node, group in self.group_at.items():
+            nodes[id(group)].append(node)
+        for group in self.groups:
+            times = [facts[node] for node in nodes[id(group)] if node in facts]
+            times = times or [spans[node] for node in nodes[id(group)] if node in spans]
+            if times:
+                group.first_ns, group.last_ns = min(first for first, _ in times), max(last for _, last in times)
 
-    def named(self, label: str, joined: Joined, spans: Spans, facts: Spans) -> list[Group]:
+    def named(self, label: str, joined: Joined, spans: Spans) -> list[Group]:
         """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
         members: dict[Node, list[Node]] = defaultdict(list)
         for node in spans:
@@ -354,8 +352,6 @@ class Clusters:
             key = shown or label
             group = Group(key, cluster_id, shown if known else label, endpoints=ends)
             group.stranger = root in self.membership.outsiders
-            times = [facts[node] for node in nodes if node in facts] or [spans[node] for node in nodes]
-            group.first_ns, group.last_ns = min(first for first, _ in times), max(last for _, last in times)
             self.group_at.update(dict.fromkeys(nodes, group))
             groups.append(group)
         return groups
@@ -409,12 +405,17 @@ def touches(claim: Claim) -> bool:
     return claim.kind in TOUCHES or (claim.kind == "control" and claim["error"] != 0)
 
 
-def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
-    """Which nodes are one cluster, the strongest reasons first."""
+def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterator[tuple[Node, Node]]:
+    """Which nodes are one cluster, the strongest reasons first. Who lists an address that led to several clusters, as
+    both brokers behind one VIP do, may be of any of them.
+    """
     yield from same([(c.first.ts_ns, c["endpoint"], c["cluster_id"]) for c in claims["cluster_id"]], node)
-    yield from address_edges(claims, node)
+    listed = [*address_edges(claims, node)]
+    ambiguous = {address for address, found in births.items() if len(found) > 1}
+    yield from (edge for edge in listed if edge[1][0] not in ambiguous)
     shared = sorted((topic_id, end, ts_ns) for end, topic_id, ts_ns in carried(claims["carries"]))
     yield from same([(ts_ns, end, topic_id) for topic_id, end, ts_ns in shared], node)
+    yield from (edge for edge in listed if edge[1][0] in ambiguous)
 
 
 def same(told: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
@@ -472,7 +473,7 @@ def remembered(label: str, claims: list[Claim], connections: Connections, report
     if found is None:
         found = Clusters(label, claims, connections, reports)
     else:
-        found.say_until(claims)
+        found.date(*found.spans_of(found.believable(claims)))
     REMEMBERED[words] = found
     while len(REMEMBERED) > MOST:
         REMEMBERED.popitem(last=False)

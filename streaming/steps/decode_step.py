@@ -22,8 +22,8 @@ from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
-from wirecheck.judge.claims.claim import Claim, Sighting, merged
-from wirecheck.judge.claims.extraction import batch_of, claims, pack
+from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack
+from wirecheck.judge.claims.extraction import batch_of, claims
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.request_counts import Counts, request_counts

@@ -13,7 +13,8 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
-from wirecheck.judge.judge import EmittedRow, Judge
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed
@@ -87,6 +88,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
     tables, changed = emitted_rows(judge, totals, requests), judge.shards()
+    judge.ledger.leave(changed)
     return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 

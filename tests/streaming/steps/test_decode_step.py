@@ -12,7 +12,7 @@ from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.extraction import unpack
+from wirecheck.judge.claims.claim import unpack
 from wirecheck.streaming.steps import decode_step
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.decode_step import Claimed, decode_row
