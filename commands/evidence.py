@@ -14,6 +14,7 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
+from wirecheck.commands.findings import one_finding
 from wirecheck.commands.inputs import (
     answers,
     files_of,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.capture.pcapng_export import Pair
-    from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
 
@@ -85,7 +85,7 @@ def evidence(
         folder = Path(scratch)
         found: Row | None = None
         if out is not None:
-            found = chosen(answers((), out, reading["cluster"]), finding)
+            found = one_finding(answers((), out, reading["cluster"]).rows["findings"], finding)
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
@@ -93,7 +93,7 @@ def evidence(
             if found is None:
                 result = judged_locally(coming, Settings()).result()
                 tell_unread(result)
-                found = chosen(result, finding)
+                found = one_finding(result.rows["findings"], finding)
             else:
                 coming.wait()
             files = files_of(coming)
@@ -107,23 +107,6 @@ def evidence(
         "a replay of them gives the same finding",
         err=True,
     )
-
-
-def chosen(result: "Result", name: str) -> Row:
-    """The one open finding of this id or code; Stop says which there are, or that it stands for many."""
-    rows = result.rows["findings"]
-    found = [row for row in rows if row["id"] == name] or [row for row in rows if row["id"].startswith(name)]
-    found = found or [row for row in rows if row["code"] == name.upper()]
-    if len(found) > 1:
-        found = [row for row in found if row["others"] is None]
-    if len(found) == 1:
-        if found[0]["others"] is not None:
-            raise Stop(f"{name} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
-        return found[0]
-    among = found or rows
-    shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
-    what = f"{len(found)} findings are called {name}" if found else f"no finding {name}"
-    raise Stop(f"{what}; say one of: {shown}" if among else f"{what}; there are no findings")
 
 
 def sources_of(finding: Row) -> tuple[str, ...]:

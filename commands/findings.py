@@ -103,12 +103,7 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
 
 
 def show_one(result: dict[str, Any], name: str, form: str) -> None:
-    """The one whose ID begins so, or the only one of this code. Stop where there is none, or several."""
-    found = [finding for finding in result["findings"] if finding["id"].startswith(name)]
-    found = found or [finding for finding in result["findings"] if finding["code"] == name.upper()]
-    if len(found) != 1:
-        near = ", ".join(finding["id"] for finding in (found or result["findings"])[:5]) or "none is open"
-        raise Stop(f"{len(found) or 'no'} finding{'' if len(found) == 1 else 's'} {name}; there are: {near}")
+    found = [one_finding(result["findings"], name)]
     if form == "json":
         click.echo(as_json(found[0]))
         return
@@ -118,3 +113,19 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
 
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())
+
+
+def one_finding(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The one open finding whose ID begins so, or the only one of this check; Stop lists what there is."""
+    found = [row for row in rows if row["id"] == name] or [row for row in rows if row["id"].startswith(name)]
+    found = found or [row for row in rows if row["code"] == name.upper()]
+    if len(found) > 1:
+        found = [row for row in found if row.get("others") is None]
+    if len(found) == 1:
+        if found[0].get("others") is not None:
+            raise Stop(f"{name} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
+        return found[0]
+    among = found or rows
+    shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
+    what = f"{len(found)} findings are called {name}" if found else f"no finding {name}"
+    raise Stop(f"{what}; say one of: {shown}" if among else f"{what}; there are no findings")

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
@@ -28,8 +29,8 @@ One = TypeVar("One")
 WIDEST = 40
 """Characters of a column that are aligned; what is longer moves the rest of its line."""
 DAY_NS = 86_400 * 1_000_000_000
-AROUND_LINES = 4
-"""Of a terminal's height that are not rows: the prompt, the command, and the line about those not shown."""
+AROUND_LINES = 6
+"""Of a terminal's height that are not rows: the prompt, the command, the lines about those not shown and coverage."""
 
 
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
@@ -69,16 +70,22 @@ class Listing(Generic[One]):
             self.table(found, every=every)
 
     def table(self, found: Sequence[One], *, every: bool) -> None:
-        """Those that fit a terminal, unless all are asked for."""
+        """Those that fit a terminal, unless all are asked for; a row that is wider than it takes several lines."""
         most_lines = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
-        cut = sys.stdout.isatty() and not every and len(found) > most_lines
-        shown = (found[-most_lines:] if self.newest else found[:most_lines]) if cut else found
+        cuts = sys.stdout.isatty() and not every
+        shown = (found[-most_lines:] if self.newest else found[:most_lines]) if cuts else found
         dated = len({time // DAY_NS for one in shown for time in self.days(one)}) > 1
-        for found_cells in aligned([self.cells(one, dated) for one in shown]):
-            click.echo(line(found_cells, paint=paints(), columns=columns()))
-        if cut:
+        rows = [self.cells(one, dated) for one in shown]
+        texts = [line(cells, paint=paints(), columns=columns()) for cells in aligned(rows)]
+        if cuts:
+            ends = accumulate(text.count("\n") + 1 for text in (texts[::-1] if self.newest else texts))
+            count = max(1, sum(end <= most_lines for end in ends))
+            texts = texts[-count:] if self.newest else texts[:count]
+        for text in texts:
+            click.echo(text)
+        if len(texts) < len(found):
             which = "newest" if self.newest else "first"
-            note(f"The {which} {most_lines} of {len(found):,} {self.noun}; --all prints all.")
+            note(f"The {which} {len(texts)} of {len(found):,} {self.noun}; --all prints all.")
 
 
 TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}

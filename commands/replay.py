@@ -102,16 +102,16 @@ def replay(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
         )
         choice = choice_of(captured["from"] if captured else "")
-        from wirecheck.dashboards.verdict import sentence, suggestions
+        from wirecheck.dashboards.verdict import suggestions
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
         result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=not no_principals)
-        result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
-        if form != "text":
+        result |= {"engine": engine, "captured": captured, **about(result, inputs)}
+        if form != "text" or report is not None:
             result |= for_programs(result, inputs)
         if report is not None:
-            write(page_of(names.in_words(result | for_programs(result, inputs)), found, beside))
+            write(page_of(names.in_words(result), found, beside))
     if form != "text":
         click.echo(as_json(result) if form == "json" else ticket(result, form))
         for line in result["coverage"]["input_errors"]:
@@ -135,13 +135,15 @@ def ticket(result: dict[str, Any], form: str) -> str:
     return FORMS[form](legible(names.in_words(result) if form == "markdown" else result))
 
 
-def about(inputs: tuple[str, ...]) -> dict[str, Any]:
-    """What a verdict says of itself: the form of its JSON, who judged what, with which grace."""
+def about(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
+    """What a verdict says of itself: its sentence, the form of its JSON, who judged what, with which grace."""
     import wirecheck
+    from wirecheck.dashboards.verdict import sentence
     from wirecheck.judge.thresholds import Settings
 
     grace = Settings()
     return {
+        "verdict": sentence(result),
         "schema_version": SCHEMA_VERSION,
         "wirecheck": wirecheck.__version__,
         "inputs": list(inputs),

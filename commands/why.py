@@ -3,6 +3,8 @@
 Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
 """
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +12,16 @@ import click
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.listing import DAY_NS, Cells, aligned, as_row, inputs_argument, options_of_listing, span
+from wirecheck.commands.listing import (
+    AROUND_LINES,
+    DAY_NS,
+    Cells,
+    aligned,
+    as_row,
+    inputs_argument,
+    options_of_listing,
+    span,
+)
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
@@ -20,6 +31,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.subject_facts import Fact, Sections
 
 KINDS = ("topic", "group", "broker", "client")
+AROUND_SECTION = 3
+"""Lines of a section that are not rows: an empty one, its title, and how many more there are."""
 
 
 @click.command(short_help="Show one topic, client, group or broker.")
@@ -103,18 +116,35 @@ def key(title: str) -> str:
 
 
 def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
+    """On a terminal what fits: of each section what needs a look, then its first lines."""
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
-    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
     times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
     dated = len({at // DAY_NS for at in times}) > 1
+    rows = {}
     for title, facts in found.items():
-        click.echo(f"\n{title}")
-        shown = facts if every else facts[:MOST_FACTS]
-        for cells in aligned([cells_of(fact, dated=dated) for fact in shown]):
-            click.echo(line(cells, paint=paints(), columns=columns()))
-        if len(facts) > len(shown):
-            click.echo(f"  and {len(facts) - len(shown):,} more (--all)")
+        cells = aligned([cells_of(fact, dated=dated) for fact in (facts if every else facts[:MOST_FACTS])])
+        rows[title] = [line(row, paint=paints(), columns=columns()) for row in cells]
+    kept = {(title, place) for title, texts in rows.items() for place in range(len(texts))}
+    if sys.stdout.isatty() and not every:
+        kept = fitting(found, rows, shutil.get_terminal_size().lines - AROUND_LINES - AROUND_SECTION * len(rows))
+    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
+    for title, texts in rows.items():
+        shown = [text for place, text in enumerate(texts) if (title, place) in kept]
+        left = len(found[title]) - len(shown)
+        click.echo("\n".join(["", title, *shown, *([f"  and {left:,} more (--all)"] if left else [])]))
+
+
+def fitting(found: "Sections", rows: dict[str, list[str]], most_lines: int) -> set[tuple[str, int]]:
+    """(section, place) of rows that fit so many lines."""
+    places = [(title, place) for title, texts in rows.items() for place in range(len(texts))]
+    kept = set()
+    for title, place in sorted(places, key=lambda one: (one[1] > 0, not found[one[0]][one[1]].wrong, one[1])):
+        height = rows[title][place].count("\n") + 1
+        if place == 0 or height <= most_lines:
+            kept.add((title, place))
+            most_lines -= height
+    return kept
 
 
 def cells_of(fact: "Fact", *, dated: bool) -> Cells:

@@ -94,9 +94,6 @@ def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[
         hang(cluster_text(cluster, result["clusters"]), console, 10)
     if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
         show_findings(result, axis, console, listings)
-    if "engine" in result:
-        engine = "Spark" if result["engine"] == "spark" else "local, without Spark"
-        console.print(Text("\nEngine    ", style="bold").append(engine, style="not bold"))
 
 
 def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[str, Sequence[str]]) -> None:

@@ -179,7 +179,7 @@ def by_id(tables):
 def test_a_replay_judges_locally_and_the_page_says_so(tmp_path):
     told = run("replay", EXAMPLE, "-v", "--report", tmp_path / "page.html")
     assert (told.exit_code, told.stderr) == (1, "")
-    assert told.stdout.endswith("\nEngine    local, without Spark\n")
+    assert " \u00b7 local engine \u00b7 " in told.stdout
     assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
 
 

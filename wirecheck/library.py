@@ -328,9 +328,8 @@ def verdict(
     result: Result, document: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
 ) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
-    from wirecheck.dashboards.verdict import sentence
 
-    document |= {"verdict": sentence(document), "engine": "local", "captured": captured, **about(inputs)}
+    document |= {"engine": "local", "captured": captured, **about(document, inputs)}
     document |= for_programs(document, inputs)
     warn_of(document["coverage"])
     return Verdict(

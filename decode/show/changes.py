@@ -402,14 +402,6 @@ def created(topic: Body) -> str:
     return f"{many}, replication factor {'default' if factor < 0 else factor}"
 
 
-def moved(topic: Body) -> str:
-    return f"{partitions(topic)} to {topic['path']}"
-
-
-def more_partitions(topic: Body) -> str:
-    return f"to {plural(topic['count'], 'partition')}"
-
-
 def partitions(topic: Body) -> str:
     found = [part if isinstance(part, int) else part["partitionIndex"] for part in topic["partitions"] or ()]
     return f"partition{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}" if found else ""
@@ -426,31 +418,14 @@ def configurations(resource: Body) -> str:
     return ", ".join(f"{operation} {one['name']}" for operation, one in operations)
 
 
-def quota(entry: Body) -> str:
-    return ", ".join(f"{'remove' if one['remove'] else 'set'} {one['key']}" for one in entry["ops"])
-
-
-def credential(one: Body) -> str:
-    return "set" if "iterations" in one else "removed"
-
-
-def feature(one: Body) -> str:
-    return f"to level {one['maxVersionLevel']}"
-
-
 def acl(one: Body) -> str:
-    """What an ACL, or a filter of ACLs, says."""
-    kind = ACL_TYPES.get(number_of(one, "resourceType", "resourceTypeFilter"), "resource")
-    pattern = PATTERNS.get(number_of(one, "resourcePatternType", "patternTypeFilter"), "")
+    """What an ACL says; a filter of ACLs has fields of other names, and null for any."""
+    kind = ACL_TYPES.get(one.get("resourceType") or one.get("resourceTypeFilter") or 0, "resource")
+    pattern = PATTERNS.get(one.get("resourcePatternType") or one.get("patternTypeFilter") or 0, "")
     who = one.get("principal", one.get("principalFilter")) or "any principal"
     host = one.get("host", one.get("hostFilter")) or "any host"
     permission, operation = of(PERMISSIONS, one["permissionType"]), of(OPERATIONS, one["operation"])
     return " ".join(filter(None, (pattern, kind + ":", permission, who, operation, "from", host)))
-
-
-def number_of(one: Body, *names: str) -> int:
-    """The first of these fields that is there."""
-    return next((int(one[name]) for name in names if name in one), 0)
 
 
 def of(words: tuple[str, ...], number: int) -> str:
@@ -459,18 +434,20 @@ def of(words: tuple[str, ...], number: int) -> str:
 
 DETAILS: dict[str, Callable[[Body], str]] = {
     "CreateTopics": created,
-    "CreatePartitions": more_partitions,
+    "CreatePartitions": lambda topic: f"to {plural(topic['count'], 'partition')}",
     "DeleteRecords": partitions,
     "ElectLeaders": partitions,
     "AlterPartitionReassignments": partitions,
-    "AlterReplicaLogDirs": moved,
+    "AlterReplicaLogDirs": lambda topic: f"{partitions(topic)} to {topic['path']}",
     "AlterConfigs": configurations,
     "IncrementalAlterConfigs": configurations,
     "CreateAcls": acl,
     "DeleteAcls": acl,
-    "AlterClientQuotas": quota,
-    "AlterUserScramCredentials": credential,
-    "UpdateFeatures": feature,
+    "AlterClientQuotas": lambda entry: ", ".join(
+        f"{'remove' if one['remove'] else 'set'} {one['key']}" for one in entry["ops"]
+    ),
+    "AlterUserScramCredentials": lambda one: "set" if "iterations" in one else "removed",
+    "UpdateFeatures": lambda one: f"to level {one['maxVersionLevel']}",
 }
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.traffic import Chunk
+    from wirecheck.decode.show.traffic import Call, Chunk
     from wirecheck.decode.wire import Ints
 
 MOST = 10_000
@@ -214,10 +214,13 @@ class Subject:
         until_ns = int(exchanges.ts_ns[response]) if response >= 0 else asked_ns
         if self.has_space(self.moves):
             self.moves.append(Move(asked_ns, kind, member, call.client_id, call.host, generation, until_ns, reason))
-        if member and (member in self.members or self.has_space(self.members)):
-            one = self.members.setdefault(member, Member(call.client_id, call.host, asked_ns, until_ns))
-            one.last_ns = max(one.last_ns, until_ns)
-            one.generation = max(one.generation, generation)
+        self.seen_member(member, call, (asked_ns, until_ns), generation)
+
+    def seen_member(self, name: str, call: Call, times: tuple[int, int], generation: int = -1) -> None:
+        """`times`: of the request and its answer."""
+        if name and (name in self.members or self.has_space(self.members)):
+            one = self.members.setdefault(name, Member(call.client_id, call.host, *times))
+            one.last_ns, one.generation = max(one.last_ns, times[1]), max(one.generation, generation)
 
     def join(self, chunk: Chunk, key: int) -> None:
         answers = chunk.tables(key, RESPONSE)[""]
@@ -269,9 +272,7 @@ class Subject:
         for row, member, generation in zip(rows.tolist(), *columns, strict=True):
             index = int(chunk.exchange_of[header.message[row]])
             asked_ns, call = int(chunk.asked_ns[index]), chunk.call(index)
-            if member and (member in self.members or self.has_space(self.members)):
-                one = self.members.setdefault(member, Member(call.client_id, call.host, asked_ns, asked_ns))
-                one.last_ns, one.generation = max(one.last_ns, asked_ns), max(one.generation, generation)
+            self.seen_member(member, call, (asked_ns, asked_ns), generation)
 
     def commit(self, chunk: Chunk, key: int) -> None:
         there = chunk.tables(key, REQUEST)

@@ -374,10 +374,10 @@ def of_broker(subject: Subject) -> Sections:
         if use.replica >= 0 and str(use.replica) in nodes
     ]
     return {
-        "Errors that it answered": [
+        "Errors returned": [
             failed(row) for row in error_rows(traffic) if set(row.servers) & (known | nodes)
         ],
-        "Errors that it was answered": [failed(row) for row in error_rows(traffic) if str(row.follower) in nodes],
+        "Errors received": [failed(row) for row in error_rows(traffic) if str(row.follower) in nodes],
         "Addresses": [Fact(server, ", ".join(roles), None, first_ns, last_ns, "") for server in sorted(known)],
         "Registrations": [
             Fact(f"epoch {epoch}", "", None, time_ns, None, "")

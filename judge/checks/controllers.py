@@ -63,7 +63,7 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         last_ns = spans[controller, epoch][1]
         over = context.passed(last_ns + context.settings.broker_grace_ns)
         words = {"controller": controller, "epoch": epoch, "other": other["controller"]}
-        words |= {"newer": other["controller_epoch"], "does": "sent" if over else "has sent"}
+        words |= {"newer": other["controller_epoch"], "does": f"{'sent' if over else 'has sent'} requests"}
         words |= {"since": f"{'from' if over else 'since'} {clock(since_ns)}"}
         words |= {"until": f" until {clock(last_ns)}" if over else ""}
         claims, about = [claim for claim, _ in pairs], {"brokers": both, "first_ns": since_ns}

@@ -22,6 +22,7 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.endpoint_history import (
+    Births,
     Connections,
     births,
     cut,
@@ -157,7 +158,7 @@ class Clusters:
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
-        for first, second in chain(self.returns(), edges(by_kind, self.node)):
+        for first, second in chain(self.returns(), edges(by_kind, self.node, self.births)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
@@ -404,12 +405,17 @@ def touches(claim: Claim) -> bool:
     return claim.kind in TOUCHES or (claim.kind == "control" and claim["error"] != 0)
 
 
-def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
-    """Which nodes are one cluster, the strongest reasons first."""
+def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterator[tuple[Node, Node]]:
+    """Which nodes are one cluster, the strongest reasons first. Who lists an address that led to several clusters, as
+    both brokers behind one VIP do, may be of any of them.
+    """
     yield from same([(c.first.ts_ns, c["endpoint"], c["cluster_id"]) for c in claims["cluster_id"]], node)
-    yield from address_edges(claims, node)
+    listed = [*address_edges(claims, node)]
+    ambiguous = {address for address, found in births.items() if len(found) > 1}
+    yield from (edge for edge in listed if edge[1][0] not in ambiguous)
     shared = sorted((topic_id, end, ts_ns) for end, topic_id, ts_ns in carried(claims["carries"]))
     yield from same([(ts_ns, end, topic_id) for topic_id, end, ts_ns in shared], node)
+    yield from (edge for edge in listed if edge[1][0] in ambiguous)
 
 
 def same(told: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:

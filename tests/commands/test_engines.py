@@ -1,4 +1,4 @@
-"""Which engine checks a replay: the last line names it."""
+"""Which engine checks a replay: the line below the cards names it."""
 
 import json
 import os
@@ -8,9 +8,7 @@ import sys
 from tests.commands.conftest import EXAMPLE, ROOT
 
 
-def test_the_last_line_names_the_engine(run):
-    told = run("replay", EXAMPLE, "-v")
-    assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "Engine    local, without Spark")
+def test_the_line_below_the_cards_names_the_engine(run):
     assert " \u00b7 local engine \u00b7 " in run("replay", EXAMPLE).stdout.splitlines()[-1]
     assert json.loads(run("replay", EXAMPLE, "--format", "json").stdout)["engine"] == "local"
 
@@ -28,4 +26,4 @@ def test_a_piped_capture_is_checked_without_java():
             check=False,
         )
     assert (told.returncode, told.stderr) == (1, "")
-    assert told.stdout.endswith("\nEngine    local, without Spark\n")
+    assert " \u00b7 local engine \u00b7 " in told.stdout

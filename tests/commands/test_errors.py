@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 
 import pytest
 
@@ -116,3 +117,19 @@ def test_a_capture_without_kafka_is_no_empty_list(run, tmp_path, failing, comman
 def test_a_name_that_was_not_seen_is_an_error(run, failing, options, said):
     told = run("errors", failing, *options)
     assert (told.exit_code, said in told.stderr) == (2, True)
+
+
+def test_on_a_terminal_the_worst_stay_on_the_screen(run, failing, monkeypatch, capsys):
+    """Rows that are wider than the terminal take several lines each."""
+    from wirecheck.commands import errors as command
+    from wirecheck.commands import listing, screen
+
+    rows = [*wirecheck.errors(failing)] * 9
+    monkeypatch.setattr(screen.Display, "quiet", False)
+    monkeypatch.setattr(listing.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda: os.terminal_size((80, 20)))
+    shown = listing.Listing("errors", command.row_of, command.cells, lambda row: (row.first_ns,))
+    shown.show(rows, "text", every=False)
+    printed = capsys.readouterr()
+    assert 10 < printed.out.count("\n") <= 14
+    assert "The first 5 of 18 errors" in printed.err

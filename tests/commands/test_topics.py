@@ -100,7 +100,13 @@ def test_an_unknown_topic_is_one_line_with_what_comes_close(run, verdict, wanted
 
 def test_a_time_that_is_none_is_a_usage_error(run, verdict):
     told = run("topics", verdict, "--at", "yesterday")
-    assert (told.exit_code, "2026-11-21T00:20:03.5Z" in told.stderr) == (2, True)
+    assert (told.exit_code, "2026-11-21T00:20:03Z" in told.stderr) == (2, True)
+
+
+def test_a_time_of_day_is_of_the_day_of_the_capture(run, verdict):
+    texts = ("2026-11-21T00:20:03Z", "00:20:03", "00:20:30")
+    whole, of_day, later = (run("topics", verdict, "--at", text, "--format", "json").stdout for text in texts)
+    assert whole == of_day != later
 
 
 @pytest.mark.parametrize("named", [[], ["{verdict}", "{verdict}"], ["{verdict}", "--from", "{verdict}"]])

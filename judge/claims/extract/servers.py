@@ -20,7 +20,18 @@ from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
-from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, OTHERS, RESERVED, ZERO, Claim, Key, least
+from wirecheck.judge.claims.claim import (
+    LEAST,
+    METADATA_LOG,
+    OTHERS,
+    RESERVED,
+    SUCCESS,
+    ZERO,
+    Claim,
+    Key,
+    every_run,
+    least,
+)
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
@@ -173,10 +184,11 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
 
 
 def carried(claims: list[Claim]) -> Iterator[Member]:
-    """Which ids endpoints spoke of, and since when."""
+    """Which ids endpoints spoke of, and since when; not those that only clients used, in requests that were refused."""
     for claim in claims:
         waits = claim.kind.startswith(UNANSWERED)
-        if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"}:
+        refused = bool(claim.runs) and not any(every_run(claim.runs, {SUCCESS}))
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"} and not refused:
             topic_id = claim["topic_id"]
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
                 continue

@@ -121,7 +121,7 @@ def test_a_broker_by_its_id_and_by_its_address():
     talk.close()
     for name in ("1", "10.0.1.3:9092", "10.0.1.3"):
         found = about(name, talk, kind="broker")
-        assert [fact.what for fact in found["Errors that it answered"]] == ["NOT_LEADER_OR_FOLLOWER"]
+        assert [fact.what for fact in found["Errors returned"]] == ["NOT_LEADER_OR_FOLLOWER"]
         assert {fact.what for fact in found["Requests"]} == {"Produce", "Metadata"}
 
 

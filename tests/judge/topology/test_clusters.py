@@ -1,7 +1,11 @@
 """Endpoints are joined by what servers say, and two known ClusterIds never."""
 
+import pytest
+
+from tests.judge.lab import ID_2, Lab
 from tests.judge.made import EAST, ID_1, WEST, S, carries, claim, cluster
 from wirecheck.judge.topology.clusters import Clusters
+from wirecheck.judge.topology.membership import carried
 
 OTHER, CONTROLLER = "10.0.0.2:9092", "10.0.0.3:19093"
 
@@ -24,6 +28,17 @@ def test_literal_addresses_join_and_name_the_brokers():
     made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), told])
     assert keys(made) == [("A", [EAST, OTHER])]
     assert made.broker(OTHER, 5 * S) == 2
+
+
+def test_who_lists_an_address_of_two_clusters_is_of_the_one_whose_topic_ids_it_has():
+    """A VIP led to cluster A, then to B: the controllers of both list it, and only the IDs tell whose each is."""
+    vip = "10.0.8.8:9092"
+    stated = [claim("cluster_id", vip, one, "metadata", at=at, until=at + 20, server=vip)
+              for one, at in (("A", 10), ("B", 50))]  # fmt: skip
+    listed = [claim("address", OTHER, vip, 1, at=12, server=OTHER)]
+    ids = [carries(vip, ID_1, 52), carries(OTHER, ID_1, 14)]
+    made = Clusters("lab", [*served(vip, OTHER), *stated, *listed, *ids])
+    assert [made.of(OTHER, 15 * S).key, made.of(vip, 15 * S).key, made.of(vip, 60 * S).key] == ["B", "A", "B"]
 
 
 def test_host_names_join_nothing():
@@ -63,3 +78,12 @@ def test_a_second_listener_of_a_host_has_the_name_of_its_only_broker():
     made = Clusters("lab", [*served(EAST, OTHER, control), *told])
     assert made.broker(control, S) is None
     assert made.node_at(control, S) == 2
+
+
+@pytest.mark.parametrize(("error", "whose"), [(0, {ID_2}), (100, set())])
+def test_an_id_that_a_client_was_refused_is_not_the_servers(error, whose):
+    """A client keeps the IDs of the cluster to which an address led before: they do not make the next one the same."""
+    lab = Lab()
+    lab.fetches(range(1, 20, 2), ID_2, error, client_id="reader")
+    found = [one for one in lab.claims() if one.kind == "carries"]
+    assert {topic_id for _, topic_id, _ in carried(found)} == whose
