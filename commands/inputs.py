@@ -238,13 +238,17 @@ NOT_WHOLE = "not all of the input could be read, and --strict asks for all"
 
 def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str:
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
-    if found_kafka(found.json()["coverage"]):
+    coverage = found.json()["coverage"]
+    if found_kafka(coverage):
         return ""
     from wirecheck.capture.traffic import busiest
 
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
     looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""
-    return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}" if busy_ports else "")))
+    if not busy_ports:
+        packets = coverage["frames"] or coverage["details"].get("skipped_frames")
+        return looked if packets else "the input has no packets"
+    return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}")))
 
 
 def holds_tables(path: Path) -> bool:

@@ -72,8 +72,6 @@ def nothing_of_kafka(coverage: Row) -> str:
     if coverage["encrypted_connections"]:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
-    if not coverage["frames"] and not reasons:
-        return "the input has no packets"
     other = sum(count for reason, count in reasons.items() if reason.rpartition(": ")[2] in NOT_TCP)
     closed = Counter[str]()
     for reason, count in reasons.items():

@@ -193,6 +193,13 @@ def test_what_many_bytes_of_captures_say_is_what_few_say(monkeypatch):
     assert json.loads(told[0].stdout) == json.loads(told[1].stdout)
 
 
+def test_a_capture_without_packets_is_said_to_be_one(tmp_path):
+    (tmp_path / "empty.pcap").write_bytes(traffic.pcap([]))
+    result = run_command("replay", tmp_path / "empty.pcap", "--engine", "local")
+    assert result.returncode == 2
+    assert result.stderr == "wirecheck: no Kafka traffic in 0 frames of 0 connections; the input has no packets\n"
+
+
 def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     talk = (
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()

@@ -263,7 +263,7 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_d
     clu001_fires__in_turn_for_less_than_10_s(lab)
     (finding,) = [one for one in lab.findings() if one["code"] == "CLU001"]
     words = {word["name"]: word["value"] for word in finding["words"]}
-    assert finding["summary"].startswith(f"{B1} leads to cluster {words['theirs']}, and in turn to {words['ours']};")
+    assert finding["summary"].startswith(f"{B1} leads to cluster {words['sent']}, and in turn to {words['actual']};")
     (card,) = cards([found("CLU001", words=words)], [])
     assert card["action"]["sentence"].startswith("Remove one of the two clusters from the load balancer")
     (card,) = cards([found("CLU001", words=words | {"in_turn": ""})], [])
