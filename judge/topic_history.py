@@ -116,11 +116,19 @@ class History:
                 found[claim["endpoint"]] = max(claim.last.ts_ns, found.get(claim["endpoint"], claim.last.ts_ns))
         return found
 
+    @cached_property
+    def ordered(self) -> Sighting | None:
+        """The last request in which a controller gave it."""
+        return max((claim.last for claim in self.bindings if claim["source"] in CONTROL), default=None)
+
     def takes_back(self, later: "History") -> bool:
-        """Whether every server that reported a later ID reports this one again; not where a controller orders IDs."""
+        """Whether every server that reported a later ID reports this one again, and controllers, where they give
+        either, give this one last: as after ZooKeeper or a disk was restored from a backup.
+        """
+        given = self.ordered is not None and (later.ordered is None or seen_after(self.ordered, later.ordered))
         return (
             self.born_ns < later.born_ns
-            and not any(claim["source"] in CONTROL for claim in (*self.bindings, *later.bindings))
+            and (given or (self.ordered is None and later.ordered is None))
             and bool(later.reported)
             and all(self.reported.get(server, NEVER) > ts_ns + SKEW_NS for server, ts_ns in later.reported.items())
         )

@@ -7,6 +7,7 @@ check fires.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -279,6 +280,7 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
     until = min(later, default=1 << 63)
     life = topic.context.lives(topic.group).of
     asked = [c for c in topic.deletions if c["source"] == "delete-topics" and life(c) >= history.life]
+    asked = [claim for claim in asked if claim.first.ts_ns > history.again_ns]
     seen = [(claim.first, claim) for claim in asked if claim["topic_id"] == history.topic_id] or [
         (sighting, claim)
         for claim in asked
@@ -322,7 +324,9 @@ def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: Che
 def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
     grace_ns = context.settings.broker_grace_ns
-    for old, new in topic.changes:
+    for old, new in pairwise(() if topic.mixed else sorted(topic.histories, key=lambda history: history.born_ns)):
+        if old.life != new.life:
+            continue
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
@@ -367,7 +371,9 @@ def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **colum
 
 
 def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterator[Evidence]:
-    """Brokers that were told an id and go on answering the one before it."""
+    """Brokers that received an ID and go on answering the one before it: without a pause, in which they may have got
+    that one again.
+    """
     grace_ns = context.settings.broker_grace_ns
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     for old, new in topic.changes:
@@ -380,6 +386,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             and order["source"] == "update-metadata"
             and context.clusters.node_at(seen.server, seen.ts_ns) == context.node(answer)
             and answer.last.ts_ns > seen.ts_ns + grace_ns
+            and any(seen.ts_ns <= start_ns(slot) <= seen.ts_ns + grace_ns for slot in slots(answer.tally))
         ]
         if not still or not topic.follows(old, new) or old.born_ns > min(seen.ts_ns for _, _, seen in still):
             continue

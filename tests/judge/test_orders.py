@@ -195,3 +195,20 @@ def test_what_it_accepted_in_turns_says_nothing():
     fetched(lab, CLUSTER, "__cluster_metadata", times=(10, 95))
     fetched(lab, "another-cluster-22-char", "__cluster_metadata", times=(90,))
     assert clusters(lab) == {(None, (B1,))}
+
+
+def test_an_id_that_a_restored_controller_gives_again_is_current_and_its_deletion_undone():
+    """ZooKeeper was restored from a backup: controllers give the former ID last, and every server reports it again."""
+    lab = Lab()
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 0)])
+    lab.metadata(5, [("orders", ID_1)])
+    lab.deleted(9, "orders", ID_1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_2, 0)])
+    for at in (15, 45):
+        lab.metadata(at, [("orders", ID_2)])
+    lab.control(90, "UpdateMetadata", [("orders", ID_1, 0)], epoch=2)
+    for at in (95, 130, 160):
+        lab.metadata(at, [("orders", ID_1)])
+    lab.until = 200
+    assert topics(lab) == {ID_1: "current", ID_2: "replaced"}
+    assert {finding["code"] for finding in lab.findings()} == {"TID003"}

@@ -88,7 +88,7 @@ def with_loss(files, folder, rng):
     for file in files:
         table = frames_file.read(file).cast(frames.FRAMES)
         stays = [kind != frames.FRAME or rng.random() >= LOSS for kind in table["kind"].to_pylist()]
-        frame_files.write(table.filter(pa.array(stays)), folder / file.name, store_schema=False)
+        frame_files.write(table.filter(pa.array(stays)), folder / file.name)
     return sorted(folder.glob("*.parquet"))
 
 
