@@ -206,8 +206,7 @@ class Topic:
         """
         if self.mixed:
             return None
-        later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
-        until = min(later, default=1 << 63) + SKEW_NS
+        until = self.next_born_ns(history) + SKEW_NS
         lives = self.context.lives(self.group)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
         removed = [c for c in removed if lives.of(c) >= history.life and c.first.ts_ns > history.again_ns]
@@ -227,6 +226,11 @@ class Topic:
             and lives.of(claim) >= history.life
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
+
+    def next_born_ns(self, history: History) -> int:
+        """When the name got another ID after it got this one, or got it again."""
+        since_ns = max(history.born_ns, history.again_ns)
+        return min((other.born_ns for other in self.histories if other.born_ns > since_ns), default=1 << 63)
 
     def deleted(self, history: History) -> bool:
         """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""

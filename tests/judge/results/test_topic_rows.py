@@ -1,6 +1,7 @@
 """Rows that are no findings: a topic that nobody described is listed all the same, once a broker served it."""
 
 from tests.judge.cases_lives import OTHER, clu004_near_miss, switched
+from tests.judge.cases_topic_ids import ordered_again
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab
 from wirecheck.decode.connection.exchanges import ORPHAN
 
@@ -123,3 +124,12 @@ def test_an_id_that_is_denied_for_a_moment_by_another_broker_or_before_it_is_rep
     assert denied(20, 22) == "current"
     assert denied(20, 25, 31, server=B2) == "current"
     assert denied(20, 25, 31, after=[40]) == "current"
+
+
+def test_an_id_that_came_back_is_deleted_by_name():
+    """Before version 6 DeleteTopics has no ID: the one that came back is meant, and not the one between."""
+    lab = Lab()
+    ordered_again(lab)
+    assert topics(lab)["orders", ID_1][0] == "current"
+    lab.deleted(155, "orders")
+    assert {topic_id: state for (_, topic_id), (state, _) in topics(lab).items()} == {ID_1: "deleted", ID_2: "replaced"}
