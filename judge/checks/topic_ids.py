@@ -252,7 +252,8 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
         soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
         other = not topic.deletions and "create-topics" not in bound.sources
-        if only and soon and other and whole(created.born_ns, bound.born_ns, group, context):
+        own = context.surely_one(created.first.first.server, created.born_ns, created.born_ns)
+        if only and soon and other and own and whole(created.born_ns, bound.born_ns, group, context):
             words = {"created": created.topic_id, "bound": bound.topic_id}
             sides = (first_of(created.first), first_of(bound.first))
             yield Evidence((topic.name, *words.values()), sides, **of_topic(topic, created, bound), words=words)

@@ -316,6 +316,26 @@ def tid009_cannot_know(lab):
     lab.metadata(2, [("orders", ID_2)])
 
 
+def created_in_one_of_two(lab, *stated):
+    """Two clusters are in the capture; B2 states at these seconds that it is of the first one."""
+    for at in (0, 90):
+        lab.metadata(at, brokers={B3: 3}, server=B3, cluster_id="other-cluster-id-22-ch")
+        lab.metadata(at, brokers={B1: 1, B2: 2})
+    for at in stated:
+        lab.metadata(at, brokers={B1: 1, B2: 2}, server=B2)
+    lab.created(20, "orders", ID_1, server=B2)
+    lab.metadata(22, [("orders", ID_2)], brokers={B1: 1, B2: 2})
+
+
+def tid009_fires__in_one_of_two_clusters(lab):
+    created_in_one_of_two(lab, 10, 30)
+
+
+def tid009_cannot_know__whose_address_it_was(lab):
+    """It may have been the other cluster's when it created the topic."""
+    created_in_one_of_two(lab, 60, 90)
+
+
 def tid010_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders", ID_1)
