@@ -179,16 +179,18 @@ class Topic:
         return None
 
     def follows(self, old: History, new: History) -> bool:
-        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
-        creation, or because the one was last reported before the other was: of two capture points by more than
+        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion, by a
+        creation after which the former is not the last one stated (it may be that of another cluster with this
+        ClusterId), or because the one was last reported before the other was: of two capture points by more than
         their clocks may differ.
         """
         if self.mixed:
             return False
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
+        goes_on = old.last.last_word.ts_ns > new.last.last_word.ts_ns + SKEW_NS
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
-        return created or seen_after(new.first.first, old.last.last_word)
+        return (created and not goes_on) or seen_after(new.first.first, old.last.last_word)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""

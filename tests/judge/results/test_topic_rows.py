@@ -133,3 +133,25 @@ def test_an_id_that_came_back_is_deleted_by_name():
     assert topics(lab)["orders", ID_1][0] == "current"
     lab.deleted(155, "orders")
     assert {topic_id: state for (_, topic_id), (state, _) in topics(lab).items()} == {ID_1: "deleted", ID_2: "replaced"}
+
+
+def created_elsewhere(lab, *, reported):
+    """B2 creates a topic of the name; B1 reports the former ID at these seconds."""
+    lab.metadata(1, server=B2)
+    lab.created(0, "orders", ID_1)
+    lab.created(10, "orders", ID_2, server=B2)
+    for at in reported:
+        lab.metadata(at, [("orders", ID_1)])
+
+
+def test_an_id_that_is_the_last_one_stated_is_not_replaced_by_a_creation():
+    """Two clusters with one ClusterId: nothing shows that the other ID is of this one."""
+    lab = Lab()
+    created_elsewhere(lab, reported=(2, 25))
+    assert topics(lab)["orders", ID_1][0] == "current"
+
+
+def test_a_creation_replaces_an_id_that_nobody_states_after_it():
+    lab = Lab()
+    created_elsewhere(lab, reported=(2, 10.5))
+    assert topics(lab)["orders", ID_1][0] == "replaced"
