@@ -231,6 +231,16 @@ class CheckContext:
         """Whether the cluster's brokers name this host as that broker's."""
         return (broker, host) in self.clusters.named_hosts.get(id(group), ())
 
+    def surely_one(self, endpoint: str, first_ns: int, last_ns: int) -> bool:
+        """Whether an endpoint was one cluster's from one time to another: where several are known, it stated its own
+        before and after. Else its address may have been another's, of which nothing was captured.
+        """
+        if len({group.cluster_id for group in self.clusters.groups} - {None}) < 2:
+            return True
+        self.watch()
+        stated = (claim for claim in self.ledger.claims("cluster_id", "server") if claim["endpoint"] == endpoint)
+        return any(claim.first.ts_ns <= first_ns and last_ns <= claim.last.ts_ns for claim in stated)
+
     def acts_as(self, broker: int, host: str, group: Group) -> bool:
         """Whether a host is that broker's: brokers name it, or it was granted a fetch with the broker's replica ID. A
         client ID, or a replica ID that was refused, proves nothing.

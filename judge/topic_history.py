@@ -179,16 +179,18 @@ class Topic:
         return None
 
     def follows(self, old: History, new: History) -> bool:
-        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
-        creation, or because the one was last reported before the other was: of two capture points by more than
+        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion, by a
+        creation after which the former is not the last one stated (it may be that of another cluster with this
+        ClusterId), or because the one was last reported before the other was: of two capture points by more than
         their clocks may differ.
         """
         if self.mixed:
             return False
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
+        goes_on = old.last.last_word.ts_ns > new.last.last_word.ts_ns + SKEW_NS
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
-        return created or seen_after(new.first.first, old.last.last_word)
+        return (created and not goes_on) or seen_after(new.first.first, old.last.last_word)
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
@@ -206,8 +208,7 @@ class Topic:
         """
         if self.mixed:
             return None
-        later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
-        until = min(later, default=1 << 63) + SKEW_NS
+        until = self.next_born_ns(history) + SKEW_NS
         lives = self.context.lives(self.group)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
         removed = [c for c in removed if lives.of(c) >= history.life and c.first.ts_ns > history.again_ns]
@@ -227,6 +228,11 @@ class Topic:
             and lives.of(claim) >= history.life
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
+
+    def next_born_ns(self, history: History) -> int:
+        """When the name got another ID after it got this one, or got it again."""
+        since_ns = max(history.born_ns, history.again_ns)
+        return min((other.born_ns for other in self.histories if other.born_ns > since_ns), default=1 << 63)
 
     def deleted(self, history: History) -> bool:
         """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""

@@ -252,7 +252,8 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
         soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
         other = not topic.deletions and "create-topics" not in bound.sources
-        if only and soon and other and whole(created.born_ns, bound.born_ns, group, context):
+        own = context.surely_one(created.first.first.server, created.born_ns, created.born_ns)
+        if only and soon and other and own and whole(created.born_ns, bound.born_ns, group, context):
             words = {"created": created.topic_id, "bound": bound.topic_id}
             sides = (first_of(created.first), first_of(bound.first))
             yield Evidence((topic.name, *words.values()), sides, **of_topic(topic, created, bound), words=words)
@@ -275,18 +276,24 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
 
 
 def deletion_of(topic: Topic, history: History) -> Side | None:
-    """The first DeleteTopics that was answered with success while a name had an id; before version 6 it names none."""
-    later = [other.born_ns for other in topic.histories if other.born_ns > history.born_ns]
-    until = min(later, default=1 << 63)
+    """The first DeleteTopics that was answered with success while a name had an ID, and that was not taken back; before
+    version 6 it names none.
+    """
+    until = topic.next_born_ns(history)
     life = topic.context.lives(topic.group).of
-    asked = [c for c in topic.deletions if c["source"] == "delete-topics" and life(c) >= history.life]
-    asked = [claim for claim in asked if claim.first.ts_ns > history.again_ns]
-    seen = [(claim.first, claim) for claim in asked if claim["topic_id"] == history.topic_id] or [
+    asked = [
         (sighting, claim)
-        for claim in asked
-        if claim["topic_id"] is None
+        for claim in topic.deletions
+        if claim["source"] == "delete-topics" and life(claim) >= history.life
         for sighting in (claim.first, claim.last)
-        if history.born_ns + SKEW_NS < sighting.ts_ns < until and seen_after(sighting, history.first.first)
+        if sighting.ts_ns > history.again_ns
+    ]
+    seen = [(sighting, claim) for sighting, claim in asked if claim["topic_id"] == history.topic_id] or [
+        (sighting, claim)
+        for sighting, claim in asked
+        if claim["topic_id"] is None
+        and history.born_ns + SKEW_NS < sighting.ts_ns < until
+        and seen_after(sighting, history.first.first)
     ]
     first = min(seen, key=lambda found: found[0], default=None)
     return Side(first[0], first[1].sentence()) if first else None

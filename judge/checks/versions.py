@@ -253,6 +253,8 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
                 continue
+            if not context.surely_one(endpoint, before.last.ts_ns, after.first.ts_ns):
+                continue  # the capture need not show that the address is another cluster's now, or was before
             to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
             if to_and_fro or order_of(new) < order_of(old):
                 how = "and back" if to_and_fro else "down"

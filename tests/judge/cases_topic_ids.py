@@ -58,6 +58,25 @@ def tid003_fires(lab):
     both_ids(lab, 80)
 
 
+def ordered_again(lab, *, reporting=(B1, B2)):
+    """The topic was recreated; then ZooKeeper was restored, and a controller orders the ID of before."""
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 3)])
+    lab.deleted(18, "orders")
+    lab.control(20, "UpdateMetadata", [("orders", ID_2, 0)])
+    for server in (B1, B2):
+        lab.metadata(15, [("orders", ID_1)], server=server)
+        lab.metadata(40, [("orders", ID_2)], server=server)
+    lab.control(80, "UpdateMetadata", [("orders", ID_1, 0)], epoch=2)
+    for at in (90, 120, 150):
+        for server in (B1, B2):
+            lab.metadata(at, [("orders", ID_1 if server in reporting else ID_2)], server=server)
+    lab.until = 200
+
+
+def tid003_fires__though_the_end_is_taken_back(lab):
+    ordered_again(lab)
+
+
 def tid003_near_miss(lab):
     """Within the grace both ids are on their way."""
     both_ids(lab, 30)
@@ -180,6 +199,24 @@ def tid006_near_miss(lab):
     two_orders(lab, ID_1, 0.5)
 
 
+def tid006_fires__a_broker_goes_on(lab):
+    """It was sent the new ID, and no controller has ordered the former one since."""
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 3)])
+    lab.deleted(18, "orders", ID_1)
+    lab.control(20, "UpdateMetadata", [("orders", ID_2, 0)])
+    for at in (10, 30, 60, 90, 120):
+        lab.metadata(at, [("orders", ID_1)])
+
+
+def tid006_near_miss__the_former_id_ordered_again(lab):
+    ordered_again(lab)
+
+
+def tid006_near_miss__one_broker_keeps_the_other_id(lab):
+    """It is not taken back, and yet the broker that reports the former ID was ordered to."""
+    ordered_again(lab, reporting=(B1,))
+
+
 def tid006_cannot_know(lab):
     """Another controller epoch: the topic may have been made anew in between."""
     two_orders(lab, ID_2, 60, epoch=2)
@@ -279,6 +316,26 @@ def tid009_cannot_know(lab):
     lab.metadata(2, [("orders", ID_2)])
 
 
+def created_in_one_of_two(lab, *stated):
+    """Two clusters are in the capture; B2 states at these seconds that it is of the first one."""
+    for at in (0, 90):
+        lab.metadata(at, brokers={B3: 3}, server=B3, cluster_id="other-cluster-id-22-ch")
+        lab.metadata(at, brokers={B1: 1, B2: 2})
+    for at in stated:
+        lab.metadata(at, brokers={B1: 1, B2: 2}, server=B2)
+    lab.created(20, "orders", ID_1, server=B2)
+    lab.metadata(22, [("orders", ID_2)], brokers={B1: 1, B2: 2})
+
+
+def tid009_fires__in_one_of_two_clusters(lab):
+    created_in_one_of_two(lab, 10, 30)
+
+
+def tid009_cannot_know__whose_address_it_was(lab):
+    """It may have been the other cluster's when it created the topic."""
+    created_in_one_of_two(lab, 60, 90)
+
+
 def tid010_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders", ID_1)
@@ -330,6 +387,25 @@ def tid010_near_miss(lab):
     lab.deleted(10, "orders", ID_1)
     lab.metadata(25, [("orders", ID_1)])
     lab.metadata(60, [("orders", None, 3)])
+
+
+def tid010_fires__deleted_after_it_was_taken_back(lab):
+    ordered_again(lab)
+    lab.deleted(155, "orders")
+    lab.metadata(170, [("orders", ID_1)])
+    lab.metadata(230, [("orders", ID_1)])
+
+
+def tid010_near_miss__ordered_again(lab):
+    ordered_again(lab)
+
+
+def tid010_near_miss__reported_again_by_all(lab):
+    """Without controllers' orders: every server that reported the later ID reports this one again."""
+    lab.deleted(18, "orders", ID_1)
+    for server in (B1, B2):
+        for at, topic_id in ((1, ID_1), (20, ID_2), (40, ID_1), (100, ID_1)):
+            lab.metadata(at, [("orders", topic_id)], server=server)
 
 
 def tid010_cannot_know(lab):

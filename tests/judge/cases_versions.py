@@ -305,6 +305,28 @@ def ver007_cannot_know__where_an_answer_may_have_named_another_cluster(lab):
     lab.talk(gaps=((ns(50), 1, 900),), unseen_response_bytes=900).ask(50, "Metadata", 12, {}, outcome=RESPONSE_UNSEEN)
 
 
+def swapped(lab, *, stated):
+    """Of two clusters in one capture; what states B2's ClusterId, and when."""
+    lab.metadata(1, brokers={B1: 1})
+    lab.metadata(120, brokers={B1: 1})
+    for at, told in ((2, "3.9.1"), (60, "3.7.2")):
+        lab.versions(at, ranges(told), server=B2)
+    for at in stated:
+        lab.metadata(at, brokers={B2: 1}, cluster_id="other-cluster-id-22-ch", server=B2)
+
+
+def ver007_cannot_know__whose_address_it_was_before(lab):
+    swapped(lab, stated=(90, 100))
+
+
+def ver007_cannot_know__whose_address_it_is_now(lab):
+    swapped(lab, stated=(1, 2))
+
+
+def ver007_fires__one_of_two_clusters(lab):
+    swapped(lab, stated=(2, 90))
+
+
 def ver007_fires__in_turn(lab):
     balanced(lab, [(2, CLUSTER), (70, CLUSTER)])
 

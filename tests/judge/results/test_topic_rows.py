@@ -1,6 +1,7 @@
 """Rows that are no findings: a topic that nobody described is listed all the same, once a broker served it."""
 
 from tests.judge.cases_lives import OTHER, clu004_near_miss, switched
+from tests.judge.cases_topic_ids import ordered_again
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab
 from wirecheck.decode.connection.exchanges import ORPHAN
 
@@ -123,3 +124,34 @@ def test_an_id_that_is_denied_for_a_moment_by_another_broker_or_before_it_is_rep
     assert denied(20, 22) == "current"
     assert denied(20, 25, 31, server=B2) == "current"
     assert denied(20, 25, 31, after=[40]) == "current"
+
+
+def test_an_id_that_came_back_is_deleted_by_name():
+    """Before version 6 DeleteTopics has no ID: the one that came back is meant, and not the one between."""
+    lab = Lab()
+    ordered_again(lab)
+    assert topics(lab)["orders", ID_1][0] == "current"
+    lab.deleted(155, "orders")
+    assert {topic_id: state for (_, topic_id), (state, _) in topics(lab).items()} == {ID_1: "deleted", ID_2: "replaced"}
+
+
+def created_elsewhere(lab, *, reported):
+    """B2 creates a topic of the name; B1 reports the former ID at these seconds."""
+    lab.metadata(1, server=B2)
+    lab.created(0, "orders", ID_1)
+    lab.created(10, "orders", ID_2, server=B2)
+    for at in reported:
+        lab.metadata(at, [("orders", ID_1)])
+
+
+def test_an_id_that_is_the_last_one_stated_is_not_replaced_by_a_creation():
+    """Two clusters with one ClusterId: nothing shows that the other ID is of this one."""
+    lab = Lab()
+    created_elsewhere(lab, reported=(2, 25))
+    assert topics(lab)["orders", ID_1][0] == "current"
+
+
+def test_a_creation_replaces_an_id_that_nobody_states_after_it():
+    lab = Lab()
+    created_elsewhere(lab, reported=(2, 10.5))
+    assert topics(lab)["orders", ID_1][0] == "replaced"
