@@ -25,6 +25,7 @@ from wirecheck.judge.topology.endpoint_history import (
     Births,
     Connections,
     births,
+    changes_in_turn,
     cut,
     disputed,
     host_of,
@@ -145,8 +146,11 @@ class Clusters:
         """Addresses of brokers."""
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
-        self.disputed = disputed(by_kind["cluster_id"])
-        """Endpoints that state several ClusterIds in turn."""
+        of_several = disputed(by_kind["cluster_id"])
+        self.disputed = set(of_several)
+        """Endpoints that may state several ClusterIds in turn."""
+        self.in_turn = {endpoint for endpoint, statements in of_several.items() if changes_in_turn(statements)}
+        """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
         self.two_logs = two_logs(by_kind, reports)

@@ -346,7 +346,12 @@ def clu004_fires__there_and_back(lab):
 
 
 def clu001_fires__in_turn_for_less_than_10_s(lab):
-    there_and_back(lab, ((0, 30), (40, 46), (60, 90)), 2)
+    there_and_back(lab, ((0, 30), (32, 38), (42, 90)), 2)
+
+
+def clu001_cannot_know__seldom_seen(lab):
+    """The other cluster was seen for 4 s, between two sightings that are 36 s apart: it may have been there longer."""
+    there_and_back(lab, ((0, 27), (38, 42), (63, 64)), 3)
 
 
 def clu001_near_miss__there_and_back(lab):
