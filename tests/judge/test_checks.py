@@ -106,6 +106,16 @@ def test_a_node_with_two_listeners_is_upgraded_once(before, after, said):
     assert len({side["connection"].rpartition(">")[2] for side in finding["sides"]}) == 2
 
 
+@pytest.mark.parametrize(("listener", "who"), [("C", "Controller"), ("B", "Server")])
+def test_a_server_without_a_broker_id_is_called_what_it_is(listener, who):
+    lab = Lab()
+    lab.metadata(0)
+    lab.versions(1, cases_versions.ranges("3.7.2", listener), server="10.0.0.77:9093")
+    lab.versions(60, cases_versions.ranges("4.2.2", listener), server="10.0.0.77:9093")
+    (finding,) = lab.findings("VER008")
+    assert finding["summary"].startswith(f"{who} 10.0.0.77 was upgraded from Kafka 3.")
+
+
 def test_a_stuck_fetch_is_dated_by_its_first_error():
     lab = Lab()
     lab.metadata(0, [("orders", ID_1)])
