@@ -205,10 +205,13 @@ class Clusters:
         )
 
     def formerly(self, group: Group) -> list[Group]:
-        """Clusters that an address of this one led to before, or leads to in turn."""
-        found = [before.group for _, before, after in self.handovers() if after.group is group]
-        in_turn = ([place.group for place in self.places.get(end, ())] for end in sorted(self.disputed))
-        return found + [one for groups in in_turn if group in groups for one in groups if one is not group]
+        """Clusters that an address of this one led to before, the latest first, or leads to in turn."""
+        found: list[Group] = []
+        for endpoint in group.endpoints:
+            groups = [place.group for place in reversed(self.places[endpoint])]
+            others = groups if endpoint in self.disputed else groups[groups.index(group) :]
+            found += [one for one in others if one is not group and one not in found]
+        return found
 
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""
