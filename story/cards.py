@@ -228,16 +228,20 @@ def who(client_id: str | None, *more: str | None) -> str:
 
 def does_not(fact: Row) -> str:
     """What a client cannot do, and for how long."""
-    lasted = duration(harm.seconds(fact["last_seen"]) - harm.seconds(fact["first_seen"]))
+    lasted = duration(harm.lasted_s(fact))
     if fact["error"] == harm.CLOSED:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+    if harm.is_partial(fact):
+        did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
+        what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
+        return f"has some {what} {did}: {fact['count']:,} in {lasted}"
     if fact["error"] == harm.NO_RESPONSE:
         what = "gets no response" if fact["topic"] is None else f"cannot write to {fact['topic']}"
         return f"{what}: {plural(fact['count'], fact['api'] + ' request')} unanswered in {lasted}"
     if fact["api"] in READS:
-        return f"has read nothing from {fact['topic']} for {lasted}"
+        return f"has read nothing from {fact['topic']} for {duration(fact['blocked_ms'] / 1000)}"
     if fact["api"] == "Produce":
         return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
     if fact["api"] == "OffsetCommit":
@@ -415,9 +419,14 @@ def impact(card: Row, clients: int) -> str:
 
 def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
-    one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
+    one, many = nouns(api)
     did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
     return f"{count:,} {one if count == 1 else many} {did}"
+
+
+def nouns(api: str) -> tuple[str, str]:
+    """What one request is called, and several."""
+    return NOUNS.get(api, (f"{api} request", f"{api} requests"))
 
 
 def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
@@ -442,7 +451,7 @@ class Sentence(NamedTuple):
 
 UNKNOWN_TOPIC = "no such topic"
 """What brokers report that do not know a topic, in place of its ID."""
-OPTIONAL = frozenset({"by", "kept"})
+OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
 RECREATED, REJECTED = "TID001", "TID002"
 """Its sentences name all of its clients; several of it are several topics."""
