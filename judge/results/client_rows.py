@@ -109,9 +109,7 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
             of_topic = by_client(uses_of_topic(topic, group, context))
-            every = (
-                Refused(*who, claims, uses.get(who, []), of_topic.get(who, [])) for who, claims in refused.items()
-            )
+            every = (Refused(*who, claims, uses.get(who, []), of_topic.get(who, [])) for who, claims in refused.items())
             yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
 
 
