@@ -40,6 +40,7 @@ FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
 FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
+UTC_TIME = re.compile(r"\d\d:\d\d:\d\d(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
 
@@ -262,7 +263,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
-    """Partitions without a working leader, or one replica short, as the entry's findings state it."""
+    """Partitions without a working leader, or that a broker does not replicate, as the entry's findings state it."""
     found = []
     for one in (entry, *entry["consequences"]):
         for name in one["findings"]:
@@ -297,7 +298,7 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
     if first["what"] == LEADERLESS:
         text = f"{of} has no working leader: broker {brokers} rejects requests for it"
     else:
-        text = f"broker {brokers} does not replicate {of}: one replica short"
+        text = f"broker {brokers} does not replicate {of}: {first['what']}"
     return text + (f" ({left:,} more)" if left else "")
 
 
@@ -383,12 +384,11 @@ def numbered(brokers: Sequence[int]) -> str:
 
 
 def state(card: Row) -> str:
-    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline does not state it."""
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline states no time."""
     facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
         times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        since = f"since {min(times)[11:19]} UTC"
-        return "" if since in card["headline"] else since
+        return "" if UTC_TIME.search(card["headline"]) else f"since {min(times)[11:19]} UTC"
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"

@@ -284,8 +284,11 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_d
 def test_the_pause_of_a_former_controller_is_the_cause():
     pause = found("VIS008", brokers=[3])
     pause["summary"] = "Broker 3 was paused."
-    (card,) = cards([pause, found("CTL001", at_s=1, brokers=[2, 3])], [])
+    former = found("CTL001", at_s=1, brokers=[2, 3])
+    former["summary"] = "Controller 3 sent requests with epoch 1 from 2026-11-21 12:00:01.000 UTC."
+    (card,) = cards([pause, former], [])
     assert card["cause"]["sentence"] == "Broker 3 was paused"
+    assert (card["headline"], state(card)) == ("Controller 3 sent requests with epoch 1 from 12:00:01 UTC", "")
     assert "evidence CTL001 " in card["evidence"]["command"]
 
 
