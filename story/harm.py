@@ -179,9 +179,10 @@ def closed_connections(finding: Row) -> list[Row]:
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
-    about["blocked_ms"] = round(lasted_s(finding) * 1000)
+    blocked_ms = round(lasted_s(finding) * 1000)
     api = f"{finding['words'].get('api', '')} v{finding['words'].get('version', '')}"
-    return [{**facts, **about, "client_id": client, "address": host, "api": api} for client in finding["client_ids"]]
+    of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": host, "api": api}
+    return [{**of_client, "client_id": client} for client in finding["client_ids"]]
 
 
 def joined(harms: Iterable[Row]) -> list[Row]:
@@ -227,7 +228,7 @@ def lasted_s(fact: Row) -> float:
 
 def is_partial(fact: Row) -> bool:
     """Whether a client is refused now and then, and its other requests of the topic succeed."""
-    return fact["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(fact) - ROUNDING_S)
+    return bool(fact["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(fact) - ROUNDING_S))
 
 
 def worst_first(facts: Iterable[Row]) -> list[Row]:

@@ -94,7 +94,7 @@ class Refused(NamedTuple):
     host: str
     api: str
     refusals: list[Claim]
-    """Its errors, kept apart by partition."""
+    """Its errors, kept apart by partition, or its requests without a response."""
     answers: list[Claim]
     """Its errors and successes."""
     of_topic: list[Claim]
@@ -132,10 +132,8 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             of = RefusedTopic(*named_as)
             named = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
             answers = by_client([*named, *uses_of_topic(of, group, context)])
-            waited = (
-                (who, unanswered(who, of, found, answers.get(who, []), group, context))
-                for who, found in by_client(ones).items()
-            )
+            every = (Refused(*who, found, [], answers.get(who, [])) for who, found in by_client(ones).items())
+            waited = ((one[:3], unanswered(one, of, group, context)) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
 
 
@@ -188,23 +186,23 @@ def topic_columns(topic: RefusedTopic) -> Body:
     return {"topic": topic.name, "topic_id": topic.topic_id}
 
 
-def unanswered(
-    who: Who, topic: RefusedTopic, claims: list[Claim], answers: list[Claim], group: Group, context: CheckContext
-) -> Body:
+def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body:
     """The longest time that each server left a client without a response; over once the server answers again."""
-    longest = [(claim, max(waits(claim), key=lambda one: one.seconds)) for claim in claims]
+    longest = [(claim, max(waits(claim), key=lambda wait: wait.seconds)) for claim in one.refusals]
     patience_s = context.settings.patience_s
-    level = HURT if any(one.seconds >= patience_s for _, one in longest) else BRIEFLY
+    level = HURT if any(wait.seconds >= patience_s for _, wait in longest) else BRIEFLY
     of_level = [
-        replace(one, ended=answers_after(claim, one.last_ns, group, context))
-        for claim, one in longest
-        if (one.seconds >= patience_s) == (level == HURT)
+        replace(wait, ended=answers_after(claim, wait.last_ns, group, context))
+        for claim, wait in longest
+        if (wait.seconds >= patience_s) == (level == HURT)
     ]
     facts = {"level": level, "partitions": [], "errors": [NO_RESPONSE], **topic_columns(topic)}
-    accepted = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
-    alone = [one for one in of_level if not any(lasts(one, run[FIRST]) or lasts(one, run[LAST]) for run in accepted)]
-    facts["blocked_ms"] = max((one.last_ns - one.first_ns for one in alone), default=0) // MS_NS
-    return {**columns_of(who, claims, of_level, group, context), **facts}
+    accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
+    alone = [
+        wait for wait in of_level if not any(lasts(wait, run[FIRST]) or lasts(wait, run[LAST]) for run in accepted)
+    ]
+    facts["blocked_ms"] = max((wait.last_ns - wait.first_ns for wait in alone), default=0) // MS_NS
+    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts}
 
 
 def lasts(streak: Streak, ts_ns: int) -> bool:
