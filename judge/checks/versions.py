@@ -173,10 +173,17 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
         went = "was upgraded" if order_of(old) < order_of(new) else "went back"
         key, sides = (first.where, spelled(first.old), spelled(first.new)), (c.sides() for c in changes)
-        words = {"where": first.where, "went": went, "before": old, "after": new}
+        words = {"who": server_in_words(first), "went": went, "before": old, "after": new}
         words["time"] = clock(first.after.first.ts_ns)
         found = tuple(chain.from_iterable(sides))
         yield Evidence(key, found, brokers=if_broker(first.where), count=len(changes), words=words)
+
+
+def server_in_words(change: "Change") -> str:
+    if isinstance(change.where, int):
+        return f"Broker {change.where}"
+    role = "Controller" if key_of(OF_CONTROLLERS) in read(change.after["ranges"]) else "Server"
+    return f"{role} {change.where}"
 
 
 @dataclass(frozen=True)
@@ -293,6 +300,8 @@ LASTING_SLOTS = 4
 """So many slots of 10 s by name are no passing thing."""
 SHOWN = 3
 """So many topics a summary names."""
+OF_CONTROLLERS = "BrokerRegistration"
+"""An API that controllers serve, and brokers do not."""
 
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
