@@ -19,7 +19,7 @@ from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
 from wirecheck.judge.topology.log_lives import LogLives, lives_of
-from wirecheck.judge.topology.strangers import Strangers
+from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 CONTROL = "control"
 OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
@@ -37,7 +37,7 @@ class Filed:
     """By group and kind, in the order of their first sighting."""
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
-    ungranted: set[str] = field(default_factory=set)
+    unverified: set[str] = field(default_factory=set)
     """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
 
 
@@ -48,13 +48,13 @@ class CheckContext:
         clusters: Clusters,
         settings: Settings,
         watermark_ns: int,
-        strangers: Strangers | None = None,
+        unauthenticated_hosts: UnauthenticatedHosts | None = None,
         *,
         failures: Failures | None = None,
         agents: AgentFrontiers | None = None,
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
-        self.strangers = strangers or Strangers(ledger)
+        self.unauthenticated_hosts = unauthenticated_hosts or UnauthenticatedHosts(ledger)
         self.due: dict[Subject, int] = {}
         """Subjects that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Subject] = set()
@@ -96,22 +96,23 @@ class CheckContext:
         return self.filed_for(subject).groups
 
     def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
-        """Some kinds of claims about a subject but those of strangers, whichever cluster they are of."""
+        """Some kinds of claims about a subject but those of unauthenticated hosts, whichever cluster they are of."""
         return [
             claim
             for claim in self.ledger.claims_of(*subject).values()
-            if claim.kind in kinds and not self.strangers.silenced(claim, self.strangers.speaker(claim))
+            if claim.kind in kinds
+            and not self.unauthenticated_hosts.silenced(claim, self.unauthenticated_hosts.speaker(claim))
         ]
 
     def filed_for(self, subject: Subject) -> Filed:
-        """A subject's claims for the one in hand, which is judged again once strangers among them are none any more, or
+        """A subject's claims for the one in hand, which is judged again once a host among them is authenticated, or
         more of the metadata log is known to be committed.
         """
         filed = self.filed_in(subject)
         if filed.waits:
             self.pending.add(self.subject)
-        if filed.ungranted:
-            self.strangers.rests(filed.ungranted, self.subject)
+        if filed.unverified:
+            self.unauthenticated_hosts.rests(filed.unverified, self.subject)
         return filed
 
     def counts(self, order: Claim, group: Group) -> bool:
@@ -162,11 +163,13 @@ class CheckContext:
         return filed
 
     def sorted_into(self, claim: Claim, subject: Subject, filed: Filed) -> Iterator[tuple[Group, Claim]]:
-        """File a claim under the groups it was made in; not what a stranger says, nor an order nobody may give."""
-        host = self.strangers.speaker(claim) if subject[0] != "host" else None
+        """File a claim under the groups it was made in; not one by an unauthenticated host, nor an order whose sender
+        may not give it.
+        """
+        host = self.unauthenticated_hosts.speaker(claim) if subject[0] != "host" else None
         if host is not None:
-            filed.ungranted.add(host)
-        if subject[0] != "host" and self.strangers.silenced(claim, host):
+            filed.unverified.add(host)
+        if subject[0] != "host" and self.unauthenticated_hosts.silenced(claim, host):
             return
         if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return

@@ -257,7 +257,7 @@ class SubjectEvictor:
         if row.open and table_of(name) == FINDINGS:
             is_open = self.open[row.body["code"]]
             is_open[0] -= 1
-            is_open[1] -= row.stranger
+            is_open[1] -= row.unanswered
 
     # -- what is counted alone ----------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """One row per cluster; what could not be joined stands under the label's only one."""
-    every = sorted((group for group in context.clusters.groups if not group.stranger), key=lambda group: group.key)
+    every = sorted((group for group in context.clusters.groups if not group.outsider), key=lambda group: group.key)
     for key, found in groupby(every, key=lambda group: group.key):
         groups = [*found]
         body = {

@@ -124,8 +124,8 @@ def source_of(claim: Claim) -> str:
 
 
 def known(groups: Iterable[Group]) -> Iterator[Group]:
-    """Without strangers: what they say of topics is said of none."""
-    return (group for group in groups if not group.stranger)
+    """Without outsiders: their statements about topics do not count."""
+    return (group for group in groups if not group.outsider)
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:

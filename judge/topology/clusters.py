@@ -93,7 +93,7 @@ class Group:
     cluster_id: str | None = None
     cluster: str | None = None
     """What the cluster is called in rows: as the key, but for those that can be of none that is known, None."""
-    stranger: bool = False
+    outsider: bool = False
     """It states a ClusterId whose cluster does not know it: nothing that it says is told."""
     endpoints: list[str] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
@@ -105,7 +105,7 @@ class Group:
     """Its lists of brokers name literal addresses only: who is not in them is no broker."""
 
     def facts(self) -> tuple[object, ...]:
-        return (self.key, self.cluster_id, self.cluster, self.stranger, self.endpoints[0])
+        return (self.key, self.cluster_id, self.cluster, self.outsider, self.endpoints[0])
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ class Clusters:
             shown = cluster_id or self.shown(nodes, known - bars.get(root, set()), second=second)
             key = shown or label
             group = Group(key, cluster_id, shown if known else label, endpoints=ends)
-            group.stranger = root in self.membership.outsiders
+            group.outsider = root in self.membership.outsiders
             self.group_at.update(dict.fromkeys(nodes, group))
             groups.append(group)
         return groups
