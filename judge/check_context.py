@@ -131,12 +131,12 @@ class CheckContext:
         """
         if id(group) not in self.known_senders:
             control = self.ledger.claims(CONTROL, "server")
-            told = {
+            accepted = {
                 claim["host"]
                 for claim in control
                 if claim["error"] == 0 and any(other is group for other, _ in self.clusters.parts(claim))
             }
-            self.known_senders[id(group)] = told | group.hosts
+            self.known_senders[id(group)] = accepted | group.hosts
         return self.known_senders[id(group)]
 
     def filed_in(self, subject: Subject) -> Filed:
@@ -148,10 +148,10 @@ class CheckContext:
             late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.claims_of(*subject).values()):
                 try:
-                    for group, said in self.sorted_into(claim, subject, filed):
+                    for group, stated in self.sorted_into(claim, subject, filed):
                         groups[id(group)] = group
                         if ordered(claim):
-                            late.add((id(group), said.kind))
+                            late.add((id(group), stated.kind))
                 except Exception as error:  # noqa: BLE001 - a claim that nobody can place does not hide the others
                     self.failed.append(failure(SORTING, subject, error, seen=[claim.last]))
             for place in late & filed.claims.keys():
@@ -174,21 +174,21 @@ class CheckContext:
         if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return
         for group, part in self.clusters.parts(claim):
-            said = part
+            stated = part
             if ordered(part):
                 filed.waits = True
                 if not self.counts(part, group):
                     continue
-                said = answered(part)
+                stated = answered(part)
             fate = COMMITTED
-            if "offset" in said.peak:  # an entry of the metadata log, in the life in which it was written
-                order = self.log(group, self.lives(group).born(said))
-                offset, epoch = np.array([said.peak["offset"]]), np.array([said.peak["epoch"]])
+            if "offset" in stated.peak:  # an entry of the metadata log, in the life in which it was written
+                order = self.log(group, self.lives(group).born(stated))
+                offset, epoch = np.array([stated.peak["offset"]]), np.array([stated.peak["epoch"]])
                 fate = int(order.fates(offset, epoch)[0])
             filed.waits |= fate == PENDING
             if fate == COMMITTED:
-                filed.claims.setdefault((id(group), said.kind), []).append(said)
-            yield group, said
+                filed.claims.setdefault((id(group), stated.kind), []).append(stated)
+            yield group, stated
 
     def log(self, group: Group, life: int) -> LogOrder:
         """What is known of the order of a cluster's metadata log in one of its lives."""

@@ -133,8 +133,8 @@ class Clusters:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = in_order(claims)
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
-        for said in self.believable(claims):
-            by_kind[said.kind].append(said)
+        for claim in self.believable(claims):
+            by_kind[claim.kind].append(claim)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
@@ -148,7 +148,7 @@ class Clusters:
         self.disputed = disputed(by_kind["cluster_id"])
         """Endpoints that state several ClusterIds in turn."""
         spans, facts = self.spans_of(everything)
-        stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
+        stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
         self.two_logs = two_logs(by_kind, reports)
         """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
         self.twins = twins(self.two_logs, stated)
@@ -157,7 +157,9 @@ class Clusters:
             stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
-        joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
+        joined = Joined(
+            {one: cluster_id for one, cluster_id in stated.items() if one not in apart}, self.membership.bars
+        )
         for first, second in chain(self.returns(), edges(by_kind, self.node, self.births)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
@@ -361,7 +363,7 @@ class Clusters:
         if self.membership.outsiders.intersection(nodes):
             return None
         hosts = {host_of(endpoint) for endpoint, _ in nodes}
-        near = {told for told in possible if not hosts.isdisjoint(self.membership.cores[told].hosts)}
+        near = {cluster_id for cluster_id in possible if not hosts.isdisjoint(self.membership.cores[cluster_id].hosts)}
         found = near if second or near else possible
         return found.pop() if len(found) == 1 else None
 
@@ -373,8 +375,8 @@ class Clusters:
                 group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
-                told = (id(group), claim["address"])
-                brokers[told] = max(brokers.get(told, (0, -1)), (seen.ts_ns, claim["broker"]))
+                place = (id(group), claim["address"])
+                brokers[place] = max(brokers.get(place, (0, -1)), (seen.ts_ns, claim["broker"]))
         for group in self.groups:
             lists = named[id(group)]
             group.listed = bool(lists) and all(map(is_literal, lists))
@@ -418,10 +420,10 @@ def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterat
     yield from (edge for edge in listed if edge[1][0] in ambiguous)
 
 
-def same(told: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
+def same(statements: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     """Nodes of which the same ClusterId, or the same topic id, was told."""
     seen: dict[str, tuple[Node, Node]] = {}
-    for ts_ns, endpoint, what in told:
+    for ts_ns, endpoint, what in statements:
         here = node(endpoint, ts_ns)
         first, previous = seen.get(what, (here, here))
         if first != here:
@@ -440,7 +442,7 @@ def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple
 
 
 EVERY, UNKNOWN = "all of them", ""
-TOLD = frozenset({"names", "carries", f"{UNANSWERED}carries"})
+SETS = frozenset({"names", "carries", f"{UNANSWERED}carries"})
 """Kinds of claims that are sets: their members decide."""
 REMEMBERED: "OrderedDict[Any, Clusters]" = OrderedDict()
 MOST = 4
@@ -482,7 +484,7 @@ def remembered(label: str, claims: list[Claim], connections: Connections, report
 
 def substance(claim: Claim) -> tuple[Any, ...]:
     """What decides where an endpoint belongs while nobody takes a word back: the order of words, not their times."""
-    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in TOLD else bool(claim.peak.get("answers"))
+    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in SETS else bool(claim.peak.get("answers"))
 
 
 def settled(claims: Iterable[Claim]) -> bool:

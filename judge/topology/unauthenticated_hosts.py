@@ -213,8 +213,8 @@ class UnauthenticatedHosts:
         """Whether a client that was cut off had asked for versions before."""
         clients = {f"{LEAST}{seen.client}" for seen in (closed_on.first, closed_on.last)}
         asked = self.asked(closed_on["endpoint"], closed_on["host"])
-        beyond = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
-        return not clients.isdisjoint(asked) or (beyond is not None and max(clients) > beyond)
+        greatest = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
+        return not clients.isdisjoint(asked) or (greatest is not None and max(clients) > greatest)
 
     # -- what is odd --------------------------------------------------------------------------------------------------
 
@@ -255,12 +255,16 @@ class UnauthenticatedHosts:
             and (claim["what"] != STALE or not self.known.by_name)
         ]
         found = [use for use in asked if use.what != REFUSED]
-        told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
+        known_requests = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
         for endpoint, link in links.items():
             for claim in link.get(("outside", host), ()):
                 words = [(word.rpartition(":")[0], count) for word, count in sorted(claim.tally.items())]
-                found += [UnauthorizedUse(OUTSIDE, claim, n, (api,)) for api, n in words if (endpoint, api) not in told]
+                found += [
+                    UnauthorizedUse(OUTSIDE, claim, n, (api,))
+                    for api, n in words
+                    if (endpoint, api) not in known_requests
+                ]
             found += [UnauthorizedUse(UNREAD, claim, claim.count, ()) for claim in link.get(("unread", host), ())]
         besides = [use for use in asked if use.what == REFUSED]
         hidden = (claim for link in links.values() for claim in link.get(("encrypted", host), ()))
@@ -300,10 +304,10 @@ class UnauthenticatedHosts:
         host = host_of(endpoint)
         others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
         for topic_id in sorted(self.known.carried[endpoint] - others):
-            told = in_order(self.ledger.claims_of("id", topic_id).values())
-            if not any(names_it(claim) and host_of(claim.server()) != host for claim in told):
+            claims = in_order(self.ledger.claims_of("id", topic_id).values())
+            if not any(names_it(claim) and host_of(claim.server()) != host for claim in claims):
                 own = (
-                    c for c in told if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
+                    c for c in claims if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
                 )
                 yield from (claim for claim in own if self.otherwise(claim["name"], topic_id, host))
 

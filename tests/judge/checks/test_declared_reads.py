@@ -18,7 +18,7 @@ BESIDE_CHECKS = {
     "what is judged with what": {"id:creation"},
     "which hosts are unauthenticated": {"link:asked", "host:serving"},
     "what a connection adds to sums": {
-        "connection:spoken", "connection:ranges_told", "connection:session_begun", "connection:gap",
+        "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
         "connection:malformed", "connection:stray",
     },
 }  # fmt: skip

@@ -170,9 +170,12 @@ def test_connections_that_nothing_was_answered_on_leave_first_then_closed_ones_a
 
 def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
     one = connection(1, 1)
-    spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
+    spoken = [claim("connection_requests", *one.key, f"c-{n}", at=n) for n in range(100)]
     _, judge = judged([[cluster(), one, *spoken]])
-    assert len([c for c in judge.ledger.claims_of(*one.subjects()[0]).values() if c.kind == "spoken"]) == CLIENT_IDS
+    assert (
+        len([c for c in judge.ledger.claims_of(*one.subjects()[0]).values() if c.kind == "connection_requests"])
+        == CLIENT_IDS
+    )
     context = judge.context()
     group = context.clusters.of(EAST, S)
     assert not seen_whole("c-99", HOST, {EAST}, group, context)
