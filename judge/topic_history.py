@@ -210,8 +210,10 @@ class Topic:
             return None
         until = self.next_born_ns(history) + SKEW_NS
         lives = self.context.lives(self.group)
+        since_ns = max(history.again_ns, lives.lives[history.life].since_ns)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
-        removed = [c for c in removed if lives.of(c) >= history.life and c.first.ts_ns > history.again_ns]
+        removed = [stated_since(since_ns, claim) for claim in removed if lives.of(claim) >= history.life]
+        removed = [claim for claim in removed if claim.first.ts_ns > history.again_ns]
         if not removed and history.life < lives.current:
             after = lives.lives[history.life + 1]
             known = history.logged or history.last.last_word.ts_ns < after.since_ns  # else it may be of the next life
@@ -260,6 +262,13 @@ def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
 
 def comparable(old: History, new: History) -> bool:
     return old.life == new.life and old.again_ns == new.again_ns
+
+
+def stated_since(since_ns: int, claim: Claim) -> Claim:
+    """Of a claim that was made before a time and after it the latter; a record of the metadata log stands for ever."""
+    if claim.first.ts_ns > since_ns or "offset" in claim.peak:
+        return claim
+    return Claim(claim.kind, claim.key, claim.last, claim.last)
 
 
 def seen_after(later: Sighting, earlier: Sighting) -> bool:

@@ -37,7 +37,7 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
 
 
 def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    in_turn = context.clusters.disputed.intersection(group.endpoints)
+    in_turn = context.clusters.in_turn.intersection(group.endpoints)
     own = (c for c in context.ledger.claims("cluster_id", *subject) if c["endpoint"] in in_turn)
     for (endpoint,), claims in gathered((claim for claim in own if claim["how"] != "accepted"), "endpoint"):
         for one, other in combinations(claims, 2):

@@ -42,13 +42,14 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
     accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
     for claim in orders:
-        epoch, (begun_ns, over_ns) = claim["controller_epoch"], spans[sender(claim)]
+        epoch = claim["controller_epoch"]
         newer = [other for other in accepted if other["controller_epoch"] > epoch]
-        together = [o for o in accepted if spans[sender(o)][0] <= over_ns and begun_ns <= spans[sender(o)][1]]
-        rival = [o for o in together if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
-        late_ns = claim.last.ts_ns - context.settings.broker_grace_ns
-        late = [o for o in together if o["controller_epoch"] > epoch and o.first.ts_ns < late_ns]
-        against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
+        rival = [o for o in accepted if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
+        rival = [
+            o for o in rival if within(orders, claim, spans[sender(o)]) and within(orders, o, spans[sender(claim)])
+        ]
+        refused = claim["error"] == STALE_CONTROLLER_EPOCH
+        against = rival or (newer if refused else unaware(claim, newer, context.settings.broker_grace_ns))
         if against and not (against[0]["kraft"] and not claim["kraft"]):
             found[sender(claim)].append((claim, against[0]))
     reported: set[tuple[object, ...]] = set()
@@ -73,6 +74,28 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
 def sender(claim: Claim) -> tuple[int, int]:
     """The controller and its epoch."""
     return claim["controller"], claim["controller_epoch"]
+
+
+def within(orders: list[Claim], one: Claim, span: tuple[int, int]) -> bool:
+    """Whether the sender of one order was seen to send any in that time: not only before it and after it, as the same
+    controller is of two ZooKeepers, one after the other.
+    """
+    own = (claim for claim in orders if sender(claim) == sender(one))
+    return any(span[0] <= seen.ts_ns <= span[1] for claim in own for seen in (claim.first, claim.last))
+
+
+def unaware(claim: Claim, newer: list[Claim], grace_ns: int) -> list[Claim]:
+    """Orders of newer epochs while which this one went on, to a receiver that had accepted none of them. A receiver
+    that had refuses older epochs for ever: if it accepts one, epochs have started again, as in a ZooKeeper that lost
+    its data; unless both go on in turn.
+    """
+    for seen in (claim.first, claim.last):
+        before = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
+        after = [other for other in newer if seen < other.last]
+        aware = any(other["endpoint"] == claim["endpoint"] for other in before)
+        if before and (any(other.last < claim.last for other in after) if aware else after):
+            return before
+    return []
 
 
 def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:

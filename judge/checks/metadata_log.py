@@ -4,6 +4,7 @@ Rule: committed entries only; a broker that stands still while the log does is i
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, start_ns
@@ -32,8 +33,8 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    created = logged("binding", subject, group, context)
-    removed = logged("deletion", subject, group, context)
+    kinds = records("binding", subject, group, context), records("deletion", subject, group, context)
+    created, removed, given = of_one_life((*kinds, placed(subject, group, context)), group, context)
     found = {}
     if len(created) > 1:
         found["created twice"] = created
@@ -41,10 +42,10 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
             found = {"created again after it was removed": [*created, *removed]}
     if len(removed) > 1:
         found["removed twice"] = removed
-    after = [p for p in placed(subject, group, context) if removed and p.peak["offset"] > removed[0].peak["offset"]]
+    after = [claim for claim in given if removed and claim.peak["offset"] > removed[0].peak["offset"]]
     if after and len(created) < 2:
         found["given a partition after it was removed"] = [removed[0], *after]
-    before = [p for p in placed(subject, group, context) if created and p.peak["offset"] < created[0].peak["offset"]]
+    before = [claim for claim in given if created and claim.peak["offset"] < created[0].peak["offset"]]
     if before:
         found["given a partition before it was created"] = [*before, created[0]]
     if created and (alive := lives_on(subject, created[0], group, context)):
@@ -69,9 +70,12 @@ def lives_on(subject: Subject, created: Claim, group: Group, context: CheckConte
         if history.topic_id == subject[1]:
             continue
         context.watch()
-        first = logged("binding", ("id", history.topic_id), group, context)
-        removed = logged("deletion", ("id", history.topic_id), group, context)
-        if first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
+        earlier = "id", history.topic_id
+        removed = records("deletion", earlier, group, context)
+        mine, first, removed = of_one_life(
+            ([created], records("binding", earlier, group, context), removed), group, context
+        )
+        if mine and first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
             return [first[0], created, removed[0]]
     return []
 
@@ -82,15 +86,21 @@ def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]
     return sorted(states, key=lambda claim: claim.peak["offset"])
 
 
-def logged(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
-    """The committed records of one kind about an id, one per offset."""
+def records(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """The committed records of one kind about an id, one per life of the log and offset."""
     entries = [
         c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)
     ]
     last = context.lives(group).last
-    entries = [claim for claim in entries if last(claim) == max(map(last, entries))]
-    by_offset = {claim.peak["offset"]: claim for claim in entries}
-    return [by_offset[offset] for offset in sorted(by_offset)]
+    by_place = {(last(claim), claim.peak["offset"]): claim for claim in entries}
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def of_one_life(kinds: tuple[list[Claim], ...], group: Group, context: CheckContext) -> list[list[Claim]]:
+    """Of records those that the last life of the log has which any of them is of."""
+    last = context.lives(group).last
+    life = max((last(claim) for claim in chain.from_iterable(kinds)), default=0)
+    return [[claim for claim in claims if last(claim) == life] for claims in kinds]
 
 
 def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

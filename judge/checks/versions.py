@@ -173,10 +173,17 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
         went = "was upgraded" if order_of(old) < order_of(new) else "went back"
         key, sides = (first.where, spelled(first.old), spelled(first.new)), (c.sides() for c in changes)
-        words = {"where": first.where, "went": went, "before": old, "after": new}
+        words = {"who": server_in_words(first), "went": went, "before": old, "after": new}
         words["time"] = clock(first.after.first.ts_ns)
         found = tuple(chain.from_iterable(sides))
         yield Evidence(key, found, brokers=if_broker(first.where), count=len(changes), words=words)
+
+
+def server_in_words(change: "Change") -> str:
+    if isinstance(change.where, int):
+        return f"Broker {change.where}"
+    role = "Controller" if key_of(OF_CONTROLLERS) in read(change.after["ranges"]) else "Server"
+    return f"{role} {change.where}"
 
 
 @dataclass(frozen=True)
@@ -293,6 +300,8 @@ LASTING_SLOTS = 4
 """So many slots of 10 s by name are no passing thing."""
 SHOWN = 3
 """So many topics a summary names."""
+OF_CONTROLLERS = "BrokerRegistration"
+"""An API that controllers serve, and brokers do not."""
 
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -331,14 +340,32 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
     sent: list[Sent] = []
     orders = context.claims("control", group, *subject)
     for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
-        by_api = {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS}
+        by_api = versions_of(claims)
         by_api["Fetch"] = fetched(controller, claims, followers)
         sent.append((controller, epoch, by_api, claims))
-        if not any(fits(level, by_api) for level in LEVELS):
+        if not any(fits(level, by_api) for level in LEVELS) and not one_after_another(claims):
             what = f"sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
             yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
+
+
+def versions_of(claims: list[Claim]) -> dict[str, set[int]]:
+    return {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS} | {"Fetch": set()}
+
+
+def one_after_another(claims: list[Claim]) -> bool:
+    """Whether from some time on an API has another version, and before and after it all versions are of one level: a
+    process never changes it, and one that is started again has another epoch, so two ZooKeepers had this epoch.
+    """
+    for begun in sorted(claim.first for claim in claims)[1:]:
+        early, late = ([claim for claim in claims if (claim.first < begun) is before] for before in (True, False))
+        parts = [versions_of(part) for part in (early, late)]
+        other = any(one and two and one.isdisjoint(two) for one, two in zip(*(p.values() for p in parts), strict=True))
+        apart = all(claim.last < begun for claim in early)
+        if apart and other and all(any(fits(level, part) for level in LEVELS) for part in parts):
+            return True
+    return False
 
 
 def own_fetches(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:

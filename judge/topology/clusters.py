@@ -25,6 +25,7 @@ from wirecheck.judge.topology.endpoint_history import (
     Births,
     Connections,
     births,
+    changes_in_turn,
     cut,
     disputed,
     host_of,
@@ -145,8 +146,11 @@ class Clusters:
         """Addresses of brokers."""
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
-        self.disputed = disputed(by_kind["cluster_id"])
-        """Endpoints that state several ClusterIds in turn."""
+        of_several = disputed(by_kind["cluster_id"])
+        self.disputed = set(of_several)
+        """Endpoints that may state several ClusterIds in turn."""
+        self.in_turn = {endpoint for endpoint, statements in of_several.items() if changes_in_turn(statements)}
+        """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
         self.two_logs = two_logs(by_kind, reports)
@@ -203,10 +207,13 @@ class Clusters:
         )
 
     def formerly(self, group: Group) -> list[Group]:
-        """Clusters that an address of this one led to before, or leads to in turn."""
-        found = [before.group for _, before, after in self.handovers() if after.group is group]
-        in_turn = ([place.group for place in self.places.get(end, ())] for end in sorted(self.disputed))
-        return found + [one for groups in in_turn if group in groups for one in groups if one is not group]
+        """Clusters that an address of this one led to before, the latest first, or leads to in turn."""
+        found: list[Group] = []
+        for endpoint in group.endpoints:
+            groups = [place.group for place in reversed(self.places[endpoint])]
+            others = groups if endpoint in self.disputed else groups[groups.index(group) :]
+            found += [one for one in others if one is not group and one not in found]
+        return found
 
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""

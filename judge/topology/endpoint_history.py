@@ -28,6 +28,10 @@ Connections = Callable[[str], Iterable[tuple[int, int]]]
 SUSTAINED_NS = 10_000_000_000
 """An address that leads back to a cluster had led to the other one for so long: who gives connections to two clusters
 in turn changes sooner."""
+IN_TURN_NS = 15_000_000_000
+"""An address that two clusters state within so long, one before and after the other, leads to them in turn; so does
+one that changes more than SWITCHES times. Of others too little was seen: they may have been switched there and back."""
+SWITCHES = 3
 NAMES_BROKERS = {"Metadata", "DescribeCluster"}
 """Answers that have a ClusterId and the brokers' addresses in one."""
 
@@ -66,11 +70,20 @@ def births(
     return found
 
 
-def disputed(stated: list[Claim]) -> set[str]:
-    """Endpoints that state several ClusterIds in turn (CLU001): what they say is of no cluster that is known."""
+def disputed(stated: list[Claim]) -> dict[str, list[Statement]]:
+    """Endpoints that may state several ClusterIds in turn: what they say is of no cluster that is known."""
     answered = [claim for claim in stated if claim["how"] != ACCEPTED]
     own = own_statements(answered)
-    return {endpoint for endpoint, statements in own.items() if not one_after_another(statements)}
+    return {endpoint: statements for endpoint, statements in own.items() if not one_after_another(statements)}
+
+
+def changes_in_turn(statements: list[Statement]) -> bool:
+    """Whether an endpoint changed to and fro sooner than an address is switched, or more often."""
+    orderly = all(before.last_ns < after.first_ns for before, after in pairwise(statements))
+    soon = any(
+        after.first_ns - before.last_ns < IN_TURN_NS for before, after in zip(statements, statements[2:], strict=False)
+    )
+    return not orderly or soon or len(statements) > SWITCHES + 1
 
 
 def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:

@@ -3,7 +3,7 @@
 import base64
 import struct
 
-from tests.decode.log.batches import Batch, batch, crc32c, entry, record, topic
+from tests.decode.log.batches import Batch, batch, crc32c, entry, record, remove_topic, topic
 from tests.judge.cases_control import id_bytes
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, START, S
 
@@ -187,6 +187,26 @@ def log004_near_miss(lab):
     lab.until = 60
 
 
+def recreated_and_restored(lab):
+    """Topic orders is recreated, the log loses that, and the former ID is deleted again; then it is recreated."""
+    shows(lab, 1, 10, begins(0, 1, 0), writes(1, 1, 5, topic("orders", id_bytes(ID_1))))
+    shows(lab, 20, 60, writes(20, 1, 40, remove_topic(id_bytes(ID_1)), topic("orders", id_bytes(ID_2))))
+    lab.deleted(20, "orders", ID_1)
+    shows(lab, 40, 30, epoch=1, diverging=(1, 30))
+    shows(lab, 42, 70, writes(41, 1, 65, remove_topic(id_bytes(ID_1))))
+    lab.deleted(41, "orders", ID_1)
+    shows(lab, 50, 90, writes(50, 1, 80, topic("orders", id_bytes(ID_3))))
+    lab.until = 90
+
+
+def log004_fires__a_topic_was_recreated_before_and_after(lab):
+    recreated_and_restored(lab)
+
+
+def log002_near_miss__removed_in_another_life_of_the_log(lab):
+    recreated_and_restored(lab)
+
+
 def log004_cannot_know(lab):
     """No high watermark was seen before."""
     shows(lab, 40, 30, epoch=1, diverging=(1, 30))
@@ -346,7 +366,12 @@ def clu004_fires__there_and_back(lab):
 
 
 def clu001_fires__in_turn_for_less_than_10_s(lab):
-    there_and_back(lab, ((0, 30), (40, 46), (60, 90)), 2)
+    there_and_back(lab, ((0, 30), (32, 38), (42, 90)), 2)
+
+
+def clu001_cannot_know__seldom_seen(lab):
+    """The other cluster was seen for 4 s, between two sightings that are 36 s apart: it may have been there longer."""
+    there_and_back(lab, ((0, 27), (38, 42), (63, 64)), 3)
 
 
 def clu001_near_miss__there_and_back(lab):

@@ -168,6 +168,19 @@ def ver003_near_miss(lab):
     orders(lab, 5, 7, controller=2, epoch=2)
 
 
+def ver003_near_miss__an_epoch_of_two_zookeepers(lab):
+    """The cluster was set up anew, with another release, and without its ClusterId in the capture."""
+    orders(lab, 4, 6)
+    lab.control(100, "LeaderAndIsr", [("t", ID_1, 1)], version=7)
+    lab.control(101, "UpdateMetadata", [("t", ID_1, 1)], version=8)
+
+
+def ver003_fires__two_senders(lab):
+    orders(lab, 4, 6)
+    lab.control(100, "LeaderAndIsr", [("t", ID_1, 1)], version=7)
+    lab.control(101, "LeaderAndIsr", [("t", None, 1)], version=4)
+
+
 def ver003_cannot_know(lab):
     """One kind of request says too little."""
     lab.control(0, "UpdateMetadata", [("t", None, 1)], version=8)

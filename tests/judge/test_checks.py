@@ -17,7 +17,7 @@ from tests.judge import (
     cases_versions,
     cases_wire,
 )
-from tests.judge.lab import ID_1, Lab, ns
+from tests.judge.lab import B1, ID_1, ID_2, ID_3, Lab, ns
 from tests.judge.recorded_reads import outspoken, undeclared
 from wirecheck.judge.checks import catalogue
 
@@ -104,6 +104,34 @@ def test_a_node_with_two_listeners_is_upgraded_once(before, after, said):
     (finding,) = lab.findings("VER008")
     assert f"Broker 1 {said} at " in finding["summary"]
     assert len({side["connection"].rpartition(">")[2] for side in finding["sides"]}) == 2
+
+
+def test_a_recreation_after_a_restore_is_dated_by_the_deletion_in_that_life_of_the_log():
+    lab = Lab()
+    cases_lives.recreated_and_restored(lab)
+    (finding,) = lab.findings("TID001")
+    assert finding["topic_ids"] == [ID_1, ID_3]
+    assert "(deleted at 2027-01-15 08:00:41" in finding["summary"]
+
+
+def test_an_id_of_the_cluster_before_the_former_one_keeps_its_name():
+    lab = Lab()
+    for at, topic_id, cluster_id in ((0, ID_1, "A" * 22), (40, ID_2, "B" * 22), (60, ID_3, "C" * 22)):
+        lab.metadata(at, [("orders", topic_id)], brokers={B1: 1}, cluster_id=cluster_id)
+        lab.metadata(at + 5, [("orders", topic_id)], brokers={B1: 1}, cluster_id=cluster_id)
+    lab.fetches(range(66, 130, 2), ID_1, 100, client_id="reader")
+    (finding,) = lab.findings("FET001")
+    assert (finding["topic"], finding["cluster"]) == ("orders", "C" * 22)
+
+
+@pytest.mark.parametrize(("listener", "who"), [("C", "Controller"), ("B", "Server")])
+def test_a_server_without_a_broker_id_is_called_what_it_is(listener, who):
+    lab = Lab()
+    lab.metadata(0)
+    lab.versions(1, cases_versions.ranges("3.7.2", listener), server="10.0.0.77:9093")
+    lab.versions(60, cases_versions.ranges("4.2.2", listener), server="10.0.0.77:9093")
+    (finding,) = lab.findings("VER008")
+    assert finding["summary"].startswith(f"{who} 10.0.0.77 was upgraded from Kafka 3.")
 
 
 def test_a_stuck_fetch_is_dated_by_its_first_error():

@@ -12,8 +12,8 @@ import numpy as np
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
-DUPLICATE, UNAUTHORIZED, BOTH = "2 duplicate", "3 authorization", "4 assignment and counts"
-LATE, NO_TIMEOUT, PARTLY = "5 timeout then created", "6 timeout not above 0", "7 partial result"
+DUPLICATE, UNAUTHORIZED, BOTH = "2 (duplicate)", "3 (authorization)", "4 (assignment and counts)"
+LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (timeout not above 0)", "7 (partial result)"
 DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
 NONE, TIMED_OUT, UNSEEN = 0, 7, -1

@@ -82,6 +82,18 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_neithers():
     assert made(*in_phases((0, 90), (52, 140))).disputed == {EAST}
 
 
+def test_clusters_change_in_turn_where_one_surely_had_the_address_too_briefly_or_where_they_change_too_often():
+    assert made(*in_phases((0, 90), (52, 140))).in_turn == {EAST}
+    assert made(*in_phases((0, 40), (42, 42), (45, 90))).in_turn == {EAST}
+    five_times = in_phases((0, 2), (30, 32), (60, 62), (90, 92), (120, 122), step=2)
+    assert made(*five_times).in_turn == {EAST}
+
+
+def test_an_address_of_which_little_was_seen_may_have_been_switched_there_and_back():
+    clusters = made(*in_phases((0, 27), (38, 42), (64, 64), step=3))
+    assert (clusters.disputed, clusters.in_turn) == ({EAST}, set())
+
+
 def test_what_was_answered_by_three_in_turn_is_cut_where_they_changed():
     clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
     said = runs((10, 0, 3), (70, 100, 5), (80, 100, 2), (150, 0, 4))
