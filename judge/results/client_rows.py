@@ -26,13 +26,13 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     claims = context.believed(subject, "client", "software")
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
-        for group, said in context.clusters.parts(claim):
-            by_cluster.setdefault((group.key, group.cluster), []).append(said)
-    for (key, cluster), told in sorted(by_cluster.items(), key=str):
-        requests = [claim for claim in told if claim.kind == "client"]
+        for group, part in context.clusters.parts(claim):
+            by_cluster.setdefault((group.key, group.cluster), []).append(part)
+    for (key, cluster), claims in sorted(by_cluster.items(), key=str):
+        requests = [claim for claim in claims if claim.kind == "client"]
         if not requests:
             continue
-        software = max((claim for claim in told if claim.kind == "software"), key=lambda c: c.last, default=None)
+        software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
         used: dict[str, set[int]] = {}
         for claim in requests:
             for word in claim.tally:
@@ -58,7 +58,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """One row per cluster; what could not be joined stands under the label's only one."""
-    every = sorted((group for group in context.clusters.groups if not group.stranger), key=lambda group: group.key)
+    every = sorted((group for group in context.clusters.groups if not group.outsider), key=lambda group: group.key)
     for key, found in groupby(every, key=lambda group: group.key):
         groups = [*found]
         body = {

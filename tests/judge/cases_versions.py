@@ -114,7 +114,7 @@ def ver001_cannot_know(lab):
 
 
 def negotiated(lab, told, version, at=1):
-    lab.metadata(0)  # its host is granted something: it is no stranger
+    lab.metadata(0)  # its host is granted something: it is authenticated
     talk = lab.versions(0, told)
     asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
     return talk.ask(at, "Fetch", version, asked, {"responses": []})
