@@ -207,7 +207,7 @@ def partitions_table(partitions: list[Row]) -> Table:
 
 
 def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), *, brokers: bool = False) -> None:
-    """One line each, those with a problem first; `harms` are those of the result."""
+    """One line each, those with a problem first; `harms` are the result's, and closed connections."""
     problems = problems_of(harms)
     clients = [client for client in every if brokers or not client["between_brokers"]]
     clients.sort(key=lambda client: problems.get((client["client_id"], client["address"]), NO_PROBLEM))

@@ -26,7 +26,7 @@ WIDE = 100
 """Columns from which addresses and bytes are shown, too."""
 ERROR_LINES = 5
 LEAST = 0.05
-KEYS = "q quit  / filter  s sort  up/down select  Enter open  Esc back  p pause"
+KEYS = "q quit  / filter  s sort  arrows  Enter open  Esc back  p pause"
 
 
 class Finding(NamedTuple):

@@ -100,12 +100,12 @@ class Marks(Protocol):
     def missing_files(self) -> int: ...
 
 
-def claims_of(said: Marks, now_ns: int) -> Iterator[Claim]:
-    for mark in said.marks:
+def claims_of(report: Marks, now_ns: int) -> Iterator[Claim]:
+    for mark in report.marks:
         if mark.kind in MARKS:
             seen = moment(mark.ts_ns, source=mark.source or "")
-            key = (said.agent, MARKS[mark.kind], mark.source, mark.reason)
+            key = (report.agent, MARKS[mark.kind], mark.source, mark.reason)
             yield Claim("mark", key, seen, tally={"count": max(1, mark.count)})
-    if said.missing_files:
+    if report.missing_files:
         seen = moment(now_ns)
-        yield Claim("mark", (said.agent, "missing_files", None, None), seen, tally={"count": said.missing_files})
+        yield Claim("mark", (report.agent, "missing_files", None, None), seen, tally={"count": report.missing_files})

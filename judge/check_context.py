@@ -19,7 +19,7 @@ from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
 from wirecheck.judge.topology.log_lives import LogLives, lives_of
-from wirecheck.judge.topology.strangers import Strangers
+from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 CONTROL = "control"
 OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
@@ -37,7 +37,7 @@ class Filed:
     """By group and kind, in the order of their first sighting."""
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
-    ungranted: set[str] = field(default_factory=set)
+    unverified: set[str] = field(default_factory=set)
     """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
 
 
@@ -48,13 +48,13 @@ class CheckContext:
         clusters: Clusters,
         settings: Settings,
         watermark_ns: int,
-        strangers: Strangers | None = None,
+        unauthenticated_hosts: UnauthenticatedHosts | None = None,
         *,
         failures: Failures | None = None,
         agents: AgentFrontiers | None = None,
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
-        self.strangers = strangers or Strangers(ledger)
+        self.unauthenticated_hosts = unauthenticated_hosts or UnauthenticatedHosts(ledger)
         self.due: dict[Subject, int] = {}
         """Subjects that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Subject] = set()
@@ -96,22 +96,23 @@ class CheckContext:
         return self.filed_for(subject).groups
 
     def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
-        """Some kinds of claims about a subject but those of strangers, whichever cluster they are of."""
+        """Some kinds of claims about a subject but those of unauthenticated hosts, whichever cluster they are of."""
         return [
             claim
             for claim in self.ledger.claims_of(*subject).values()
-            if claim.kind in kinds and not self.strangers.silenced(claim, self.strangers.speaker(claim))
+            if claim.kind in kinds
+            and not self.unauthenticated_hosts.silenced(claim, self.unauthenticated_hosts.speaker(claim))
         ]
 
     def filed_for(self, subject: Subject) -> Filed:
-        """A subject's claims for the one in hand, which is judged again once strangers among them are none any more, or
+        """A subject's claims for the one in hand, which is judged again once a host among them is authenticated, or
         more of the metadata log is known to be committed.
         """
         filed = self.filed_in(subject)
         if filed.waits:
             self.pending.add(self.subject)
-        if filed.ungranted:
-            self.strangers.rests(filed.ungranted, self.subject)
+        if filed.unverified:
+            self.unauthenticated_hosts.rests(filed.unverified, self.subject)
         return filed
 
     def counts(self, order: Claim, group: Group) -> bool:
@@ -130,12 +131,12 @@ class CheckContext:
         """
         if id(group) not in self.known_senders:
             control = self.ledger.claims(CONTROL, "server")
-            told = {
+            accepted = {
                 claim["host"]
                 for claim in control
                 if claim["error"] == 0 and any(other is group for other, _ in self.clusters.parts(claim))
             }
-            self.known_senders[id(group)] = told | group.hosts
+            self.known_senders[id(group)] = accepted | group.hosts
         return self.known_senders[id(group)]
 
     def filed_in(self, subject: Subject) -> Filed:
@@ -147,10 +148,10 @@ class CheckContext:
             late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.claims_of(*subject).values()):
                 try:
-                    for group, said in self.sorted_into(claim, subject, filed):
+                    for group, stated in self.sorted_into(claim, subject, filed):
                         groups[id(group)] = group
                         if ordered(claim):
-                            late.add((id(group), said.kind))
+                            late.add((id(group), stated.kind))
                 except Exception as error:  # noqa: BLE001 - a claim that nobody can place does not hide the others
                     self.failed.append(failure(SORTING, subject, error, seen=[claim.last]))
             for place in late & filed.claims.keys():
@@ -162,30 +163,32 @@ class CheckContext:
         return filed
 
     def sorted_into(self, claim: Claim, subject: Subject, filed: Filed) -> Iterator[tuple[Group, Claim]]:
-        """File a claim under the groups it was made in; not what a stranger says, nor an order nobody may give."""
-        host = self.strangers.speaker(claim) if subject[0] != "host" else None
+        """File a claim under the groups it was made in; not one by an unauthenticated host, nor an order whose sender
+        may not give it.
+        """
+        host = self.unauthenticated_hosts.speaker(claim) if subject[0] != "host" else None
         if host is not None:
-            filed.ungranted.add(host)
-        if subject[0] != "host" and self.strangers.silenced(claim, host):
+            filed.unverified.add(host)
+        if subject[0] != "host" and self.unauthenticated_hosts.silenced(claim, host):
             return
         if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return
         for group, part in self.clusters.parts(claim):
-            said = part
+            stated = part
             if ordered(part):
                 filed.waits = True
                 if not self.counts(part, group):
                     continue
-                said = answered(part)
+                stated = answered(part)
             fate = COMMITTED
-            if "offset" in said.peak:  # an entry of the metadata log, in the life in which it was written
-                order = self.log(group, self.lives(group).born(said))
-                offset, epoch = np.array([said.peak["offset"]]), np.array([said.peak["epoch"]])
+            if "offset" in stated.peak:  # an entry of the metadata log, in the life in which it was written
+                order = self.log(group, self.lives(group).born(stated))
+                offset, epoch = np.array([stated.peak["offset"]]), np.array([stated.peak["epoch"]])
                 fate = int(order.fates(offset, epoch)[0])
             filed.waits |= fate == PENDING
             if fate == COMMITTED:
-                filed.claims.setdefault((id(group), said.kind), []).append(said)
-            yield group, said
+                filed.claims.setdefault((id(group), stated.kind), []).append(stated)
+            yield group, stated
 
     def log(self, group: Group, life: int) -> LogOrder:
         """What is known of the order of a cluster's metadata log in one of its lives."""

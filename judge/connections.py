@@ -37,7 +37,7 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
         yield from unseen(connection, by_kind)
         if "stray" in by_kind or "malformed" in by_kind:
             yield from broken(connection, by_kind)
-        if "ranges_told" in by_kind:
+        if "connection_ranges" in by_kind:
             yield from outside(by_kind, advertised)
             if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
                 yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
@@ -61,9 +61,9 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
         count = len(gaps) + connection.peak.get("cut_segments", 0)
         yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
     if not whole(connection):
-        yield from partial(connection, BROKEN, by_kind.get("spoken", ()))
+        yield from partial(connection, BROKEN, by_kind.get("connection_requests", ()))
     if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
-        yield from partial(connection, CONTINUED, by_kind.get("spoken", ()))
+        yield from partial(connection, CONTINUED, by_kind.get("connection_requests", ()))
 
 
 def whole(connection: Claim) -> bool:
@@ -74,10 +74,10 @@ def whole(connection: Claim) -> bool:
     return bool(facts.get("from_start")) and not missing and not unread and protocol_of(connection) == "kafka"
 
 
-def partial(connection: Claim, what: str, spoken: Iterable[Claim]) -> Iterator[Claim]:
+def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator[Claim]:
     """Whose words are not all known: of those who spoke; of anybody, if nobody was recognised, or not all are kept."""
-    whose = {(claim["client_id"], 0) for claim in spoken}
-    if not whose or any(CUT in claim.peak for claim in spoken):
+    whose = {(claim["client_id"], 0) for claim in requests}
+    if not whose or any(CUT in claim.peak for claim in requests):
         whose.add((None, 1))
     for client_id, anybodys in sorted(whose, key=str):
         yield Claim("partial", (*connection.key, client_id, anybodys, what), *span(connection))
@@ -101,12 +101,14 @@ def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
 
 def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Iterator[Claim]:
     """Requests in versions outside everything that was advertised on it."""
-    told = [claim for claim in in_order(by_kind["ranges_told"]) if (claim["endpoint"], claim["digest"]) in advertised]
-    ranges = [advertised[claim["endpoint"], claim["digest"]] for claim in told]
-    for claim in by_kind.get("spoken", ()) if told else ():
-        tally = {f"{api}:{version}": count for api, version, count in beyond(claim, ranges)}
+    valid = [
+        claim for claim in in_order(by_kind["connection_ranges"]) if (claim["endpoint"], claim["digest"]) in advertised
+    ]
+    ranges = [advertised[claim["endpoint"], claim["digest"]] for claim in valid]
+    for claim in by_kind.get("connection_requests", ()) if valid else ():
+        tally = {f"{api}:{version}": count for api, version, count in outside_ranges(claim, ranges)}
         if tally:
-            key = (*claim.key[:IDENTITY], claim["client_id"], told[-1]["digest"])
+            key = (*claim.key[:IDENTITY], claim["client_id"], valid[-1]["digest"])
             yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
 
 
@@ -128,9 +130,9 @@ def protocol_of(connection: Claim) -> str:
     return str(connection.peak.get("protocol", ["undecided"])[-1])
 
 
-def beyond(spoken: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
+def outside_ranges(requests: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
     """API, version and count of what was asked outside of everything its server advertised on the connection."""
-    for word, count in spoken.tally.items() if ranges else ():
+    for word, count in requests.tally.items() if ranges else ():
         api, _, version = word.rpartition(":")
         if api not in EXEMPT and not any(inside(one, key_of(api), int(version)) for one in ranges):
             yield api, int(version), count

@@ -14,8 +14,8 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 
 Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
-STRANGERS, SETTLING, LIVES = "strangers", "settling", "log lives"
-STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, STRANGERS, SETTLING, LIVES, "rows")
+UNAUTHENTICATED_HOSTS, SETTLING, LIVES = "unauthenticated hosts", "settling", "log lives"
+STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, UNAUTHENTICATED_HOSTS, SETTLING, LIVES, "rows")
 """What may fail besides checks and tables; with their codes and names the closed set of what failures count under."""
 MOST = 4096
 """So many subjects are remembered."""
@@ -66,7 +66,7 @@ class Failures:
     """What cannot be judged now, by subject, and what failed since it was last asked."""
 
     def __init__(self, stored: Iterable[Any] = ()) -> None:
-        self.standing: dict[Subject, dict[str, Failure]] = {}
+        self.current: dict[Subject, dict[str, Failure]] = {}
         for check, subject, cluster, error, seen in stored:
             self.stand(Failure(check, tuple(subject), cluster, error, Sighting(*seen) if seen else None))
         self.changed = False
@@ -93,23 +93,23 @@ class Failures:
             self.stand(one)
 
     def stand(self, one: Failure) -> None:
-        if one.subject in self.standing or len(self.standing) < MOST:
-            self.standing.setdefault(one.subject, {})[one.check] = one._replace(trace="")
+        if one.subject in self.current or len(self.current) < MOST:
+            self.current.setdefault(one.subject, {})[one.check] = one._replace(trace="")
             self.changed, self.sorted = True, None
 
     def judged(self, subject: Subject, failed: Iterable[Failure]) -> None:
         """A subject was judged again: what failed now is all that fails there."""
-        if self.standing.pop(subject, None) is not None:
+        if self.current.pop(subject, None) is not None:
             self.changed, self.sorted = True, None
         self.add(*failed)
 
     def forget(self, step: str) -> None:
         """Before a step is tried again that is about no subject of a check's."""
-        for subject in [subject for subject in self.standing if subject[0] == step]:
+        for subject in [subject for subject in self.current if subject[0] == step]:
             self.judged(subject, ())
 
     def __iter__(self) -> Iterator[Failure]:
-        for _, by_check in sorted(self.standing.items()):
+        for _, by_check in sorted(self.current.items()):
             yield from by_check.values()
 
     def by_cluster(self) -> dict[str, list[Failure]]:

@@ -18,7 +18,7 @@ from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject,
 from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.connections import Connections
-from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
+from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, UNAUTHENTICATED_HOSTS, Failures, failure
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
@@ -27,12 +27,12 @@ from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connection
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, separate
-from wirecheck.judge.topology.strangers import Strangers
+from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow"
 SERVERS: Subject = ("server",)
 AGENTS: Subject = ("agent",)
-EMPTY: Any = {"agents": {}, "watching": [], "late": 0, "aged_ns": 0, "failing": (), "strangers": None}
+EMPTY: Any = {"agents": {}, "watching": [], "late": 0, "aged_ns": 0, "failing": (), "unauthenticated_hosts": None}
 
 
 class Judge:
@@ -54,7 +54,7 @@ class Judge:
         self.evictor = SubjectEvictor(self.ledger, self.emitted, self.settings, overflow)
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.connections = Connections(self.ledger, self.failures)
-        self.strangers = Strangers(self.ledger, main["strangers"])
+        self.unauthenticated_hosts = UnauthenticatedHosts(self.ledger, main["unauthenticated_hosts"])
         self.excluded: str | None = None
         """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
@@ -142,7 +142,7 @@ class Judge:
         for subject in periods.keys() - ledger.touched:
             if subject[0] == CONNECTION:
                 self.schedule.within(subject, CONNECTION_NS)
-            elif subject[0] != "host" or self.strangers.doubted(subject[1]):
+            elif subject[0] != "host" or self.unauthenticated_hosts.doubted(subject[1]):
                 self.schedule.within(subject, periods[subject])
         connections = [subject for subject in ledger.touched if subject[0] == CONNECTION]
         for subject in connections:
@@ -179,11 +179,11 @@ class Judge:
 
     def update_hosts(self, dirty: Iterable[Subject]) -> set[Subject] | None:
         """The subjects to judge again since other hosts' claims count, None for all; none where that is not known."""
-        self.failures.forget(STRANGERS)
+        self.failures.forget(UNAUTHENTICATED_HOSTS)
         try:
-            return self.strangers.look(dirty)
+            return self.unauthenticated_hosts.look(dirty)
         except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            self.failures.add(failure(STRANGERS, (STRANGERS,), error))
+            self.failures.add(failure(UNAUTHENTICATED_HOSTS, (UNAUTHENTICATED_HOSTS,), error))
             return set()
 
     def regroup(self) -> tuple[CheckContext, bool]:
@@ -201,7 +201,7 @@ class Judge:
             self.clusters,
             self.settings,
             self.watermark_ns,
-            self.strangers,
+            self.unauthenticated_hosts,
             failures=self.failures,
             agents=self.agents,
         )
@@ -251,7 +251,7 @@ class Judge:
         rows = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}
-        stranger = self.evictor.admit(subject, emitted, rows)
+        unanswered = self.evictor.admit(subject, emitted, rows)
         for name in sorted({*emitted, *rows}):
             before, row = emitted.get(name, NEVER), rows.get(name)
             if row is None:
@@ -266,7 +266,7 @@ class Judge:
                 continue
             if row and not expired and self.schedule.may_wait(subject, before, row):
                 continue
-            before = before if before.open else before._replace(stranger=stranger)
+            before = before if before.open else before._replace(unanswered=unanswered)
             yield self.emitted.emit(subject, name, before, body, is_open=row is not None)
 
     def age(self) -> list[EmittedRow]:
@@ -302,7 +302,7 @@ class Judge:
                 "late": self.late,
                 "aged_ns": self.aged_ns,
                 "failing": self.failures.stored(),
-                "strangers": self.strangers.state(),
+                "unauthenticated_hosts": self.unauthenticated_hosts.state(),
             },
             OVERFLOW: self.evictor.state(),
             **self.emitted.changed_shards(),

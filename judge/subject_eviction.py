@@ -94,7 +94,7 @@ CLIENT_IDS = 16
 """Kept of one connection; a client has one, a proxy may have many."""
 FOLLOWERS = 4_096
 """A cluster has some hundred brokers."""
-MOST_OF_KIND = {"spoken": CLIENT_IDS, "fetch_versions": FOLLOWERS}
+MOST_OF_KIND = {"connection_requests": CLIENT_IDS, "fetch_versions": FOLLOWERS}
 """Claims about one subject, by kind; of all others a setting says how many."""
 ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
@@ -161,7 +161,7 @@ def surplus(claims: Claims, most_claims: int) -> list[Claim]:
         if len(of_kind) > most + most // SLACK:
             of_kind.sort(key=lambda claim: (claim.first, repr(claim.key)))
             gone += of_kind[most:]
-            if kind == "spoken":
+            if kind == "connection_requests":
                 of_kind[0].peak[CUT] = 1
     return gone
 
@@ -257,7 +257,7 @@ class SubjectEvictor:
         if row.open and table_of(name) == FINDINGS:
             is_open = self.open[row.body["code"]]
             is_open[0] -= 1
-            is_open[1] -= row.stranger
+            is_open[1] -= row.unanswered
 
     # -- what is counted alone ----------------------------------------------------------------------------------------
 

@@ -296,8 +296,8 @@ def stated_order(one: History, other: History) -> int:
 
 def name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:
     """The name an id is bound to, by the strongest word for it."""
-    told = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
-    return min(told, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if told else None
+    bindings = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
+    return min(bindings, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if bindings else None
 
 
 def former_name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:

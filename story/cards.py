@@ -40,6 +40,7 @@ FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
 FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
+UTC_TIME = re.compile(r"\d\d:\d\d:\d\d(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
 
@@ -228,16 +229,20 @@ def who(client_id: str | None, *more: str | None) -> str:
 
 def does_not(fact: Row) -> str:
     """What a client cannot do, and for how long."""
-    lasted = duration(harm.seconds(fact["last_seen"]) - harm.seconds(fact["first_seen"]))
+    lasted = duration(harm.lasted_s(fact))
     if fact["error"] == harm.CLOSED:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+    if harm.is_partial(fact):
+        did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
+        what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
+        return f"has some {what} {did}: {fact['count']:,} in {lasted}"
     if fact["error"] == harm.NO_RESPONSE:
         what = "gets no response" if fact["topic"] is None else f"cannot write to {fact['topic']}"
         return f"{what}: {plural(fact['count'], fact['api'] + ' request')} unanswered in {lasted}"
     if fact["api"] in READS:
-        return f"has read nothing from {fact['topic']} for {lasted}"
+        return f"has read nothing from {fact['topic']} for {duration(fact['blocked_ms'] / 1000)}"
     if fact["api"] == "Produce":
         return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
     if fact["api"] == "OffsetCommit":
@@ -258,7 +263,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
-    """Partitions without a working leader, or one replica short, as the entry's findings state it."""
+    """Partitions without a working leader, or that a broker does not replicate, as the entry's findings state it."""
     found = []
     for one in (entry, *entry["consequences"]):
         for name in one["findings"]:
@@ -293,7 +298,7 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
     if first["what"] == LEADERLESS:
         text = f"{of} has no working leader: broker {brokers} rejects requests for it"
     else:
-        text = f"broker {brokers} does not replicate {of}: one replica short"
+        text = f"broker {brokers} does not replicate {of}: {first['what']}"
     return text + (f" ({left:,} more)" if left else "")
 
 
@@ -379,12 +384,11 @@ def numbered(brokers: Sequence[int]) -> str:
 
 
 def state(card: Row) -> str:
-    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline does not state it."""
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline states no time."""
     facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
         times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        since = f"since {min(times)[11:19]} UTC"
-        return "" if since in card["headline"] else since
+        return "" if UTC_TIME.search(card["headline"]) else f"since {min(times)[11:19]} UTC"
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"
@@ -415,9 +419,14 @@ def impact(card: Row, clients: int) -> str:
 
 def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
-    one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
+    one, many = nouns(api)
     did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
     return f"{count:,} {one if count == 1 else many} {did}"
+
+
+def nouns(api: str) -> tuple[str, str]:
+    """What one request is called, and several."""
+    return NOUNS.get(api, (f"{api} request", f"{api} requests"))
 
 
 def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
@@ -442,7 +451,7 @@ class Sentence(NamedTuple):
 
 UNKNOWN_TOPIC = "no such topic"
 """What brokers report that do not know a topic, in place of its ID."""
-OPTIONAL = frozenset({"by", "kept"})
+OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
 RECREATED, REJECTED = "TID001", "TID002"
 """Its sentences name all of its clients; several of it are several topics."""

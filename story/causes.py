@@ -77,7 +77,7 @@ def requesters(row: Row) -> frozenset[Any]:
     return frozenset(int(broker) for broker in str(named.get("requester", "")).split(",") if broker)
 
 
-def spoken(row: Row) -> frozenset[Any]:
+def requests_of(row: Row) -> frozenset[Any]:
     """Client host, API and version of each side."""
     sides = [side for side in row["sides"] if side["api"] is not None]
     return frozenset(
@@ -122,7 +122,7 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "topic": topic,
     "requester": requesters,
     "connection": connections,
-    "request": spoken,
+    "request": requests_of,
     "server": servers,
     "orders alone": orders_alone,
     "anything": anything,

@@ -15,7 +15,7 @@ from wirecheck.judge.checks.page import remedy
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
-CROWD = 12
+MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 
 
@@ -24,7 +24,7 @@ def fields(names: str) -> frozenset[str]:
 
 
 ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
-"""Fields of summaries that a crowd is compared by."""
+"""Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
     "after agent before bound but created described does endpoint former group holder host latter one other ranges"
     " sent server servers side went what who whose"
@@ -120,9 +120,9 @@ def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
     groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), stated(row, STATES | SPEAKS)))
     groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), stated(row, STATES)))
     counts = Counter(place(group[0])[:-1] for group in groups)
-    crowded = [group for group in groups if counts[place(group[0])[:-1]] > CROWD]
-    others = [group for group in groups if counts[place(group[0])[:-1]] <= CROWD]
-    return others + together(crowded, lambda row: (place(row)[:-1], stated(row, ERRORS)))
+    too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
+    others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
+    return others + together(too_many, lambda row: (place(row)[:-1], stated(row, ERRORS)))
 
 
 def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
@@ -162,8 +162,8 @@ ADVERTISES = "ApiVersions"
 
 
 def words(row: Row, *, dated: bool) -> dict[str, str]:
-    said = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
-    requests = {request for request in said if request[0] != ADVERTISES} or said
+    pairs = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+    requests = {request for request in pairs if request[0] != ADVERTISES} or pairs
     return {
         "summary": str(row["summary"]).removesuffix("."),
         "topic": row["topic"] or "(not named)",

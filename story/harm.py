@@ -25,6 +25,9 @@ CLOCKS_S = 1.0
 """Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
 ONGOING_S = 60.0
 """A client that is refused asks again within this time: it still fails if it failed so shortly before the end."""
+PARTIAL_S = 30.0
+"""A client for which something succeeds again within this time is refused in part."""
+ROUNDING_S = 0.002
 MOST = 16
 """So many clients are named in one card; the others are counted. So many findings of one check, equal in all that its
 rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
@@ -176,8 +179,10 @@ def closed_connections(finding: Row) -> list[Row]:
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
+    blocked_ms = round(lasted_s(finding) * 1000)
     api = f"{finding['words'].get('api', '')} v{finding['words'].get('version', '')}"
-    return [{**facts, **about, "client_id": client, "address": host, "api": api} for client in finding["client_ids"]]
+    of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": host, "api": api}
+    return [{**of_client, "client_id": client} for client in finding["client_ids"]]
 
 
 def joined(harms: Iterable[Row]) -> list[Row]:
@@ -193,6 +198,7 @@ def joined(harms: Iterable[Row]) -> list[Row]:
         known["first_seen"] = min(known["first_seen"], harm["first_seen"])
         known["last_seen"] = max(known["last_seen"], harm["last_seen"])
         known["recovered"] = known["recovered"] and harm["recovered"]
+        known["blocked_ms"] = max(known["blocked_ms"], harm["blocked_ms"])
         for name in ("partitions", "errors", "brokers"):
             known[name] = sorted({*known[name], *harm[name]})
     return list(found.values())
@@ -211,18 +217,28 @@ def fact(harm: Row, end_s: float) -> dict[str, Any]:
         "count": harm["count"],
         "first_seen": harm["first_seen"],
         "last_seen": harm["last_seen"],
+        "blocked_ms": harm["blocked_ms"],
         "ongoing": ongoing,
     }
 
 
+def lasted_s(fact: Row) -> float:
+    return seconds(fact["last_seen"]) - seconds(fact["first_seen"])
+
+
+def is_partial(fact: Row) -> bool:
+    """Whether a client is refused now and then, and its other requests of the topic succeed."""
+    return bool(fact["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(fact) - ROUNDING_S))
+
+
 def worst_first(facts: Iterable[Row]) -> list[Row]:
-    """What goes on, then what lasted longest."""
+    """What goes on, then what lets nothing pass, then what lasted longest."""
 
     def order(one: Row) -> tuple[Any, ...]:
-        lasted_s = seconds(one["last_seen"]) - seconds(one["first_seen"])
         return (
             not one["ongoing"],
-            -round(lasted_s),
+            is_partial(one),
+            -round(lasted_s(one)),
             -one["count"],
             one["client_id"] or "",
             one["api"],

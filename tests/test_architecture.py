@@ -15,7 +15,7 @@ from wirecheck import extension_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "wirecheck."
-ROOMS = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming")
+PACKAGES = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
@@ -69,7 +69,7 @@ INSIDE = {
     "decode/connection/state": {"decode/connection/stream", "decode/connection"},
     "decode/show": {"decode/connection", "decode/layouts", "decode/schemas", "decode"},
 }
-"""The walls inside the rooms: which folders, or single modules, of its own room the modules of a folder may
+"""The walls inside the packages: which folders, or single modules, of its own package the modules of a folder may
 import, besides their own."""
 SHARED_CLASS_NAMES = {
     "capture Batch", "capture Payloads", "decode Chunk", "decode Columns",
@@ -114,7 +114,7 @@ OWN = [
         "wording.py",
     )
 ]
-SOURCES = [*sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py")), *OWN]
+SOURCES = [*sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py")), *OWN]
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -156,9 +156,9 @@ def test_the_walls_inside_a_room_hold(path):
     folder = path.parent.relative_to(ROOT).as_posix()
     if folder not in INSIDE:
         return
-    room = folder.split("/")[0]
+    package = folder.split("/")[0]
     inner = {relative(MODULES[name]) for name in modules_of(path)}
-    inner = {name for name in inner if name not in INSIDE[folder] and name.startswith(f"{room}/")}
+    inner = {name for name in inner if name not in INSIDE[folder] and name.startswith(f"{package}/")}
     assert {name.rpartition("/")[0] for name in inner} - INSIDE[folder] - {folder} == set()
 
 
@@ -169,15 +169,15 @@ def test_no_modules_import_each_other_in_a_circle():
     assert sorted(edges) == []
 
 
-def test_a_room_is_imported_by_the_packages_name_only():
+def test_a_package_is_imported_by_the_packages_name_only():
     bare = {
-        relative(path): sorted(n for n in imported(ast.parse(path.read_text())) if n.split(".")[0] in ROOMS)
+        relative(path): sorted(n for n in imported(ast.parse(path.read_text())) if n.split(".")[0] in PACKAGES)
         for path in SOURCES
     }
     assert {name: found for name, found in bare.items() if found} == {}
     linked = {link.name: link.readlink().as_posix() for link in (ROOT / "wirecheck").iterdir() if link.is_symlink()}
     assert linked.pop("example.pcap.gz").startswith("../examples/"), "what `wirecheck demo` shows"
-    assert linked == {room: f"../{room}" for room in ROOMS}
+    assert linked == {package: f"../{package}" for package in PACKAGES}
 
 
 def test_public_class_names_are_unique_within_a_package():
@@ -194,11 +194,11 @@ def test_public_class_names_are_unique_within_a_package():
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_a_room_imports_only_what_the_plan_allows(path):
-    room = relative(path).split("/")[0]
-    if room not in MAY_IMPORT:
+    package = relative(path).split("/")[0]
+    if package not in MAY_IMPORT:
         return
     ours = ours_of(path)
-    allowed = MAY_IMPORT[room] | {room}
+    allowed = MAY_IMPORT[package] | {package}
     strangers = {name for name in ours if not any(name == a or name.startswith(a + ".") for a in allowed)}
     # `from capture import frames` names the package first; the module it takes is what counts
     strangers -= {name.split(".")[0] for name in allowed if "." in name and any(o.startswith(name) for o in ours)}
@@ -222,7 +222,7 @@ def test_the_command_line_imports_a_package_only_when_it_is_asked_for(path):
     tree = ast.parse(path.read_text())
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
-    assert at_import & {*(set(ROOMS) - {"commands"}), "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
+    assert at_import & {*(set(PACKAGES) - {"commands"}), "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -276,7 +276,7 @@ def test_every_module_opens_with_what_it_knows():
 
 
 def test_every_room_has_a_page():
-    assert [room for room in ROOMS if not (ROOT / room / "README.md").is_file()] == []
+    assert [package for package in PACKAGES if not (ROOT / package / "README.md").is_file()] == []
 
 
 def test_every_test_is_run_by_a_verb():

@@ -26,9 +26,10 @@ def test_every_link_and_file_a_page_names_exists(page):
     assert missing == []
 
 
-SOURCES = [*ROOT.glob("[a-z]*/**/*.py"), ROOT / "setup.py"]
-MODULES = {path.relative_to(ROOT).as_posix() for path in SOURCES if "build" not in path.parts}
-TEXTS = [*sorted(ROOT / name for name in MODULES), *ROOT.glob("*.md"), *ROOT.glob("[a-z]*/**/*.md")]
+FOLDERS = [folder for folder in ROOT.glob("[a-z]*") if folder.is_dir() and folder.name not in {"build", "dist"}]
+SOURCES = [*(path for folder in FOLDERS for path in folder.rglob("*.py")), ROOT / "setup.py"]
+MODULES = {path.relative_to(ROOT).as_posix() for path in SOURCES}
+TEXTS = [*SOURCES, *ROOT.glob("*.md"), *(path for folder in FOLDERS for path in folder.rglob("*.md"))]
 
 
 def test_every_module_that_a_docstring_or_page_names_exists():

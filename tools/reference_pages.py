@@ -32,7 +32,7 @@ TAIL = """
 | `cluster` | the agent's cluster label |
 | `api`, `version` | as in Kafka's layouts; `other` if unknown |
 | `code`, `kind` | as in [CHECKS.md](../CHECKS.md) |
-| `check` | a code, or a step: `filing`, `snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows` |
+| `check` | a code, a table, or a step such as `filing`, `clusters`, `unauthenticated hosts` or `rows` |
 | `role` | `cause`, `consequence`, `after_event` (follows from a milder finding) or `alone` |
 
 Alerts exclude consequences. No label contains a client ID, a topic or an address, except those of

@@ -43,7 +43,7 @@ class TlsCounts:
     secrets: int = 0
     """Lines of the key logs that hold one."""
     strange: int = 0
-    """Lines that are none of a key log."""
+    """Lines that are none of a key log, or contradict an earlier one."""
     unreadable: int = 0
     """Key logs that cannot be read now."""
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, MutableMapping, Sequence
     from pathlib import Path
 
 CLIENT_RANDOM = "CLIENT_RANDOM"
@@ -52,7 +52,7 @@ class Secrets:
     lines: int = 0
     """That hold a secret."""
     strange: int = 0
-    """That are no comment, and no line of a key log."""
+    """That are no comment, and no line of a key log, or that say something else than an earlier one."""
     forgotten: int = 0
 
     claimed: set[bytes] = field(default_factory=set, repr=False)
@@ -96,13 +96,19 @@ class Secrets:
             if label in USED:
                 random = bytes.fromhex(found[2].decode())
                 self._evict_for(self.by_random, random)
-                self.by_random.setdefault(random, {})[label] = bytes.fromhex(found[3].decode())
+                self._keep(self.by_random.setdefault(random, {}), label, found[3])
         elif found := _SESSION.fullmatch(line):
             self.lines += 1
             session = bytes.fromhex(found[1].decode().rjust(len(found[1]) + len(found[1]) % 2, "0"))
             self._evict_for(self.masters, session)
-            self.masters[session] = bytes.fromhex(found[2].decode())
+            self._keep(self.masters, session, found[2])
         elif not _UNUSED.fullmatch(line):
+            self.strange += 1
+
+    def _keep(self, table: MutableMapping[Any, bytes], name: Any, digits: bytes) -> None:
+        """The first one stays: a capture that is read beside others cannot replace the secrets of their connections."""
+        secret = bytes.fromhex(digits.decode())
+        if table.setdefault(name, secret) != secret:
             self.strange += 1
 
     def _evict_for(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
@@ -168,7 +174,7 @@ def _fault(lines: int, strange: int, forgotten: int) -> str:
         return "no line of it is a key log's" if strange else "holds no secret"
     faults = []
     if strange:
-        faults.append(f"{strange} of its lines are cut or none of a key log")
+        faults.append(f"{strange} of its lines are cut, none of a key log, or contradict an earlier one")
     if forgotten:
         faults.append(f"secrets of {forgotten} connections are too many and forgotten, the oldest first")
     return "; ".join(faults)

@@ -242,7 +242,7 @@ def proxied_client(connection: Connection) -> Peer | None:
 
 
 def facts_of(connection: Connection) -> handed_out.Connection:
-    """What other rooms are told about it."""
+    """What other packages know of it."""
     low, high = ends_of(connection.key)
     side = connection.client
     if side < 0:

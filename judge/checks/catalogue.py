@@ -112,8 +112,10 @@ def read() -> dict[str, Check]:
 
 
 def function_of(code: str, name: str) -> Function:
-    wanted = name.replace("-", "_")
-    found: list[Function] = [vars(module)[wanted] for module in FAMILIES[code[:3]][1] if wanted in vars(module)]
+    function_name = name.replace("-", "_")
+    found: list[Function] = [
+        vars(module)[function_name] for module in FAMILIES[code[:3]][1] if function_name in vars(module)
+    ]
     (function,) = found
     return function
 

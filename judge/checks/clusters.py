@@ -15,7 +15,7 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of
 from wirecheck.judge.topology.clusters import Group, Place
 from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.membership import carried
-from wirecheck.judge.topology.strangers import UNREAD, Deed
+from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedUse
 
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""
@@ -94,25 +94,29 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 
 def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     host = subject[1]
-    if host in context.strangers.servers:
+    if host in context.unauthenticated_hosts.servers:
         yield from contradiction(host, group, context)
-    elif context.strangers.is_stranger(host):
-        deeds = [deed for deed in context.strangers.deeds(host) if context.clusters.group_of(deed.claim) is group]
-        if deeds:
-            yield odd(host, deeds)
+    elif context.unauthenticated_hosts.is_unauthenticated(host):
+        uses = [
+            use
+            for use in context.unauthenticated_hosts.unauthorized_uses(host)
+            if context.clusters.group_of(use.claim) is group
+        ]
+        if uses:
+            yield odd(host, uses)
 
 
-def odd(host: str, deeds: list[Deed]) -> Evidence:
-    by_kind: dict[str, list[Deed]] = defaultdict(list)
-    for deed in deeds:
-        by_kind[deed.what].append(deed)
+def odd(host: str, uses: list[UnauthorizedUse]) -> Evidence:
+    by_kind: dict[str, list[UnauthorizedUse]] = defaultdict(list)
+    for use in uses:
+        by_kind[use.what].append(use)
     grave = set(by_kind) - HARMLESS
     kinds = sorted(by_kind, key=lambda kind: (kind in HARMLESS, kind))
     return Evidence(
         (host,),
-        tuple(side for deed in deeds for side in sides(deed)),
-        client_ids=client_ids(deeds),
-        count=sum(deed.times for deed in deeds),
+        tuple(side for use in uses for side in sides(use)),
+        client_ids=client_ids(uses),
+        count=sum(use.times for use in uses),
         kind=None if grave else "information",
         words={
             "who": f"Host {host}",
@@ -122,22 +126,22 @@ def odd(host: str, deeds: list[Deed]) -> Evidence:
     )
 
 
-def in_words(what: str, deeds: list[Deed]) -> str:
-    apis = sorted({api for deed in deeds for api in deed.apis})
+def in_words(what: str, uses: list[UnauthorizedUse]) -> str:
+    apis = sorted({api for use in uses for api in use.apis})
     more = ", ..." if len(apis) > SHOWN else ""
-    count = counted(sum(deed.times for deed in deeds), "time")
+    count = counted(sum(use.times for use in uses), "time")
     return f"{what} {count}" + (f" ({', '.join(apis[:SHOWN])}{more})" if apis else "")
 
 
-def sides(deed: Deed) -> tuple[Side, Side]:
-    claim = deed.claim
-    text = f"{claim['host']} sends {claim['endpoint']} {deed.what}"
+def sides(use: UnauthorizedUse) -> tuple[Side, Side]:
+    claim = use.claim
+    text = f"{claim['host']} sends {claim['endpoint']} {use.what}"
     return Side(claim.first, text), Side(claim.last, text)
 
 
-def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
-    found = {value for deed in deeds for name, value in deed.claim.peak.items() if name.startswith(LEAST)}
-    found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "outside"}
+def client_ids(uses: list[UnauthorizedUse]) -> tuple[str | None, ...]:
+    found = {value for use in uses for name, value in use.claim.peak.items() if name.startswith(LEAST)}
+    found |= {use.claim["client_id"] or "" for use in uses if use.claim.kind == "outside"}
     return tuple(sorted(found)[:MOST_CLIENT_IDS])
 
 
@@ -145,9 +149,9 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
     """A server that is none of the cluster's, by what it says of the cluster's topics."""
     found: list[Claim] = [
         claim
-        for endpoint in sorted(context.strangers.known.unnamed())
+        for endpoint in sorted(context.unauthenticated_hosts.known.unnamed())
         if host_of(endpoint) == host
-        for claim in context.strangers.contradictions(endpoint)
+        for claim in context.unauthenticated_hosts.contradictions(endpoint)
         if context.clusters.group_of(claim) is group
     ]
     if found:

@@ -43,22 +43,23 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
     accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
     for claim in orders:
-        epoch, (begun_ns, over_ns) = claim["controller_epoch"], spans[sender(claim)]
+        epoch = claim["controller_epoch"]
         newer = [other for other in accepted if other["controller_epoch"] > epoch]
-        together = [o for o in accepted if spans[sender(o)][0] <= over_ns and begun_ns <= spans[sender(o)][1]]
-        rival = [o for o in together if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
-        late_ns = claim.last.ts_ns - context.settings.broker_grace_ns
-        late = [o for o in together if o["controller_epoch"] > epoch and o.first.ts_ns < late_ns]
-        against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
+        rival = [o for o in accepted if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
+        rival = [
+            o for o in rival if within(orders, claim, spans[sender(o)]) and within(orders, o, spans[sender(claim)])
+        ]
+        refused = claim["error"] == STALE_CONTROLLER_EPOCH
+        against = rival or (newer if refused else unaware(claim, newer, context.settings.broker_grace_ns))
         if against and not (against[0]["kraft"] and not claim["kraft"]):
             found[sender(claim)].append((claim, against[0]))
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for (controller, epoch), pairs in sorted(found.items()):
         other = pairs[0][1]
         both = tuple(sorted({controller, other["controller"]}))
-        if (both, epoch) in told:
+        if (both, epoch) in reported:
             continue
-        told.add((both, epoch))
+        reported.add((both, epoch))
         sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
         since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
         last_ns = spans[controller, epoch][1]
@@ -76,6 +77,28 @@ def sender(claim: Claim) -> tuple[int, int]:
     return claim["controller"], claim["controller_epoch"]
 
 
+def within(orders: list[Claim], one: Claim, span: tuple[int, int]) -> bool:
+    """Whether the sender of one order was seen to send any in that time: not only before it and after it, as the same
+    controller is of two ZooKeepers, one after the other.
+    """
+    own = (claim for claim in orders if sender(claim) == sender(one))
+    return any(span[0] <= seen.ts_ns <= span[1] for claim in own for seen in (claim.first, claim.last))
+
+
+def unaware(claim: Claim, newer: list[Claim], grace_ns: int) -> list[Claim]:
+    """Orders of newer epochs while which this one went on, to a receiver that had accepted none of them. A receiver
+    that had refuses older epochs for ever: if it accepts one, epochs have started again, as in a ZooKeeper that lost
+    its data; unless both go on in turn.
+    """
+    for seen in (claim.first, claim.last):
+        before = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
+        after = [other for other in newer if seen < other.last]
+        aware = any(other["endpoint"] == claim["endpoint"] for other in before)
+        if before and (any(other.last < claim.last for other in after) if aware else after):
+            return before
+    return []
+
+
 def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
     """When each controller sent its first and its last request in an epoch, in nanoseconds."""
     spans: dict[tuple[int, int], tuple[int, int]] = {}
@@ -86,8 +109,8 @@ def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    said = context.claims("partition", group, *subject)
-    orders = (claim for claim in said if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
+    states = context.claims("partition", group, *subject)
+    orders = (claim for claim in states if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
     for (partition,), claims in gathered(orders, "partition"):
         pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
         back = [lower for _, lower in pairs]
@@ -102,14 +125,14 @@ def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> I
 def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
     """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
     until = lower.last.ts_ns - context.settings.broker_grace_ns
-    told = [
+    newer = [
         (other, seen)
         for other in claims
         if other["leader_epoch"] > lower["leader_epoch"]
         for seen in (other.first, other.last)
         if seen.server == lower.last.server and seen.ts_ns < until
     ]
-    return max(told, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
+    return max(newer, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -125,9 +148,9 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    said = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
+    states = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
     lives = context.lives(group)
-    for (partition, epoch, _), claims in gathered(said, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
+    for (partition, epoch, _), claims in gathered(states, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
         first = {claim["leader"]: claim for claim in reversed(claims)}
         if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
@@ -281,8 +304,8 @@ def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: C
 
 
 def silent(name: str | None, state: Claim, replica: int, since: int, session: Claim) -> Evidence:
-    said = f"broker {replica} fetches others from broker {state['leader']}, and this one never"
-    sides = (*ends([state]), Side(session.last, said))
+    text = f"broker {replica} fetches others from broker {state['leader']}, and this one never"
+    sides = (*ends([state]), Side(session.last, text))
     words = {field: state[field] for field in ("partition", "leader", "isr")} | {"since": clock(since)}
     key, words = (state["topic_id"], state["partition"], replica), {**words, "broker": replica}
     return Evidence(key, sides, name, key[:1], brokers=(replica,), first_ns=since, words=words)
@@ -297,13 +320,13 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
         return
     name = name_of(subject, group, context)
     orders = [o for o in context.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
-    for partition, said in sorted(latest(states).items()):
+    for partition, claims in sorted(latest(states).items()):
         for full in fulls:
             broker = context.broker(full)
-            before = [claim for claim in said if claim.first < full.last and has(claim, broker)]
+            before = [claim for claim in claims if claim.first < full.last and has(claim, broker)]
             here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
             now = [o for o in here if o.last.ts_ns >= full.last.ts_ns]
-            if not before or len(before) < len(said) or any(o["topic_id"] == subject[1] for o in now):
+            if not before or len(before) < len(claims) or any(o["topic_id"] == subject[1] for o in now):
                 continue
             if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
                 continue
@@ -391,7 +414,7 @@ class Process:
     accepted_ns: int
     """When the controller accepted something of it last; 0 for never."""
     address: str
-    said: str
+    evidence: str
     epoch: int = -1
     """-1 where none was accepted."""
 
@@ -410,7 +433,7 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
     for broker, pairs in sorted(found.items()):
         early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
         holder, other = sorted((early, late), key=lambda one: one.accepted_ns, reverse=True)
-        sides = tuple(Side(seen, one.said) for pair in pairs for one in pair for seen in (one.first, one.last))
+        sides = tuple(Side(seen, one.evidence) for pair in pairs for one in pair for seen in (one.first, one.last))
         since = min(max(one.first.ts_ns for one in pair) for pair in pairs)
         words = {"node": broker, "since": clock(since), "holder": holder.text, "other": other.text}
         yield Evidence((broker,), sides, brokers=(broker,), count=len(pairs) + 1, first_ns=since, words=words)
@@ -424,13 +447,13 @@ def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Itera
     refused = [claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION]
     for (broker, endpoint), processes in sorted(acting(registered, subject, group, context).items()):
         yield from ((broker, early, late) for early, late in combinations(processes, 2))
-        mine = [claim for claim in refused if (claim["broker"], claim["endpoint"]) == (broker, endpoint)]
+        here = [claim for claim in refused if (claim["broker"], claim["endpoint"]) == (broker, endpoint)]
         for holder in processes:
-            beside = [claim for claim in mine if holder.first <= claim.first <= holder.last]
-            if beside:
-                incarnations = ", ".join(sorted({claim["incarnation"] for claim in beside}))
-                said = f"{incarnations} of node {broker}: refused with DUPLICATE_BROKER_REGISTRATION (101)"
-                yield broker, holder, process(beside, 0, beside, said)
+            rejected = [claim for claim in here if holder.first <= claim.first <= holder.last]
+            if rejected:
+                incarnations = ", ".join(sorted({claim["incarnation"] for claim in rejected}))
+                text = f"{incarnations} of node {broker}: refused with DUPLICATE_BROKER_REGISTRATION (101)"
+                yield broker, holder, process(rejected, 0, rejected, text)
 
 
 def acting(
@@ -444,8 +467,8 @@ def acting(
     ):
         good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
-        said = f"node {broker} acts with broker epoch {epoch}"
-        found[broker, endpoint].append(replace(process(claims, accepted_ns, good, said), epoch=epoch))
+        text = f"node {broker} acts with broker epoch {epoch}"
+        found[broker, endpoint].append(replace(process(claims, accepted_ns, good, text), epoch=epoch))
     return {place: sorted(processes, key=lambda one: (one.first, one.last)) for place, processes in found.items()}
 
 
@@ -457,6 +480,6 @@ def went_back(one: Process, other: Process, timeout_ns: int) -> bool:
     return lower.epoch >= 0 and lower.accepted_ns > higher.last.ts_ns + timeout_ns
 
 
-def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], said: str) -> Process:
+def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], text: str) -> Process:
     addresses = ", ".join(sorted({claim["address"] for claim in registered}))
-    return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, said)
+    return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, text)

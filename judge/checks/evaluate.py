@@ -100,7 +100,7 @@ def findings(
     """One check's findings about one subject; what two groups of one name say is one finding."""
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
-        if group.stranger and check.kind != "visibility" and subject[0] != "host":
+        if group.outsider and check.kind != "visibility" and subject[0] != "host":
             continue  # what it says of topics, clients and itself is nobody's; that it is one is CLU002
         for evidence in check.function(subject, group, context):
             key = (group.cluster, identity(check.code, group.key, evidence.key))

@@ -128,15 +128,15 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
         if streak.seconds <= settings.client_grace_s and not steady(topic_id, partition, streak, group, context):
             continue
         bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
-        told = {claim["error"] for claim in claims}
-        if UNKNOWN_LEADER_EPOCH in told and denied(bound, topic_id, partition, group, context):
+        errors = {claim["error"] for claim in claims}
+        if UNKNOWN_LEADER_EPOCH in errors and denied(bound, topic_id, partition, group, context):
             continue
         yield resting_on(
             claims,
             *(bound or topic_id, partition, *subject[1:]),
             **storm_of(streak, bound, topic_id, claims),
             brokers=brokers_of(claims, context),
-            words={"partition": partition, "errors": names_of(sorted(told)), "since": clock(streak.first_ns)},
+            words={"partition": partition, "errors": names_of(sorted(errors)), "since": clock(streak.first_ns)},
         )
 
 
@@ -242,16 +242,16 @@ SHOWN = 3
 def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
         for claim, streak in lasting(context.claims("answer", group, *subject), {error}, {"Fetch"}, context):
-            told = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
-            yield replace(told, count=streak.count, first_ns=streak.first_ns)
+            evidence = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
+            yield replace(evidence, count=streak.count, first_ns=streak.first_ns)
     for claim in context.claims("fetch_odd", group, *subject):
         yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)
     for claim in context.claims("session_answers", group, *subject):
         odd = never_asked(claim, group, context)
         if odd:
             what = f"partition {odd[0].partition} of {odd[0].topic} answered but never requested"
-            told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), context)
-            yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
+            evidence = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), context)
+            yield replace(evidence, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 
 
 def disagreed(claim: Claim, error: int | str, what: str, since: str, context: CheckContext) -> Evidence:
@@ -282,11 +282,11 @@ def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Membe
     for asks in context.claims("session_asks", group, "client", *who(claim)):
         if asks["endpoint"] == claim["endpoint"]:
             asked |= {name for name in asks.peak if name.startswith(LEAST)}
-    beyond = max(asked) if len(asked) >= MOST_MEMBERS else None
+    greatest = max(asked) if len(asked) >= MOST_MEMBERS else None
     odd = [
         Member(seen, *partition)
         for name, seen, partition in members(claim, parts=2)
-        if name not in asked and (beyond is None or name < beyond)
+        if name not in asked and (greatest is None or name < greatest)
     ]
     if not odd:
         return []

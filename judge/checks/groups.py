@@ -35,13 +35,13 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
         ts_ns, offset = claim.peak["committed"]
         mine = [reach for reach in reaches if reach["partition"] == claim["partition"]]
         after = any(reach.peak["latest"] >= ts_ns + grace_ns for reach in mine)
-        beyond = all(reach.peak["highest"] < offset for reach in mine)
-        if claim["topic_id"] is None and ts_ns >= current.born_ns + grace_ns and after and beyond:
+        past_end = all(reach.peak["highest"] < offset for reach in mine)
+        if claim["topic_id"] is None and ts_ns >= current.born_ns + grace_ns and after and past_end:
             found[claim["group"], claim["partition"]] = (claim, offset, mine)
     for (who, partition), (claim, offset, mine) in sorted(found.items()):
         highest = max(reach.peak["highest"] for reach in mine)
-        said = f"group {who} commits offset {offset} of partition {partition}"
-        sides = (first_of(current.first), Side(claim.last, said), *map(last_of, mine))
+        text = f"group {who} commits offset {offset} of partition {partition}"
+        sides = (first_of(current.first), Side(claim.last, text), *map(last_of, mine))
         words = {"group": who, "partition": partition, "offset": offset, "highest": highest}
         about = of_topic(topic, current, topic.histories[-2])
         yield resting_on([claim], who, topic.name, partition, sides=sides, **about, words=words)
@@ -111,14 +111,16 @@ def member_of(name: str) -> str:
 def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext) -> Iterator[Evidence]:
     """A client that writes, if it was told nothing but the earlier id since the change."""
     old, new = topic.histories[-2:]
-    told = [said for said in members("told", client, topic, context) if said.seen.ts_ns > new.born_ns]
-    if not told or {said.answer for said in told} != {old.topic_id}:
+    answers = [
+        answered for answered in members("topics_answered", client, topic, context) if answered.seen.ts_ns > new.born_ns
+    ]
+    if not answers or {answered.answer for answered in answers} != {old.topic_id}:
         return
     context.watch()
     if not all_seen(client, topic.group, context):
         return
     if context.passed(wrote.seen.ts_ns + context.settings.broker_grace_ns):
-        latest = max(told)
+        latest = max(answers)
         answer = Side(latest.seen, f"{topic.name} has ID {latest.answer}")
         sides = (first_of(new.first), answer, Side(wrote.seen, f"{client[1]} writes to {topic.name}"))
         words = {"old": old.topic_id, "since": clock(new.born_ns)}
@@ -140,8 +142,8 @@ def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
     """Whether every Metadata answer to a client must have been seen, and kept."""
     spoke = {claim["endpoint"] for claim in context.claims("client", group, *client)}
     addresses = {claim["address"] for claim in context.claims("address", group, "server")}
-    told = context.claims("told", group, *client)
-    full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in told)
+    answers = context.claims("topics_answered", group, *client)
+    full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in answers)
     everywhere = addresses <= set(group.endpoints)
     return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, context)
 

@@ -82,15 +82,17 @@ def lives_on(subject: Subject, created: Claim, group: Group, context: CheckConte
 
 def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
     """The committed PartitionRecords of an id, by offset; a snapshot's stand at its end, where the topic lived."""
-    said = [c for c in context.claims("partition", group, *subject) if c["source"] == SOURCE]
-    return sorted(said, key=lambda claim: claim.peak["offset"])
+    states = [c for c in context.claims("partition", group, *subject) if c["source"] == SOURCE]
+    return sorted(states, key=lambda claim: claim.peak["offset"])
 
 
 def records(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
     """The committed records of one kind about an id, one per life of the log and offset."""
-    said = [c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)]
+    entries = [
+        c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)
+    ]
     last = context.lives(group).last
-    by_place = {(last(claim), claim.peak["offset"]): claim for claim in said}
+    by_place = {(last(claim), claim.peak["offset"]): claim for claim in entries}
     return [by_place[place] for place in sorted(by_place)]
 
 
@@ -114,9 +116,9 @@ def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckC
 
 def still(broker: int, mine: list[Claim], since: int) -> Evidence:
     offset = highest([at(claim) for claim in mine])[since]
-    said = f"broker {broker} has read the metadata log up to {offset}"
+    text = f"broker {broker} has read the metadata log up to {offset}"
     first, last = mine[0].first, max(claim.last for claim in mine)
-    sides = (Side(first, f"broker {broker} sends its first heartbeat"), Side(last, said))
+    sides = (Side(first, f"broker {broker} sends its first heartbeat"), Side(last, text))
     words = {"broker": broker, "offset": offset, "since": about(start_ns(since))}
     first_ns = max(start_ns(since), first.ts_ns)
     return resting_on(mine, broker, sides=sides, brokers=(broker,), first_ns=first_ns, words=words)
@@ -160,8 +162,8 @@ def sides_of(life: Life) -> tuple[Side, ...]:
 def committed(announced: Claim, life: Life) -> Side:
     if announced.kind == "heartbeat":
         return Side(announced.last, f"broker {announced['broker']} has read the metadata log up to {life.committed}")
-    said = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
-    return Side(announced.first, said)
+    text = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
+    return Side(announced.first, text)
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -174,7 +176,7 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
         yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
 
 
-SAID = 3
+LEAST_REPORTS = 3
 """In so many slots of 10 s a broker must have told the old offset after the log had passed it; it speaks every 2 s."""
 
 
@@ -197,7 +199,7 @@ def highest(parts: list[dict[int, int]]) -> dict[int, int]:
 
 def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int | None:
     """The slot since which the broker's offset stands while the log passed it a grace before its last heartbeat; a
-    broker that was only slow to say so says it in fewer than SAID slots.
+    broker that was only slow to say so says it in fewer than LEAST_REPORTS slots.
     """
     stretch: list[int] = []
     grace = -(-grace_s // 10) + 1
@@ -207,7 +209,7 @@ def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int 
         stretch.append(slot)
         passed = [other for other, offset in log.items() if offset > own[slot] and stretch[0] <= other]
         if passed and slot - stretch[0] >= grace and slot - min(passed) >= grace:
-            said = [other for other in stretch if other > min(passed)]
-            if len(said) >= SAID:
+            reports = [other for other in stretch if other > min(passed)]
+            if len(reports) >= LEAST_REPORTS:
                 return stretch[0]
     return None

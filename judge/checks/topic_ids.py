@@ -181,10 +181,10 @@ def reassigned(
     controller that knows no ids orders that by name, and takes the id out of the topic's node (KAFKA-12835). On its way
     a partition has the replicas of both ends (KIP-455), and nobody need have asked again when it was there.
     """
-    wanted = after.get(partition)
-    return wanted is not None and any(
+    assigned = after.get(partition)
+    return assigned is not None and any(
         claim["partition"] == partition
-        and before.get(partition) != set(integers(claim["replicas"])) >= wanted
+        and before.get(partition) != set(integers(claim["replicas"])) >= assigned
         and 0 < claim["leader_epoch"] <= epoch
         for claim in old.partitions
     )
@@ -219,8 +219,8 @@ def refused_by_replicas(history: History, group: Group, context: CheckContext) -
     refused: dict[int, set[int | str]] = {}
     for claim in context.claims("id_refused", group, "id", history.topic_id):
         refused.setdefault(claim["partition"], set()).add(context.node(claim))
-    told = replicas(history, {*refused})
-    return any(len(told.get(number, ())) > 1 and told[number] <= brokers for number, brokers in refused.items())
+    assigned = replicas(history, {*refused})
+    return any(len(assigned.get(number, ())) > 1 and assigned[number] <= brokers for number, brokers in refused.items())
 
 
 def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:
@@ -304,14 +304,14 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
     brokers answered the deletion, those of another listener may be of another cluster and do not count.
     """
     listener, brokers = topic.context.clusters.listener, topic.context.clusters.named_ends
-    told = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
+    listeners = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
     for claim in history.bindings:
         if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
         good = [run for run in every_run(claim.runs, {SUCCESS}) if run[FIRST] > ts_ns]
         lasts = bool(good) and max(run[LAST] for run in good) >= min(run[FIRST] for run in good) + for_ns
-        here = not told or listener(claim["endpoint"]) in told
+        here = not listeners or listener(claim["endpoint"]) in listeners
         if claim["api"] == "Fetch" and lasts and here:
             yield claim
 
@@ -384,11 +384,11 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
     grace_ns = context.settings.broker_grace_ns
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     for old, new in topic.changes:
-        told = [(c, seen) for c in orders if c["topic_id"] == new.topic_id for seen in (c.first, c.last)]
+        received = [(c, seen) for c in orders if c["topic_id"] == new.topic_id for seen in (c.first, c.last)]
         still = [
             (answer, order, seen)
             for answer in answers
-            for order, seen in told
+            for order, seen in received
             if answer["topic_id"] == old.topic_id
             and order["source"] == "update-metadata"
             and context.clusters.node_at(seen.server, seen.ts_ns) == context.node(answer)
@@ -444,10 +444,10 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
         deaf = list(ignorant(topic, history, context))
         if deaf:
             denying = {claim["endpoint"] for claim in deaf}
-            told = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
+            naming = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
             words = {"one": "no such topic", "other": history.topic_id}
-            if told:
-                yield disagreement(topic, (deaf, told), words, context)
+            if naming:
+                yield disagreement(topic, (deaf, naming), words, context)
 
 
 def ignorant(topic: Topic, history: History, context: CheckContext) -> Iterator[Claim]:
@@ -463,11 +463,11 @@ def ignorant(topic: Topic, history: History, context: CheckContext) -> Iterator[
         others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}
         if not others:
             continue
-        begun, last_told = max(history.born_ns, absence.first.ts_ns), max(others)
+        begun, last_reported = max(history.born_ns, absence.first.ts_ns), max(others)
         since_birth = [
             slot for slot in slots(absence.tally) if begun > history.born_ns or start_ns(slot) >= history.born_ns
         ]
-        denied = [slot for slot in since_birth if slot < last_told]
+        denied = [slot for slot in since_birth if slot < last_reported]
         for first, last in stretches(denied, own):
             if start_ns(last) >= max(start_ns(first), begun, start_ns(min(others))) + grace_ns:
                 yield absence

@@ -60,11 +60,11 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
     for (api, version), pairs in sorted(refused.items()):
         claims = sorted((claim for claim, _ in pairs), key=lambda claim: (claim.first, claim.key))
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
-        told = f"advertises {api} {low} to {high}"
+        text = f"advertises {api} {low} to {high}"
         yield resting_on(
             claims,
             *(*subject[1:], api, version),
-            sides=ends(claims) + tuple(Side(r.first, f"{r['endpoint']} {told}") for _, r in pairs),
+            sides=ends(claims) + tuple(Side(r.first, f"{r['endpoint']} {text}") for _, r in pairs),
             client_ids=(claims[0]["client_id"],),
             brokers=brokers_of(claims, context),
             first_ns=claims[0].first.ts_ns,
@@ -110,10 +110,10 @@ def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bo
     """
     key, version, endpoint = key_of(claim["api"]), claim["version"], claim["endpoint"]
     beside = [c for c in context.claims("advertised", group, "server") if c["endpoint"] == endpoint]
-    told = [ranges, *(other for other in beside if ranges.first < other.last and other.first < claim.last)]
+    valid = [ranges, *(other for other in beside if ranges.first < other.last and other.first < claim.last)]
     answered = [c for c in context.claims("accepts", group, "server") if c["endpoint"] == endpoint]
     since = max((c.peak.get(f"{claim['api']}:{version}", 0) for c in answered), default=0)
-    return since >= ranges.first.ts_ns or any(accepts(read(one["ranges"]), key, version) for one in told)
+    return since >= ranges.first.ts_ns or any(accepts(read(one["ranges"]), key, version) for one in valid)
 
 
 def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
@@ -201,10 +201,10 @@ class Change:
         return lines_of(self.after["ranges"])
 
     def sides(self) -> tuple[Side, Side]:
-        told = f"{self.after['endpoint']} advertises the versions of Kafka"
+        text = f"{self.after['endpoint']} advertises the versions of Kafka"
         return (
-            Side(self.before.last, f"{told} {spelled(self.old)}"),
-            Side(self.after.first, f"{told} {spelled(self.new)}"),
+            Side(self.before.last, f"{text} {spelled(self.old)}"),
+            Side(self.after.first, f"{text} {spelled(self.new)}"),
         )
 
 
@@ -216,8 +216,8 @@ def changed(subject: Subject, group: Group, context: CheckContext) -> list[Chang
         for before, after in pairwise(claims)
         if not in_turn(endpoint, context)
     ]
-    told = [change for change in found if change.old and change.new and change.old != change.new]
-    return sorted(told, key=lambda change: (change.after.first, change.after["endpoint"]))
+    changed = [change for change in found if change.old and change.new and change.old != change.new]
+    return sorted(changed, key=lambda change: (change.after.first, change.after["endpoint"]))
 
 
 def in_turn(endpoint: str, context: CheckContext, *between: Claim) -> bool:
@@ -306,17 +306,17 @@ OF_CONTROLLERS = "BrokerRegistration"
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     asked = summed(context.claims("outside", group, *subject))
-    told = advertisements(group, context) if asked else {}
+    advertised = advertisements(group, context) if asked else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
     for claim in asked:
-        for word in claim.tally if claim["digest"] in told else ():
+        for word in claim.tally if claim["digest"] in advertised else ():
             api, _, version = word.rpartition(":")
             found[claim["client_id"], claim["host"], api, int(version)].append(claim)
     for (client_id, host, api, number), claims in sorted(found.items(), key=str):
         yield resting_on(
             claims,
             *(client_id or "", host, api, number),
-            sides=(*map(last_of, claims), *(advert(told[claim["digest"]], api) for claim in claims)),
+            sides=(*map(last_of, claims), *(advert(advertised[claim["digest"]], api) for claim in claims)),
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
@@ -329,10 +329,10 @@ def advertisements(group: Group, context: CheckContext) -> dict[str, Claim]:
     return {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
 
 
-def advert(told: Claim, api: str) -> Side:
-    low, high = read(told["ranges"]).get(key_of(api), (-1, -1))
+def advert(advertised: Claim, api: str) -> Side:
+    low, high = read(advertised["ranges"]).get(key_of(api), (-1, -1))
     what = f"{api} {low} to {high}" if high >= 0 else f"no {api}"
-    return Side(told.first, f"{told['endpoint']} advertises {what}")
+    return Side(advertised.first, f"{advertised['endpoint']} advertises {what}")
 
 
 def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -340,14 +340,32 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
     sent: list[Sent] = []
     orders = context.claims("control", group, *subject)
     for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
-        by_api = {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS}
+        by_api = versions_of(claims)
         by_api["Fetch"] = fetched(controller, claims, followers)
         sent.append((controller, epoch, by_api, claims))
-        if not any(fits(level, by_api) for level in LEVELS):
+        if not any(fits(level, by_api) for level in LEVELS) and not one_after_another(claims):
             what = f"sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
             yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
+
+
+def versions_of(claims: list[Claim]) -> dict[str, set[int]]:
+    return {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS} | {"Fetch": set()}
+
+
+def one_after_another(claims: list[Claim]) -> bool:
+    """Whether from some time on an API has another version, and before and after it all versions are of one level: a
+    process never changes it, and one that is started again has another epoch, so two ZooKeepers had this epoch.
+    """
+    for begun in sorted(claim.first for claim in claims)[1:]:
+        early, late = ([claim for claim in claims if (claim.first < begun) is before] for before in (True, False))
+        parts = [versions_of(part) for part in (early, late)]
+        other = any(one and two and one.isdisjoint(two) for one, two in zip(*(p.values() for p in parts), strict=True))
+        apart = all(claim.last < begun for claim in early)
+        if apart and other and all(any(fits(level, part) for level in LEVELS) for part in parts):
+            return True
+    return False
 
 
 def own_fetches(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
@@ -361,9 +379,9 @@ def own_fetches(subject: Subject, group: Group, context: CheckContext) -> list[C
     ]
 
 
-def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[int]:
+def fetched(controller: int, claims: list[Claim], followers: list[Claim]) -> set[int]:
     """The versions in which a controller follows while it is one."""
-    first, last = min(claim.first.ts_ns for claim in told), max(claim.last.ts_ns for claim in told)
+    first, last = min(claim.first.ts_ns for claim in claims), max(claim.last.ts_ns for claim in claims)
     return {
         version
         for claim in followers
@@ -391,10 +409,10 @@ def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
             if higher > level and last_ns > min(claim.first.ts_ns for claim in newer) + window_ns
         ]
         if ahead:
-            told = [claim for other in (broker, *ahead) for claim in newest[other][3]]
+            compared = [claim for other in (broker, *ahead) for claim in newest[other][3]]
             both = tuple(sorted({broker, *ahead}))
             what = f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"
-            yield resting_on(told, both, brokers=both, count=len(told), words={"what": what})
+            yield resting_on(compared, both, brokers=both, count=len(compared), words={"what": what})
 
 
 def fits(level: Level, by_api: dict[str, set[int]]) -> bool:

@@ -56,8 +56,8 @@ def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     hidden = summed(context.claims("encrypted", group, *subject))
     if hidden:
-        said = {"connections": sum(claim.count for claim in hidden), "server": hidden[0]["endpoint"]}
-        yield resting_on(hidden, hidden[0]["endpoint"], words=said)
+        words = {"connections": sum(claim.count for claim in hidden), "server": hidden[0]["endpoint"]}
+        yield resting_on(hidden, hidden[0]["endpoint"], words=words)
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -108,7 +108,7 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         endpoint, longest = claim["endpoint"], max(found, key=lambda pause: (pause.seconds, -pause.first_ns))
         broker = context.clusters.broker(endpoint, longest.last_ns)
         who = endpoint if broker is None else f"Broker {broker} ({endpoint})"
-        said = [
+        moments = [
             moment
             for pause in found
             for moment in (
@@ -117,7 +117,7 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
             )
         ]
         seen = claim.first._replace(api="", version=-1, correlation_id=-1)
-        sides = tuple(Side(seen._replace(ts_ns=ts_ns), what) for ts_ns, what in said)
+        sides = tuple(Side(seen._replace(ts_ns=ts_ns), what) for ts_ns, what in moments)
         words = {"who": who, "seconds": f"{longest.seconds:.1f}", "from": clock(longest.first_ns)}
         words["to"] = clock(longest.last_ns)
         words["more"] = f" {len(found) - 1} shorter pauses." if len(found) > 1 else ""
@@ -196,8 +196,8 @@ def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Itera
     for agent, (ts_ns, ended) in sorted(context.agents.items()):
         if not ended and newest - ts_ns > silent_ns:
             seen = next(iter(context.ledger.claims_of(*subject).values())).first._replace(ts_ns=ts_ns, source=agent)
-            said = f"agent {agent} shows its last traffic"
-            yield Evidence((agent,), (Side(seen, said),), words={"agent": agent, "since": clock(ts_ns)})
+            text = f"agent {agent} shows its last traffic"
+            yield Evidence((agent,), (Side(seen, text),), words={"agent": agent, "since": clock(ts_ns)})
 
 
 def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -261,8 +261,8 @@ def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckConte
 
 def software(claim: Claim, group: Group, context: CheckContext) -> str:
     context.watch()
-    said = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
-    return str(said[-1]["name"]) if said else "unnamed software"
+    software = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
+    return str(software[-1]["name"]) if software else "unnamed software"
 
 
 def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -196,10 +196,10 @@ class Claim:
 
     def sentence(self) -> str:
         fields = zip(kinds.KINDS[self.kind].fields, self.key, strict=True)
-        said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
-        if "error" in said:
-            said["error"] = error_name(self["error"])
-        return " ".join(kinds.KINDS[self.kind].sentence.format(**said).split())
+        words = {field: UNSAID.get(field) if part is None else part for field, part in fields}
+        if "error" in words:
+            words["error"] = error_name(self["error"])
+        return " ".join(kinds.KINDS[self.kind].sentence.format(**words).split())
 
     def subjects(self) -> list[Subject]:
         """The subjects of the ledger it is filed in; none for a subject it leaves open."""

@@ -28,7 +28,7 @@ class Revision(NamedTuple):
     number: int
     open: bool
     body: dict[str, Any]
-    stranger: bool = False
+    unanswered: bool = False
     """A finding about what was never answered without error when it was emitted (`subject_eviction.py`)."""
 
 
@@ -60,7 +60,7 @@ class EmittedRows:
         """A row's new revision."""
         shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
+        shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.unanswered)
         table, _, key = name.partition("|")
         return EmittedRow(table, key, number, body)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits
-from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Subject, every_run
+from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, ZERO, Claim, Runs, Subject, add_runs, every_run
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import known
 from wirecheck.judge.topic_history import former_name_of, name_of
@@ -26,13 +26,13 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     claims = context.believed(subject, "client", "software")
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
-        for group, said in context.clusters.parts(claim):
-            by_cluster.setdefault((group.key, group.cluster), []).append(said)
-    for (key, cluster), told in sorted(by_cluster.items(), key=str):
-        requests = [claim for claim in told if claim.kind == "client"]
+        for group, part in context.clusters.parts(claim):
+            by_cluster.setdefault((group.key, group.cluster), []).append(part)
+    for (key, cluster), claims in sorted(by_cluster.items(), key=str):
+        requests = [claim for claim in claims if claim.kind == "client"]
         if not requests:
             continue
-        software = max((claim for claim in told if claim.kind == "software"), key=lambda c: c.last, default=None)
+        software = max((claim for claim in claims if claim.kind == "software"), key=lambda c: c.last, default=None)
         used: dict[str, set[int]] = {}
         for claim in requests:
             for word in claim.tally:
@@ -58,7 +58,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """One row per cluster; what could not be joined stands under the label's only one."""
-    every = sorted((group for group in context.clusters.groups if not group.stranger), key=lambda group: group.key)
+    every = sorted((group for group in context.clusters.groups if not group.outsider), key=lambda group: group.key)
     for key, found in groupby(every, key=lambda group: group.key):
         groups = [*found]
         body = {
@@ -75,6 +75,7 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 HURT, BRIEFLY = "hurt", "briefly"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error: the response never came."""
+MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
 BRIEF_ANSWERS = 5
@@ -93,9 +94,11 @@ class Refused(NamedTuple):
     host: str
     api: str
     refusals: list[Claim]
-    """Its errors, kept apart by partition."""
+    """Its errors, kept apart by partition, or its requests without a response."""
     answers: list[Claim]
     """Its errors and successes."""
+    of_topic: list[Claim]
+    """Its errors and successes of the topic by any ID."""
 
 
 def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -105,8 +108,16 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             uses = by_client(context.claims("use", group, *subject))
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
-            every = (Refused(*who, claims, uses.get(who, [])) for who, claims in refused.items())
+            of_topic = by_client(uses_of_topic(topic, group, context))
+            every = (Refused(*who, claims, uses.get(who, []), of_topic.get(who, [])) for who, claims in refused.items())
             yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
+
+
+def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> Iterator[Claim]:
+    """Of a topic ID, and of the others that its name had or has."""
+    named = context.claims("binding", group, "name", topic.name) if topic.name is not None else ()
+    for topic_id in sorted({topic.topic_id, *(claim["topic_id"] for claim in named)} - {None, ZERO}):
+        yield from context.claims("use", group, "id", topic_id)
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -114,12 +125,15 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
             topic = RefusedTopic(name, None)
-            every = (Refused(*who, found, found) for who, found in by_client(claims).items())
+            every = (Refused(*who, found, found, found) for who, found in by_client(claims).items())
             bodies = ((one[:3], body_of(one, topic, group, context)) for one in every)
             yield from rows("|".join((*subject[1:], name)), bodies, group)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
             of = RefusedTopic(*named_as)
-            waited = ((who, unanswered(who, of, found, group, context)) for who, found in by_client(ones).items())
+            named = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
+            answers = by_client([*named, *uses_of_topic(of, group, context)])
+            every = (Refused(*who, found, [], answers.get(who, [])) for who, found in by_client(ones).items())
+            waited = ((one[:3], unanswered(one, of, group, context)) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
 
 
@@ -155,25 +169,44 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
     facts = {"level": level, "partitions": sorted(numbers)[:MOST_PARTITIONS], "errors": errors, **topic_columns(topic)}
-    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts}
+    blocked = {"blocked_ms": blocked_ms([*one.refusals, *one.of_topic])}
+    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts, **blocked}
+
+
+def blocked_ms(claims: Iterable[Claim]) -> int:
+    """The longest time between errors without a success: of all IDs, partitions and brokers together."""
+    runs: Runs = {}
+    for claim in claims:
+        add_runs(runs, claim.runs)
+    errors = [int(error) for error in runs if error != SUCCESS]
+    return max((streak.last_ns - streak.first_ns for streak in streaks(runs, errors)), default=0) // MS_NS
 
 
 def topic_columns(topic: RefusedTopic) -> Body:
     return {"topic": topic.name, "topic_id": topic.topic_id}
 
 
-def unanswered(who: Who, topic: RefusedTopic, claims: list[Claim], group: Group, context: CheckContext) -> Body:
+def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body:
     """The longest time that each server left a client without a response; over once the server answers again."""
-    longest = [(claim, max(waits(claim), key=lambda one: one.seconds)) for claim in claims]
+    longest = [(claim, max(waits(claim), key=lambda wait: wait.seconds)) for claim in one.refusals]
     patience_s = context.settings.patience_s
-    level = HURT if any(one.seconds >= patience_s for _, one in longest) else BRIEFLY
+    level = HURT if any(wait.seconds >= patience_s for _, wait in longest) else BRIEFLY
     of_level = [
-        replace(one, ended=answers_after(claim, one.last_ns, group, context))
-        for claim, one in longest
-        if (one.seconds >= patience_s) == (level == HURT)
+        replace(wait, ended=answers_after(claim, wait.last_ns, group, context))
+        for claim, wait in longest
+        if (wait.seconds >= patience_s) == (level == HURT)
     ]
     facts = {"level": level, "partitions": [], "errors": [NO_RESPONSE], **topic_columns(topic)}
-    return {**columns_of(who, claims, of_level, group, context), **facts}
+    accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
+    alone = [
+        wait for wait in of_level if not any(lasts(wait, run[FIRST]) or lasts(wait, run[LAST]) for run in accepted)
+    ]
+    facts["blocked_ms"] = max((wait.last_ns - wait.first_ns for wait in alone), default=0) // MS_NS
+    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts}
+
+
+def lasts(streak: Streak, ts_ns: int) -> bool:
+    return streak.first_ns < ts_ns < streak.last_ns
 
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:

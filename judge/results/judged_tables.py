@@ -121,7 +121,10 @@ HARMS = ResultTable(
     "Clients whose requests are rejected or not answered. One row per client, topic and API.",
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
-    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer client:overdue link:answered"},
+    reads={
+        "id": "id:refused id:use id:binding name:binding",
+        "client": "client:named_answer client:overdue link:answered id:use name:binding",
+    },
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )

@@ -61,8 +61,8 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
                 first_seen=history.born_ns,
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
-        if current is None and (told := topic.without_id or served(group, name, context)):
-            yield unnumbered(group, name, topic, told, "former" if former else "current")
+        if current is None and (claims := topic.without_id or served(group, name, context)):
+            yield unnumbered(group, name, topic, claims, "former" if former else "current")
 
 
 def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
@@ -73,9 +73,9 @@ def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
 
 
-def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim], state: str) -> ResultRow:
+def unnumbered(group: Group, name: str, topic: Topic, claims: list[Claim], state: str) -> ResultRow:
     """A topic that was only ever named without an id."""
-    last = max(claim.last.ts_ns for claim in told)
+    last = max(claim.last.ts_ns for claim in claims)
     ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
     return topic_row(
         group,
@@ -83,8 +83,8 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim], state: 
         None,
         state="deleted" if ended else state,
         earlier_ids=[],
-        sources=sorted({source_of(claim) for claim in told}),
-        first_seen=min(claim.first.ts_ns for claim in told),
+        sources=sorted({source_of(claim) for claim in claims}),
+        first_seen=min(claim.first.ts_ns for claim in claims),
         last_seen=max([last, *(claim.last.ts_ns for claim in ended)]),
     )
 
@@ -99,7 +99,7 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
         return
     found: dict[int, tuple[Group, list[Claim]]] = {}
     for group in known(groups):
-        uses = [claim for (place, _), told in filed.claims.items() if place == id(group) for claim in told]
+        uses = [claim for (place, _), claims in filed.claims.items() if place == id(group) for claim in claims]
         place = context.clusters.unknown if all(claim.server() in disputed for claim in uses) else group
         if uses:
             found.setdefault(id(place), (place, []))[1].extend(uses)
@@ -124,8 +124,8 @@ def source_of(claim: Claim) -> str:
 
 
 def known(groups: Iterable[Group]) -> Iterator[Group]:
-    """Without strangers: what they say of topics is said of none."""
-    return (group for group in groups if not group.stranger)
+    """Without outsiders: their statements about topics do not count."""
+    return (group for group in groups if not group.outsider)
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
@@ -141,7 +141,7 @@ def statements_of_id(subject: Subject, context: CheckContext) -> Iterator[Result
         if not is_disputed(subject, bindings, group, context):
             continue
         name = min((claim["name"] for claim in bindings if claim["name"] is not None), default=None)
-        for speaker, claims in spoken(subject, bindings, group, context).items():
+        for speaker, claims in by_speaker(subject, bindings, group, context).items():
             last = max(claims, key=lambda claim: claim.last_word)
             yield ResultRow.of(
                 "statements",
@@ -168,7 +168,9 @@ def is_disputed(subject: Subject, bindings: list[Claim], group: Group, context: 
     )
 
 
-def spoken(subject: Subject, bindings: list[Claim], group: Group, context: CheckContext) -> dict[Speaker, list[Claim]]:
+def by_speaker(
+    subject: Subject, bindings: list[Claim], group: Group, context: CheckContext
+) -> dict[Speaker, list[Claim]]:
     """What was said of the id, by who said it; of clients the first few."""
     found: dict[Speaker, list[Claim]] = {}
     refusals = [claim for claim in context.claims("denies", group, *subject) if claim["error"] in REFUSALS]
@@ -254,7 +256,7 @@ def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
         if state is None:
             state = found[name] = State(claim, claim.last_word)
         else:
-            state.first = min(state.first, claim, key=lambda said: said.first)
+            state.first = min(state.first, claim, key=lambda claim: claim.first)
             state.last = max(state.last, claim.last_word)
         if source in TELL_OFFLINE:
             now = [o for o in offline if o["source"] == source and o.first <= claim.last <= o.last]
@@ -275,8 +277,8 @@ def ascending(text: str) -> str:
 
 
 def row(partition: int, state: State, until: int | None) -> Body:
-    said = state.first
-    _, _, source, epoch, leader, replicas, isr = said.key
+    earliest = state.first
+    _, _, source, epoch, leader, replicas, isr = earliest.key
     return {
         "partition": partition,
         "leader": leader,
@@ -285,8 +287,8 @@ def row(partition: int, state: State, until: int | None) -> Body:
         "isr": integers(isr),
         "offline_replicas": state.offline,
         "source": source,
-        "connection": said.first.connection,
-        "first_seen": said.first.ts_ns,
+        "connection": earliest.first.connection,
+        "first_seen": earliest.first.ts_ns,
         "until": until,
     }
 

@@ -94,7 +94,7 @@ class Group:
     cluster_id: str | None = None
     cluster: str | None = None
     """What the cluster is called in rows: as the key, but for those that can be of none that is known, None."""
-    stranger: bool = False
+    outsider: bool = False
     """It states a ClusterId whose cluster does not know it: nothing that it says is told."""
     endpoints: list[str] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
@@ -106,7 +106,7 @@ class Group:
     """Its lists of brokers name literal addresses only: who is not in them is no broker."""
 
     def facts(self) -> tuple[object, ...]:
-        return (self.key, self.cluster_id, self.cluster, self.stranger, self.endpoints[0])
+        return (self.key, self.cluster_id, self.cluster, self.outsider, self.endpoints[0])
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ class Clusters:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = in_order(claims)
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
-        for said in self.believable(claims):
-            by_kind[said.kind].append(said)
+        for claim in self.believable(claims):
+            by_kind[claim.kind].append(claim)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
@@ -152,7 +152,7 @@ class Clusters:
         self.in_turn = {endpoint for endpoint, statements in of_several.items() if changes_in_turn(statements)}
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
-        stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
+        stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
         self.two_logs = two_logs(by_kind, reports)
         """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
         self.twins = twins(self.two_logs, stated)
@@ -161,7 +161,9 @@ class Clusters:
             stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
-        joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
+        joined = Joined(
+            {one: cluster_id for one, cluster_id in stated.items() if one not in apart}, self.membership.bars
+        )
         for first, second in chain(self.returns(), edges(by_kind, self.node, self.births)):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
@@ -358,7 +360,7 @@ class Clusters:
             shown = cluster_id or self.shown(nodes, known - bars.get(root, set()), second=second)
             key = shown or label
             group = Group(key, cluster_id, shown if known else label, endpoints=ends)
-            group.stranger = root in self.membership.outsiders
+            group.outsider = root in self.membership.outsiders
             self.group_at.update(dict.fromkeys(nodes, group))
             groups.append(group)
         return groups
@@ -368,7 +370,7 @@ class Clusters:
         if self.membership.outsiders.intersection(nodes):
             return None
         hosts = {host_of(endpoint) for endpoint, _ in nodes}
-        near = {told for told in possible if not hosts.isdisjoint(self.membership.cores[told].hosts)}
+        near = {cluster_id for cluster_id in possible if not hosts.isdisjoint(self.membership.cores[cluster_id].hosts)}
         found = near if second or near else possible
         return found.pop() if len(found) == 1 else None
 
@@ -380,8 +382,8 @@ class Clusters:
                 group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
-                told = (id(group), claim["address"])
-                brokers[told] = max(brokers.get(told, (0, -1)), (seen.ts_ns, claim["broker"]))
+                place = (id(group), claim["address"])
+                brokers[place] = max(brokers.get(place, (0, -1)), (seen.ts_ns, claim["broker"]))
         for group in self.groups:
             lists = named[id(group)]
             group.listed = bool(lists) and all(map(is_literal, lists))
@@ -425,10 +427,10 @@ def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterat
     yield from (edge for edge in listed if edge[1][0] in ambiguous)
 
 
-def same(told: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
+def same(statements: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     """Nodes of which the same ClusterId, or the same topic id, was told."""
     seen: dict[str, tuple[Node, Node]] = {}
-    for ts_ns, endpoint, what in told:
+    for ts_ns, endpoint, what in statements:
         here = node(endpoint, ts_ns)
         first, previous = seen.get(what, (here, here))
         if first != here:
@@ -447,7 +449,7 @@ def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple
 
 
 EVERY, UNKNOWN = "all of them", ""
-TOLD = frozenset({"names", "carries", f"{UNANSWERED}carries"})
+SETS = frozenset({"names", "carries", f"{UNANSWERED}carries"})
 """Kinds of claims that are sets: their members decide."""
 REMEMBERED: "OrderedDict[Any, Clusters]" = OrderedDict()
 MOST = 4
@@ -489,7 +491,7 @@ def remembered(label: str, claims: list[Claim], connections: Connections, report
 
 def substance(claim: Claim) -> tuple[Any, ...]:
     """What decides where an endpoint belongs while nobody takes a word back: the order of words, not their times."""
-    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in TOLD else bool(claim.peak.get("answers"))
+    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in SETS else bool(claim.peak.get("answers"))
 
 
 def settled(claims: Iterable[Claim]) -> bool:

@@ -159,8 +159,8 @@ class Membership:
 
 def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
     found: dict[Node, Words] = defaultdict(Words)
-    for told in claims.values():
-        for claim in told:
+    for stated in claims.values():
+        for claim in stated:
             words = found[node(claim["endpoint"], claim.first.ts_ns)]
             words.first_ns = min(words.first_ns, claim.first.ts_ns)
     for claim in claims["address"]:
@@ -322,8 +322,8 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
             continue
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
-            said = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
-            yield Twins(one, other, (first[0], second[0]), said)
+            text = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
+            yield Twins(one, other, (first[0], second[0]), text)
 
 
 def named_apart(
@@ -360,8 +360,8 @@ def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator
         (one, first), (other, second) = (max(found, key=lambda each: each[1][1]) for found in reported)
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
-            said = f"have different IDs of topic {first[0]['name']}, and each has a controller of its own"
-            yield Twins(*(one, other), (first[0], second[0]), said)
+            text = f"have different IDs of topic {first[0]['name']}, and each has a controller of its own"
+            yield Twins(*(one, other), (first[0], second[0]), text)
 
 
 def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
@@ -382,7 +382,7 @@ def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
 def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: list[Twins]) -> dict[Node, str]:
     """ClusterIds by node, with the key of its cluster where two have one ClusterId."""
     root = components(claims["address"])
-    of = {endpoint: told for (endpoint, _), told in stated.items()}
+    of = {endpoint: cluster_id for (endpoint, _), cluster_id in stated.items()}
     split: dict[str, set[str]] = defaultdict(set)
     for twin in found:
         if of.get(twin.one, "") == of.get(twin.other) and root(twin.one) != root(twin.other):

@@ -97,9 +97,9 @@ def of_no_release(text: str) -> bool:
     """Whether ranges lie between the oldest and the newest release known here and are none's."""
     ranges, known = read(text), schemas.releases()
     oldest = known[min(known, key=numbers)]
-    beyond = any(high > newest_of(key) for key, (_, high) in ranges.items())
+    newer = any(high > newest_of(key) for key, (_, high) in ranges.items())
     older = all(key in oldest and high <= oldest[key].high for key, (_, high) in ranges.items())
-    return bool(ranges) and not beyond and not older and estimate(text) is None
+    return bool(ranges) and not newer and not older and estimate(text) is None
 
 
 @cache

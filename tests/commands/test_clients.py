@@ -162,6 +162,14 @@ def test_a_client_is_one_line_of_80_columns_and_problems_come_first(run, monkeyp
     assert max(map(len, lines)) <= 80
 
 
+def test_a_client_whose_version_is_not_accepted_has_a_problem(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = run("clients", ZOO).stdout.splitlines()
+    wrong = [line for line in lines if "rejected (connection closed)" in line]
+    assert wrong == lines[1 : 1 + len(TOO_OLD)]
+    assert {line.split()[1] for line in wrong} == {f"{name}-new" for name in TOO_OLD}
+
+
 def test_addresses_have_names(run, verdict, tmp_path):
     (tmp_path / "hosts").write_text("127.0.0.1 lab\n")
     assert "lab (127.0.0.1)" in run("clients", verdict, "--names", tmp_path / "hosts").stdout
@@ -176,7 +184,7 @@ def test_people_read_names_and_programs_and_commands_keep_addresses(run, tmp_pat
     hosts.write_text("127.0.0.1 lab\n127.0.2.99 lab-4\n")
     page = tmp_path / "page.html"
     named = ("replay", stale, "--engine", "local", "--names", hosts)
-    assert "p-lost (lab (127.0.0.1)) cannot write" in run(*named, "--report", page).stdout
+    assert "p-lost (lab (127.0.0.1)) has some writes" in run(*named, "--report", page).stdout
     assert "lab (127.0.0.1)" in page.read_text()
     whole = run(*named, "-v").stdout
     commands = [line for line in whole.splitlines() if "--connection" in line]

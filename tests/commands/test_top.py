@@ -47,7 +47,7 @@ def test_results_are_read_again_only_when_a_batch_was_written(tmp_path):
     CliRunner().invoke(cli.main, ["replay", str(HURT), "--engine", "local", "--out", str(tmp_path / "out"), "-q"])
     view = Results(tmp_path / "out")
     first = view.sample()
-    assert first.findings[0].sentence.startswith("p-lost (127.0.0.1) cannot write to tickets")
+    assert first.findings[0].sentence.startswith("p-lost (127.0.0.1) has some writes to tickets rejected")
     assert (first.errors[0].client, first.errors[0].error) == ("p-lost", "UNKNOWN_TOPIC_ID")
     assert view.sample() is first
     os.utime(next((tmp_path / "out").glob("findings/run=*")), ns=(0, time.time_ns()))

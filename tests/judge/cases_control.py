@@ -22,6 +22,31 @@ def ctl001_near_miss(lab):
     lab.control(12, "LeaderAndIsr", [("orders", ID_1, 1)], controller=2, epoch=2, errors=[(ID_1, 11)])
 
 
+def two_lives(lab, at, server):
+    """Controller 1 of epoch 1, then 2 of epoch 2, and both again later."""
+    for begun in (0, at):
+        lab.control(begun, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1, server=server)
+        lab.control(begun + 10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2, server=B1)
+    lab.until = at + 90
+
+
+def ctl001_near_miss__epochs_that_start_again(lab):
+    """As in a ZooKeeper that lost its data: a broker that had accepted the newer epoch accepts the older one."""
+    two_lives(lab, 100, B1)
+
+
+def ctl001_near_miss__epochs_that_start_again_once(lab):
+    """Nothing newer came afterwards, and what this broker had accepted of the newer epoch is not in the capture."""
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1, server=B2)
+    lab.control(10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2, server=B1)
+    lab.control(100, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1, server=B2)
+
+
+def ctl001_fires__a_broker_that_knows_no_newer_epoch(lab):
+    """B2 is given orders of both controllers' epochs, and accepts them."""
+    two_lives(lab, 50, B2)
+
+
 def ctl001_cannot_know(lab):
     """The hand-over from ZooKeeper to KRaft."""
     lab.control(

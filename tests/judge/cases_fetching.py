@@ -2,7 +2,7 @@
 
 from tests.judge.lab import CLUSTER, ID_1, ID_2, NO_ID
 
-STRANGER = "stranger-cluster-22-ch"
+OTHER_CLUSTER = "another-cluster-22-chr"
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -177,7 +177,7 @@ def raft(lab, cluster_id, error, client_id="raft-client-7"):
 
 
 def clu001_fires(lab):
-    raft(lab, STRANGER, 104)
+    raft(lab, OTHER_CLUSTER, 104)
 
 
 def clu001_near_miss(lab):
@@ -187,7 +187,7 @@ def clu001_near_miss(lab):
 def clu001_cannot_know(lab):
     """One address, two clusters, one after the other: it was given to another cluster."""
     lab.metadata(0)
-    lab.metadata(100, cluster_id=STRANGER, brokers={})
+    lab.metadata(100, cluster_id=OTHER_CLUSTER, brokers={})
 
 
 def counted(lab, partition, refreshed=400):

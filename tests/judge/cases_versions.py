@@ -114,7 +114,7 @@ def ver001_cannot_know(lab):
 
 
 def negotiated(lab, told, version, at=1):
-    lab.metadata(0)  # its host is granted something: it is no stranger
+    lab.metadata(0)  # its host is granted something: it is authenticated
     talk = lab.versions(0, told)
     asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
     return talk.ask(at, "Fetch", version, asked, {"responses": []})
@@ -166,6 +166,19 @@ def ver003_near_miss(lab):
     """A half-rolled cluster: the next controller speaks the next level."""
     orders(lab, 4, 6)
     orders(lab, 5, 7, controller=2, epoch=2)
+
+
+def ver003_near_miss__an_epoch_of_two_zookeepers(lab):
+    """The cluster was set up anew, with another release, and without its ClusterId in the capture."""
+    orders(lab, 4, 6)
+    lab.control(100, "LeaderAndIsr", [("t", ID_1, 1)], version=7)
+    lab.control(101, "UpdateMetadata", [("t", ID_1, 1)], version=8)
+
+
+def ver003_fires__two_senders(lab):
+    orders(lab, 4, 6)
+    lab.control(100, "LeaderAndIsr", [("t", ID_1, 1)], version=7)
+    lab.control(101, "LeaderAndIsr", [("t", None, 1)], version=4)
 
 
 def ver003_cannot_know(lab):

@@ -1,8 +1,8 @@
 """What checks and tables really read: every check, over every subject of a ledger, and what it asked for.
 
 Knows: through which doors a check reaches the ledger. Does not know what may be read.
-Rule: what is read for a check before it is asked (who belongs together, who is a stranger, how a subject is sorted) is
-not its own; what is remembered between checks is forgotten, so that each has to ask for itself.
+Rule: what is read for a check before it is asked (who belongs together, which hosts are unauthenticated, how a subject
+is sorted) is not its own; what is remembered between checks is forgotten, so that each has to ask for itself.
 """
 
 from contextlib import contextmanager
@@ -50,8 +50,8 @@ class Recording(CheckContext):
     """A context that notes what checks ask it for, and not what it asks the ledger for in order to answer."""
 
     def __init__(self, judge):
-        recorder = judge.strangers.ledger = Recorder(judge.ledger)
-        super().__init__(recorder, judge.clusters, judge.settings, judge.watermark_ns, judge.strangers)
+        recorder = judge.unauthenticated_hosts.ledger = Recorder(judge.ledger)
+        super().__init__(recorder, judge.clusters, judge.settings, judge.watermark_ns, judge.unauthenticated_hosts)
         self.failures, self.agents = judge.failures, judge.agents
 
     def claims(self, kind, group, *subject):
@@ -104,7 +104,7 @@ def recorded(judge, codes=None):
                     continue
                 context.topics.clear()
                 context.writers = None
-                context.strangers.links.clear()
+                context.unauthenticated_hosts.links.clear()
                 context.ledger.asked = set()
                 ask()
                 yield name, subject, declared, context.ledger.asked

@@ -33,7 +33,7 @@ STEP_NS, FLEET_STEP_NS = 2 * SECOND_NS, 15 * SECOND_NS
 SINCE = {"connection", "peer", "serving", "server"}
 """Claims that begin with their connection."""
 GROWING = ("frames", "payload_bytes", "requests", "responses")
-ONCE = {"ranges_told", "advertised", "software"}
+ONCE = {"connection_ranges", "advertised", "software"}
 """Claimed when a connection begins."""
 WHOLE = {"advertised", "cluster_id", "address", "names"}
 REFRESHED = 20
@@ -227,7 +227,7 @@ class Fleet(Cluster):
             yield Claim("peer", (host, server), seen, peak={"granted": 1, "unread": 0, "encrypted": 0})
             facts = {"from_start": 1, "protocol": [seen.ts_ns, "kafka"], "frames": 90, "requests": 54, "responses": 54}
             yield Claim("connection", key, seen, peak=facts)
-            yield Claim("spoken", (*key, name), seen, tally={"Fetch:17": 54})
+            yield Claim("connection_requests", (*key, name), seen, tally={"Fetch:17": 54})
             for k in range(5):
                 topic_id = self.ids[(client + 5 * n + k) % self.topics]
                 used = {"used": seen.ts_ns}

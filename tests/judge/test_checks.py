@@ -12,8 +12,8 @@ from tests.judge import (
     cases_offsets,
     cases_refined,
     cases_sessions,
-    cases_strangers,
     cases_topic_ids,
+    cases_unauthenticated_hosts,
     cases_versions,
     cases_wire,
 )
@@ -23,7 +23,7 @@ from wirecheck.judge.checks import catalogue
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_wire, cases_refined, cases_strangers, cases_lives,
+    cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
@@ -42,7 +42,7 @@ def test_case(code, case):
     kind = case.partition("__")[0]
     found = lab.findings()
     measures = {row["measure"] for row in lab.judge()["coverage"].values()}
-    odd = code.startswith("WIR") or code == "CLU002"  # a stranger's bytes may be any
+    odd = code.startswith("WIR") or code == "CLU002"  # an unauthenticated host may send any bytes
     assert odd or "undecoded_messages" not in measures
     if kind == "fires":
         assert code in {finding["code"] for finding in found}

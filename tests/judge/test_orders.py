@@ -7,7 +7,7 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import clock
 from wirecheck.judge.judge import Judge
 
-STRANGER = "10.66.6.6"
+OUTSIDER = "10.66.6.6"
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def lab():
     return made
 
 
-def ordered(lab, api, at=50, *, host=STRANGER, server=B1, error=None, topic_id=ID_2, epoch=99):
+def ordered(lab, api, at=50, *, host=OUTSIDER, server=B1, error=None, topic_id=ID_2, epoch=99):
     """One order of controller 66; without an error its connection is closed before it is answered."""
     version, state = {
         "LeaderAndIsr": (5, {"controllerEpoch": epoch, "leader": 2, "leaderEpoch": 999, "isr": [2], "replicas": [2]}),
@@ -49,7 +49,7 @@ def heeded(lab, api):
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("error", [31, 11, 77])
-@pytest.mark.parametrize("host", [STRANGER, "10.0.0.2"])
+@pytest.mark.parametrize("host", [OUTSIDER, "10.0.0.2"])
 def test_what_was_refused_changes_nothing_whoever_asked(lab, api, error, host):
     before = lab.judge()["topics"]
     ordered(lab, api, error=error, host=host)
@@ -63,7 +63,7 @@ def test_what_was_accepted_counts_whoever_asked(lab, api):
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_what_a_stranger_asked_and_nobody_answered_changes_nothing(lab, api):
+def test_an_unanswered_request_of_an_outsider_changes_nothing(lab, api):
     before = lab.judge()["topics"]
     ordered(lab, api)
     assert lab.judge()["topics"] == before
@@ -113,7 +113,7 @@ def test_where_no_answer_is_ever_seen_orders_count(api):
     assert heeded(lab, api)
 
 
-def test_a_stranger_with_an_old_epoch_is_no_second_controller(lab):
+def test_an_outsider_with_an_old_epoch_is_no_second_controller(lab):
     lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=5)
     ordered(lab, "UpdateMetadata", error=31, epoch=1)
     ordered(lab, "UpdateMetadata", error=11, epoch=1)
@@ -151,7 +151,7 @@ def test_the_controller_of_a_cluster_that_was_formatted_again_is_no_second_one(l
 
 
 def fetched(lab, cluster_id, topic="orders", error=0, *, partition_error=0, version=12, server=B1, times=(50,)):
-    talk = lab.talk(server, "app", STRANGER)
+    talk = lab.talk(server, "app", OUTSIDER)
     for at in times:
         asked = {"clusterId": cluster_id, "topics": [{"topic": topic, "partitions": [{"partition": 0}]}]}
         part = {"partitionIndex": 0, "errorCode": partition_error, "records": None, "abortedTransactions": None}

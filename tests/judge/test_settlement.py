@@ -31,7 +31,7 @@ def of_one(number, at):
     odd = [{"from_start": 0}, {"unseen_bytes": 70}, {}, {"protocol": "tls"}][kind]
     one = connection(number, at, over=True, **odd)
     more = [[], [said(one, "gap", int(at * S), "response", 70)], [said(one, "stray", "response without request")], []]
-    return [one, *more[kind], said(one, "spoken", "app", tally={"Fetch:13": 3})]
+    return [one, *more[kind], said(one, "connection_requests", "app", tally={"Fetch:13": 3})]
 
 
 def judged(batches, *, restarts=False):

@@ -1,6 +1,6 @@
 """Laws of following in the job: batches, buckets, the order of files, restarts and trimming change no exchange.
 
-The road is the plain loop, which calls what the Spark operators call; tests/streaming/spark/test_query.py restarts
+By the plain loop, which calls what the Spark operators call; tests/streaming/spark/test_query.py restarts
 Spark.
 """
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.damage import DAMAGE, Capture
-from tests.scenarios.roads import Scenario
+from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings

@@ -53,7 +53,7 @@ def ends(batches, until_ns, store=None):
 
 def cut(claims, dice):
     """Batches of shuffled claims; those that one ApiVersions answer makes stay in one batch, as its bytes do."""
-    of_ranges = [claim for claim in claims if claim.kind in {"advertised", "ranges_told"}]
+    of_ranges = [claim for claim in claims if claim.kind in {"advertised", "connection_ranges"}]
     units = [[claim] for claim in claims if claim not in of_ranges] + [of_ranges] * bool(of_ranges)
     units = dice.sample(units, len(units))
     places = sorted(dice.sample(range(len(units) + 1), min(4, len(units))))

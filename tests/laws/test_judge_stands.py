@@ -14,7 +14,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.judge.lab import open_rows, raising
-from tests.scenarios.roads import NAMES, Scenario, frames
+from tests.scenarios.engines import NAMES, Scenario, frames
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Claim, Sighting, unpack
 from wirecheck.judge.claims.kinds import KINDS

@@ -12,7 +12,7 @@ import pytest
 from tests.judge.lab import open_rows
 from tests.judge.recorded_reads import outspoken
 from tests.laws.test_judge_stands import foreign, told  # noqa: F401 - a fixture
-from tests.scenarios.roads import NAMES
+from tests.scenarios.engines import NAMES
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge

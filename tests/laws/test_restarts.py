@@ -7,7 +7,7 @@ import pytest
 from bench.month_traffic import planted
 from tests.laws import restarts
 from tests.laws.restarts import Ways, compared, of_capture, of_month
-from tests.scenarios.roads import Scenario
+from tests.scenarios.engines import Scenario
 
 DAYS = range(3, 6)
 """Of the month: four steps each; on the last of them clients keep an old id."""

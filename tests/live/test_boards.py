@@ -5,6 +5,7 @@ a lame capture, an unreadable file. Alerts that do not fire here are proven by d
 """
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -17,9 +18,11 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
+import wirecheck as wirecheck_library
 from tests import traffic
 from tests.dashboards.expressions import plain
 from tools.boards.grafana import BOARDS
@@ -231,23 +234,44 @@ def test_an_alert_names_topic_and_broker_and_its_link_opens_the_page_with_that_f
     assert any(all(name in text for name in PLANTED[cluster]) for text in told)
     links = {link for text in told for link in re.findall(r"http://127\.0\.0\.1:\d+/#(f-\w+)", text)}
     assert links
-    headlines = {entry["card"]["headline"] for entry in verdict(cluster)["entries"]}
-    until(
-        "summaries are headlines", lambda: {one.removeprefix(f"{cluster}: ") for one in summaries(cluster)} <= headlines
-    )
     until("the page has the findings", lambda: not [x for x in links if f'id="{x}"' not in get("monitor", "/")])
 
 
+@pytest.mark.parametrize("cluster", PLANTED)
+def test_one_card_has_the_same_words_everywhere(chain, cluster):
+    """Terminal, JSON by its schema, ticket and library of a replay; metrics of the monitor; alerts of Prometheus."""
+    capture = ROOT / f"examples/{cluster}/capture.pcap.gz"
+    result = json.loads(printed(capture, "--format", "json"))
+    jsonschema.validate(result, json.loads((ROOT / "docs/verdict.schema.json").read_text()))
+    cards = [entry["card"] for entry in result["entries"]]
+    assert [card.headline for card in wirecheck_library.replay(capture).cards] == [card["headline"] for card in cards]
+    screen, ticket = printed(capture), printed(capture, "--format", "markdown").replace("\\", "")
+    for text in (text for card in cards for text in (card["headline"], card["action"]["sentence"])):
+        assert text in " ".join(screen.split())
+        assert text in ticket
+    headlines = {card["headline"] for card in cards}
+    info = f'wirecheck_finding_info{{cluster="{cluster}"}}'
+    until("metrics have the headlines", lambda: headlines == {row["metric"]["sentence"] for row in asked(info)})
+
+    def summarized():
+        of_alerts = {one.removeprefix(f"{cluster}: ") for one in summaries(cluster)}
+        return bool(of_alerts) and of_alerts <= headlines
+
+    until("summaries are headlines", summarized)
+
+
 def summaries(cluster):
-    """Of its alerts about violations, without how many there are of the check."""
+    """Of its alerts about findings, without how many there are of the check."""
     alerts = json.loads(get("prometheus", "/api/v1/alerts"))["data"]["alerts"]
     of_it = [alert for alert in alerts if alert["labels"].get("cluster") == cluster and "code" in alert["labels"]]
     return [re.sub(r" \((\d+ open \w+|open for an hour)\)$", "", alert["annotations"]["summary"]) for alert in of_it]
 
 
-def verdict(cluster):
-    command = wirecheck("replay", ROOT / f"examples/{cluster}/capture.pcap.gz", "--engine", "local", "--format", "json")
-    return json.loads(subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, check=False).stdout)
+def printed(*words):
+    """A replay of a capture as a terminal of 80 columns has it."""
+    command = [*map(str, wirecheck("replay", *words, "--engine", "local"))]
+    env = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.parametrize("port", ["monitor", "agent"])

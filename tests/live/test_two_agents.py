@@ -12,7 +12,7 @@ import pytest
 from tests import frame_files
 from tests.build import plain as built
 from tests.live.conftest import ROOT
-from tests.scenarios.roads import plain
+from tests.scenarios.engines import plain
 from wirecheck.capture import frames, frames_file
 
 EXCHANGES, LOSS, PORT = 400, 0.05, 9092

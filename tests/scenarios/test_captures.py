@@ -1,8 +1,8 @@
-"""Real clusters, by the plain road: what was true is what is reported, and nothing else is alleged."""
+"""Real clusters, by the plain loop: what was true is what is reported, and nothing else is alleged."""
 
 import pytest
 
-from tests.scenarios.roads import NAMES, Scenario, frames, packets, plain
+from tests.scenarios.engines import NAMES, Scenario, frames, packets, plain
 from wirecheck.dashboards.verdict import blamed, sentence
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scenarios.roads import NAMES, Scenario, frames
+from tests.scenarios.engines import NAMES, Scenario, frames
 from tests.scenarios.test_two_agents import inside_tls
 from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames

@@ -6,8 +6,8 @@ import pytest
 
 from tests.judge.lab import Lab, ns
 from tests.judge.test_checks import CASES
-from tests.scenarios import roads
-from tests.scenarios.roads import frames, plain
+from tests.scenarios import engines
+from tests.scenarios.engines import frames, plain
 from tests.traffic import Packet, Talk, ethernet, ip, pcap, size_prefixed
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST
@@ -50,12 +50,12 @@ def test_the_number_of_buckets_changes_nothing(code, tmp_path):
     assert code in {finding["code"] for finding in expected["findings"]}
     assert expected["coverage"]["unlisted_connections"] > PROBES // 4
     assert plain([files], Settings(buckets=3)) == expected
-    assert roads.local(files) == expected
+    assert engines.local(files) == expected
 
 
 @pytest.mark.spark
 def test_both_engines_lead_to_the_same_result(spark, tmp_path):
     files = captured("CLU004", tmp_path)
-    result = roads.local(files)
+    result = engines.local(files)
     assert "CLU004" in {finding["code"] for finding in result["findings"]}
-    assert roads.spark(spark, tmp_path / "frames", tmp_path) == result
+    assert engines.spark(spark, tmp_path / "frames", tmp_path) == result

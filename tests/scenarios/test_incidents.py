@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.roads import ROOT, frames, plain
+from tests.scenarios.engines import ROOT, frames, plain
 from wirecheck.dashboards.verdict import sentence
 
 PAGES = sorted(path for path in (ROOT / "docs/incidents").glob("*.md") if path.name != "README.md")

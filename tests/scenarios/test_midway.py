@@ -3,7 +3,7 @@
 import pytest
 
 from tests import build, traffic
-from tests.scenarios.roads import frames, local
+from tests.scenarios.engines import frames, local
 from tests.traffic import Talk
 
 EXCHANGES, CONNECTIONS = 5, 3

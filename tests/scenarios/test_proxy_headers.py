@@ -5,7 +5,7 @@ import pytest
 
 from tests import frame_files
 from tests.proxy_headers import ACK, SYN, prefixed
-from tests.scenarios.roads import Scenario, plain
+from tests.scenarios.engines import Scenario, plain
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 

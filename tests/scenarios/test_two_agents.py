@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bench.inside_tls import wrap
-from tests.scenarios.roads import Scenario, packets, plain
-from tests.scenarios.test_roads import without_frames
+from tests.scenarios.engines import Scenario, packets, plain
+from tests.scenarios.test_engines import without_frames
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.settings import Settings

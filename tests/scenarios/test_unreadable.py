@@ -7,8 +7,8 @@ import pytest
 
 from tests import traffic
 from tests.build import plain
-from tests.scenarios.roads import frames
-from tests.scenarios.roads import plain as by_the_plain_road
+from tests.scenarios.engines import frames
+from tests.scenarios.engines import plain as by_the_plain_road
 from wirecheck.streaming.steps.settings import Settings
 
 SERVER = ("10.0.0.9", 9092)

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from tests.scenarios import roads
-from tests.scenarios.roads import Scenario, frames, plain
+from tests.scenarios import engines
+from tests.scenarios.engines import Scenario, frames, plain
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.steps.plain_loop import Loop
 
@@ -49,7 +49,7 @@ def test_two_agents_with_skewed_clocks_find_the_same(story, tmp_path):
     """Both capture everything; the clock of one is 150 ms behind."""
     scenario, told = story
     late = tmp_path / "late.pcap"
-    late.write_bytes(moved(roads.packets(scenario), by_us=-150_000))
+    late.write_bytes(moved(engines.packets(scenario), by_us=-150_000))
     one = frames([scenario.pcap], tmp_path / "one")
     two = write_frames([late], tmp_path / "two", "default", "second").files
     found = plain([[*one, *two]], scenario.settings)
@@ -60,7 +60,7 @@ def test_two_agents_with_skewed_clocks_find_the_same(story, tmp_path):
 def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_set(story, skew_ms, tmp_path):
     """Every connection is seen by one of them."""
     scenario, told = story
-    head, *rest = roads.packets(scenario)
+    head, *rest = engines.packets(scenario)
     parts = ([head], [head])
     for packet in rest:
         parts[ports(packet) % 2].append(packet)
@@ -148,7 +148,7 @@ STUBBORN = {"stubborn-session", "stubborn-sessionless"}
 def slowed(name, folder, **how):
     """Findings of a capture whose packets came at other times."""
     slow = folder / "slow.pcap"
-    slow.write_bytes(moved(roads.packets(Scenario(name)), **how))
+    slow.write_bytes(moved(engines.packets(Scenario(name)), **how))
     return plain([frames([slow], folder / "frames")])["findings"]
 
 
@@ -174,7 +174,7 @@ def moved(packets, *, by_us=0, factor=1, hole_us=0):
 def test_a_draft_that_contradicts_itself_by_the_query(spark, tmp_path):
     scenario = Scenario("kip516-draft-contradiction")
     frames([scenario.pcap], tmp_path / "frames")
-    result = roads.spark(spark, tmp_path / "frames", tmp_path, scenario.settings)
+    result = engines.spark(spark, tmp_path / "frames", tmp_path, scenario.settings)
     found = {finding["code"]: finding for finding in result["findings"]}
     assert {"DRF001", "TID006", "TID018"} <= set(found)
     assert {side["api"] for side in found["TID006"]["sides"]} == {"LeaderAndIsr", "UpdateMetadata"}

@@ -53,6 +53,7 @@ def refused(client_id="reader", api="Fetch", at_s=12, until_s=60, **columns):
         "count": 5,
         "first_seen": at(at_s),
         "last_seen": at(until_s),
+        "blocked_ms": (until_s - at_s) * 1000,
         "recovered": False,
         **columns,
     }
@@ -133,6 +134,16 @@ def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():
     (card,) = cards([found("TID007", topic="t", topic_ids=[OLD, NEW], brokers=[3])], [])
     assert card["headline"] == "TID007 of t"
     assert (named(card), card["harm"]["sentence"], impact(card, 9)) == ([], NOT_AFFECTED, NOT_AFFECTED)
+
+
+def test_a_client_that_is_refused_now_and_then_is_not_said_to_be_cut_off():
+    part = refused("flaky", api="Produce", blocked_ms=200, count=7)
+    (card,) = cards([RECREATED, STUCK], [part])
+    assert card["headline"] == "flaky (10.0.0.7) has some writes to t rejected: 7 in 48 s"
+    (card,) = cards([RECREATED, STUCK], [part, refused("reader", at_s=20)])
+    assert card["headline"] == "reader (10.0.0.7) has read nothing from t for 40 s; also hurt: flaky (10.0.0.7)"
+    (card,) = cards([RECREATED, STUCK], [refused(blocked_ms=31_000)])
+    assert card["headline"] == "reader (10.0.0.7) has read nothing from t for 31 s"
 
 
 def test_refusals_that_ended_soon_are_listed_apart():
@@ -273,8 +284,11 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_d
 def test_the_pause_of_a_former_controller_is_the_cause():
     pause = found("VIS008", brokers=[3])
     pause["summary"] = "Broker 3 was paused."
-    (card,) = cards([pause, found("CTL001", at_s=1, brokers=[2, 3])], [])
+    former = found("CTL001", at_s=1, brokers=[2, 3])
+    former["summary"] = "Controller 3 sent requests with epoch 1 from 2026-11-21 12:00:01.000 UTC."
+    (card,) = cards([pause, former], [])
     assert card["cause"]["sentence"] == "Broker 3 was paused"
+    assert (card["headline"], state(card)) == ("Controller 3 sent requests with epoch 1 from 12:00:01 UTC", "")
     assert "evidence CTL001 " in card["evidence"]["command"]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
-DUPLICATE, UNAUTHORIZED, BOTH = "2 duplicate", "3 authorization", "4 assignment and counts"
-LATE, NO_TIMEOUT, PARTLY = "5 timeout then created", "6 timeout not above 0", "7 partial result"
+DUPLICATE, UNAUTHORIZED, BOTH = "2 (duplicate)", "3 (authorization)", "4 (assignment and counts)"
+LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (timeout not above 0)", "7 (partial result)"
 DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
 NONE, TIMED_OUT, UNSEEN = 0, 7, -1
@@ -60,8 +60,8 @@ def outcomes(topics: Lines, names: Column) -> Ints:
     """How each topic of each request was answered."""
     answers, by_name = topics.batch.lines("CreateTopics", "response", "topics"), dict[tuple[int, Any], int]()
     if answers:
-        said, messages, errors = answers.column("name"), answers.message.tolist(), answers["error_code"].tolist()
-        by_name = {(message, said.value(row)): errors[row] for row, message in enumerate(messages)}
+        answered, messages, errors = answers.column("name"), answers.message.tolist(), answers["error_code"].tolist()
+        by_name = {(message, answered.value(row)): errors[row] for row, message in enumerate(messages)}
     responses = topics.partner.tolist()
     found = [by_name.get((response, names.value(row)), UNSEEN) for row, response in enumerate(responses)]
     return np.array(found, np.int64)

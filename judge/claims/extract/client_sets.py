@@ -57,10 +57,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
     full = header["session_epoch"] == FULL  # the earliest is the greatest
     peak = {"any": -header.ts_ns, "full": np.where(full, -header.ts_ns, np.iinfo(np.int64).min)}
     yield header.states("session_begun", "@connection", fetches.in_session(batch, header.message), peak=peak)
-    asked, told = (rows.where(fetches.answered_in_full(batch, rows.message)) for rows in (fetches.asked, fetches.told))
+    asked, returned = (
+        rows.where(fetches.answered_in_full(batch, rows.message)) for rows in (fetches.asked, fetches.returned)
+    )
     # partitions as parts of their exchange
-    pair_asked, pair_told = (of_partition(rows.hashes, batch.exchange[rows.message]) for rows in (asked, told))
-    for rows, there, others, what in ((asked, pair_asked, pair_told, MISSING), (told, pair_told, pair_asked, UNASKED)):
+    pair_asked, pair_returned = (of_partition(rows.hashes, batch.exchange[rows.message]) for rows in (asked, returned))
+    for rows, there, others, what in (
+        (asked, pair_asked, pair_returned, MISSING),
+        (returned, pair_returned, pair_asked, UNASKED),
+    ):
         yield batch.states("fetch_odd", ["@who", f"={what}"], rows.message, ~np.isin(there, others))
 
 
@@ -72,7 +77,7 @@ def members(batch: Batch) -> Iterator[Claim]:
     for kind, rows in (
         ("session_asks", fetches.asked),
         ("session_forgets", fetches.forgotten),
-        ("session_answers", fetches.told),
+        ("session_answers", fetches.returned),
     ):
         found = rows.where(fetches.in_session(batch, rows.message))
         message = requests if kind == "session_asks" else found.message
@@ -103,7 +108,7 @@ class Fetches:
     answered: Lines | None
     asked: Partitions
     forgotten: Partitions
-    told: Partitions
+    returned: Partitions
 
     @classmethod
     def of(cls, batch: Batch) -> "Fetches | None":
@@ -114,8 +119,8 @@ class Fetches:
         row = np.repeat(np.arange(len(forgotten)), np.diff(offsets))
         gone = Partitions(forgotten.message[row], label_of(forgotten.table, "topic").take(row), numbers)
         asked = listed(batch.lines("Fetch", "request", "topics.partitions"), "partition")
-        told = listed(batch.lines("Fetch", "response", "responses.partitions"), "partition_index")
-        return cls(header, batch.lines("Fetch", "response"), asked, gone, told)
+        returned = listed(batch.lines("Fetch", "response", "responses.partitions"), "partition_index")
+        return cls(header, batch.lines("Fetch", "response"), asked, gone, returned)
 
     def of_request(self, batch: Batch, message: Ints, column: str, absent: int) -> Ints:
         """A column of the request of messages of either side."""
@@ -160,7 +165,7 @@ def topics_by_name(batch: Batch) -> Iterator[Claim]:
     if topics := batch.lines("Metadata", "response", "topics"):
         rows = np.flatnonzero(topics.given("name"))
         answers = answer_of(topics.table).take(rows)
-        yield from topic_sets(batch, "told", topics.message[rows], topics.column("name", rows), answers)
+        yield from topic_sets(batch, "topics_answered", topics.message[rows], topics.column("name", rows), answers)
 
 
 def answer_of(topics: Table) -> Column:

@@ -21,13 +21,13 @@ SOON_NS = 60_000_000_000
 def claims(batch: Batch) -> Iterator[Rows]:
     requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
     if len(requests):
-        spoken = spelled("{}:{}".format, batch.api(requests), Column(batch.version(requests)))
+        by_version = spelled("{}:{}".format, batch.api(requests), Column(batch.version(requests)))
         served = {"answered": succeeded(batch)[requests].astype(np.int64)}
         # counted by the start of their connections: where an address leads to another cluster, new ones do
         connection = key_of_messages(batch, "@connection", requests)
         none, since = np.zeros(len(requests), np.int64), connection[-1].codes
-        yield batch.states("client", "@who", requests, tally=spoken, peak=served, error=none, since=since)
-        yield batch.states("spoken", [*connection, "@client_id"], requests, tally=spoken)
+        yield batch.states("client", "@who", requests, tally=by_version, peak=served, error=none, since=since)
+        yield batch.states("connection_requests", [*connection, "@client_id"], requests, tally=by_version)
         keys, versions = batch.decoded.messages.key[requests].astype(np.int64), batch.version(requests)
         pairs, codes = np.unique(keys << 16 | (versions & 0xFFFF), return_inverse=True)
         old = np.array([removed_in_4(int(pair) >> 16, int(pair) & 0xFFFF) for pair in pairs], np.bool_)[codes.ravel()]
@@ -35,8 +35,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield closed(batch)
         yield batch.states("version_error", "@who @api @version", batch.unsupported)
     if header := batch.lines("ApiVersions", "request"):
-        said = header.present("client_software_name") & (header.size("client_software_name") > 0)
-        yield header.states("software", "@who client_software_name client_software_version", said)
+        named = header.present("client_software_name") & (header.size("client_software_name") > 0)
+        yield header.states("software", "@who client_software_name client_software_version", named)
 
 
 def succeeded(batch: Batch) -> Bools:
@@ -54,5 +54,5 @@ def closed(batch: Batch) -> Rows:
     exchanges = batch.exchanges
     message = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
     late = batch.close_ns(message) - exchanges.ts_last_ns[message]
-    wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
-    return batch.states("closed_on", "@who @api @version", message, wanted, peak={"soonest": -late})
+    closed_soon = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
+    return batch.states("closed_on", "@who @api @version", message, closed_soon, peak={"soonest": -late})

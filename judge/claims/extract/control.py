@@ -74,11 +74,11 @@ def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
     if not topics or not partitions:
         return
     numbered, gone = topics.given("topic_id"), partitions["leader"] == DURING_DELETE
-    said = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
+    sender = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
     deleting = np.zeros(len(topics), np.bool_)
     deleting[partitions.table.parent[gone]] = True
-    yield topics.states("binding", ["topic_name", "topic_id", *said], ~deleting)
-    key = ["topic_name", topics.column("topic_id").only(numbered), *said]
+    yield topics.states("binding", ["topic_name", "topic_id", *sender], ~deleting)
+    key = ["topic_name", topics.column("topic_id").only(numbered), *sender]
     yield topics.states("deletion", key, deleting, tally=topics.slots)
     tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
     state = f"topic_id partition_index ={source} leader_epoch leader replicas isr"

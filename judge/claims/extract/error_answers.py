@@ -97,11 +97,11 @@ def refused(partitions: Lines, api: str, name: str, number: str) -> Iterator[Row
     by_id = partitions.present("topic_id") if partitions.has("topic_id") else np.zeros(len(partitions), np.bool_)
     if not ((error != 0) | ~by_id).any():
         return
-    wanted, numbers = ~followers(partitions), partitions.column(number)
+    from_clients, numbers = ~followers(partitions), partitions.column(number)
     for kind, word, these in (("refused", "topic_id", by_id & (error != 0)), ("named_answer", name, ~by_id)):
         if these.any():
             about = partitions.column(word or "-")
-            where = these & wanted & ~among(about, {None, *RESERVED})
+            where = these & from_clients & ~among(about, {None, *RESERVED})
             yield partitions.states(kind, [about, f"={api}", "@who"], where, error=error, apart=numbers)
 
 

@@ -61,8 +61,8 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
         if name in found:
             table = found[name]
             named = texts(table["name"]) if kind == "binding" else constant(None, len(table))
-            source, nobody = (constant(word, len(table)) for word in (SOURCE, None))  # no endpoint's word alone
-            key = [named, ids(table["topic_id"]), source, nobody, places(table, how)]
+            source, no_endpoint = (constant(word, len(table)) for word in (SOURCE, None))  # no endpoint's word alone
+            key = [named, ids(table["topic_id"]), source, no_endpoint, places(table, how)]
             yield Rows(kind, key, message[table.entry], peak=written(table))
     if "PartitionRecord" in found:
         yield placed(found["PartitionRecord"], message)
@@ -80,11 +80,11 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order.below(part.high_watermark)
         order.absorb(part.entries)
         seen = batch.sightings.at(part.message)
-        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **told(part, seen)})
+        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **high_watermark(part, seen)})
     yield from diverged(batch)
 
 
-def told(part: Part, seen: Sighting) -> dict[str, Any]:
+def high_watermark(part: Part, seen: Sighting) -> dict[str, Any]:
     """The high watermark with its earliest time in the slot, its leader's epoch and where it was seen; and by how much
     the writer's clock is ahead of ours, less the age of the newest entry.
     """

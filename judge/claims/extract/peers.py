@@ -147,9 +147,9 @@ def refusals(batch: Batch, asked: Ints) -> tuple[Ints, Bools]:
     """Per request the error at the top of its answer, and whether it was refused; -1 where it was not answered."""
     response = batch.partner(asked, RESPONSE)
     error, failed = np.full(len(batch.decoded), -1, np.int64), np.zeros(len(batch.decoded), np.bool_)
-    wanted = set(batch.decoded.messages.key[response[response >= 0]].tolist())
+    answered_keys = set(batch.decoded.messages.key[response[response >= 0]].tolist())
     for api, tables in batch.answers():
-        if key_of(api) not in wanted:
+        if key_of(api) not in answered_keys:
             continue
         message, fate = answers(api, tables)
         failed[message] = fate == FAILED
@@ -168,9 +168,9 @@ def closed(batch: Batch, asked: Ints) -> Bools:
 
 def by_topic_id(batch: Batch, asked: Ints) -> Bools:
     named = np.zeros(len(batch.decoded), np.bool_)
-    wanted = set(batch.decoded.messages.key[asked].tolist())
+    asked_keys = set(batch.decoded.messages.key[asked].tolist())
     for key, side in sorted(batch.kinds):
-        if SIDES[side] == "request" and key in wanted:
+        if SIDES[side] == "request" and key in asked_keys:
             for table in batch.tables(name_of(key), "request").values():
                 if "topic_id" in table.names and table["topic_id"].ndim == 2:
                     named[table.message[table["topic_id"].any(axis=1)]] = True

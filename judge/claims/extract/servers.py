@@ -159,8 +159,8 @@ def advertised(batch: Batch) -> Iterator[Rows]:
         codes[row] = names.setdefault(written(ranges), len(names))
     good = header["error_code"] == 0
     yield header.states("advertised", ["@endpoint", Column(codes, list(names))], good)
-    told = Column(codes, [digest(text) for text in names])
-    yield header.states("ranges_told", ["@connection", told], good)
+    digests = Column(codes, [digest(text) for text in names])
+    yield header.states("connection_ranges", ["@connection", digests], good)
 
 
 Member = tuple[str, Key, Claim, int, str, Any]
@@ -171,13 +171,13 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
     """What follows from the other claims about who stated them: sets, of which the least members stay."""
     found: dict[tuple[str, Key], Claim] = {}
     for kind, key, claim, count, member, value in chain(carried(claims), names(claims), idless(claims)):
-        told = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
-        told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
-        told.count += count
-        told.peak[member] = max(told.peak.get(member, value), value)
-    for told in found.values():
-        told.peak = least(told.peak)
-        yield told
+        total = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
+        total.first, total.last = min(total.first, claim.first), max(total.last, claim.last)
+        total.count += count
+        total.peak[member] = max(total.peak.get(member, value), value)
+    for total in found.values():
+        total.peak = least(total.peak)
+        yield total
     for claim in claims:
         if claim.kind == "deletion" and claim["source"] != "metadata-log":
             yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))

@@ -43,13 +43,27 @@ def test_sessions_have_their_masters_by_id(tmp_path):
         (b"\x00\xff" * 5000, "no line of it is a key log's"),
         (
             f"CLIENT_RANDOM {RANDOM} {MASTER}\nCLIENT_RANDOM {RANDOM[:40]}",
-            "1 of its lines are cut or none of a key log",
+            "1 of its lines are cut, none of a key log, or contradict an earlier one",
         ),
-        (f"CLIENT_RANDOM {RANDOM} {MASTER}\n{'x' * 3_000_000}\n", "1 of its lines are cut or none of a key log"),
+        (
+            f"CLIENT_RANDOM {RANDOM} {MASTER}\n{'x' * 3_000_000}\n",
+            "1 of its lines are cut, none of a key log, or contradict an earlier one",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_key_log_is_one_line_without_its_content(tmp_path, text, fault):
     assert read(tmp_path / "k", text)[1] == fault
+
+
+def test_a_secret_stays_when_a_later_line_or_capture_contradicts_it(tmp_path):
+    session = f"RSA Session-ID:{'12' * 32} Master-Key:"
+    secrets, _ = read(tmp_path / "k", f"CLIENT_TRAFFIC_SECRET_0 {RANDOM} {SECRET}\n{session}{MASTER}\n")
+    secrets.read_block(f"CLIENT_TRAFFIC_SECRET_0 {RANDOM} {'00' * 32}\n{session}{'00' * 48}\n".encode())
+    assert secrets.of(bytes.fromhex(RANDOM)) == {"CLIENT_TRAFFIC_SECRET_0": bytes.fromhex(SECRET)}
+    assert secrets.masters == {bytes.fromhex("12" * 32): bytes.fromhex(MASTER)}
+    assert secrets.strange == 2
+    secrets.read_block(f"CLIENT_TRAFFIC_SECRET_0 {RANDOM} {SECRET}\n".encode())
+    assert secrets.strange == 2
 
 
 def test_a_key_log_that_is_not_there_is_one_line(tmp_path):

@@ -11,7 +11,7 @@ from tests import traffic as t
 from tests.build import plain as plain_message
 from tests.capture import canaries
 from tests.decode.connection.conversations import FETCH, METADATA, request, response, sized
-from tests.scenarios.roads import NAMES, Scenario, plain
+from tests.scenarios.engines import NAMES, Scenario, plain
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.trim.trimmer import Trim

@@ -16,9 +16,9 @@ BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
     "the lives of the metadata log": {"server:log_epoch", "server:log_diverged"},
     "what is judged with what": {"id:creation"},
-    "who is a stranger": {"link:asked", "host:serving"},
+    "which hosts are unauthenticated": {"link:asked", "host:serving"},
     "what a connection adds to sums": {
-        "connection:spoken", "connection:ranges_told", "connection:session_begun", "connection:gap",
+        "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
         "connection:malformed", "connection:stray",
     },
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What leaves when there is too much: strangers first, newest first; what is left out is counted, and costs nothing."""
+"""What is evicted at the bounds: unanswered clients first, newest first; what is omitted is counted, at no cost."""
 
 import random
 
@@ -66,8 +66,8 @@ def names(rows, table, column):
 @pytest.mark.parametrize("restarts", [False, True])
 def test_clients_that_were_never_answered_leave_first_and_newest_first(restarts):
     known = [client(f"app-{n}", 50 + n) for n in range(5)]
-    strangers = [client(f"evil-{n}", n, answered=False) for n in range(20)]
-    rows, _ = judged([[cluster(), *strangers[:6]], known, strangers[6:]], restarts=restarts)
+    unanswered = [client(f"evil-{n}", n, answered=False) for n in range(20)]
+    rows, _ = judged([[cluster(), *unanswered[:6]], known, unanswered[6:]], restarts=restarts)
     kept = names(rows, "clients", "client_id")
     assert kept == {*(f"app-{n}" for n in range(5)), *(f"evil-{n}" for n in range(5))}
     assert standing(rows, "clients")[1] == 15
@@ -128,10 +128,10 @@ def test_findings_of_a_check_beyond_its_bound_are_one_row():
     assert judge.evictor.open["VER005"] == [10, 0]
 
 
-def test_strangers_leave_half_of_the_room_for_findings_to_those_who_were_answered():
-    strangers = [part for n in range(30) for part in old_version(f"evil-{n}", n)]
+def test_unanswered_clients_leave_half_of_the_bound_for_findings_to_those_who_were_answered():
+    unanswered = [part for n in range(30) for part in old_version(f"evil-{n}", n)]
     ours = [part for n in range(5) for part in [*old_version(f"app-{n}", 50), client(f"app-{n}", 51)]]
-    rows, _ = judged([[cluster(), *strangers], ours], Settings(most_findings=10))
+    rows, _ = judged([[cluster(), *unanswered], ours], Settings(most_findings=10))
     found, more = standing(rows, "findings")
     assert {f"app-{n}" for n in range(5)} < {row["client_ids"][0] for row in found}
     assert (len(found), more) == (10, 25)
@@ -170,9 +170,12 @@ def test_connections_that_nothing_was_answered_on_leave_first_then_closed_ones_a
 
 def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
     one = connection(1, 1)
-    spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
+    spoken = [claim("connection_requests", *one.key, f"c-{n}", at=n) for n in range(100)]
     _, judge = judged([[cluster(), one, *spoken]])
-    assert len([c for c in judge.ledger.claims_of(*one.subjects()[0]).values() if c.kind == "spoken"]) == CLIENT_IDS
+    assert (
+        len([c for c in judge.ledger.claims_of(*one.subjects()[0]).values() if c.kind == "connection_requests"])
+        == CLIENT_IDS
+    )
     context = judge.context()
     group = context.clusters.of(EAST, S)
     assert not seen_whole("c-99", HOST, {EAST}, group, context)
@@ -199,7 +202,7 @@ def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():
 
 
 @given(st.data(), st.randoms(use_true_random=False))
-def test_no_number_of_strangers_makes_a_client_or_topic_leave_that_was_answered(data, rng):
+def test_no_number_of_unanswered_clients_makes_a_client_or_topic_leave_that_was_answered(data, rng):
     many = data.draw(st.integers(0, 200))
     apps = data.draw(st.integers(0, 10))
     ours = [part for n in range(apps) for part in (client(f"app-{n}", n), bound(f"ours-{n}", numbered(900 + n), n))]
@@ -223,7 +226,7 @@ def test_below_the_bounds_nothing_is_counted_and_nothing_leaves():
     assert (len(standing(rows, "clients")[0]), judge.evictor.evicted) == (11, {})
 
 
-def test_an_answer_without_error_shows_that_a_client_is_none_of_the_strangers():
+def test_an_answer_without_error_shows_that_a_client_counts_as_answered():
     lab = Lab()
     partition = {"topicId": ID_1, "partitions": [{"errorCode": 0}]}
     refused = {"topicId": ID_1, "partitions": [{"errorCode": 100}]}

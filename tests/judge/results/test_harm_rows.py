@@ -1,6 +1,6 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, ID_1, Lab
+from tests.judge.lab import B1, B2, ID_1, ID_2, ID_3, Lab
 from wirecheck.judge.results.client_rows import HURT, MOST
 
 UNKNOWN_TOPIC_ID, NOT_LEADER = 100, 6
@@ -95,3 +95,32 @@ def test_of_many_clients_the_worst_stay_and_the_others_are_counted():
     assert len(named) == MOST
     assert "reader-020" in named
     assert [row["others"] for row in rest] == [7]
+
+
+def blocked(lab):
+    return {row["client_id"]: row["blocked_ms"] for row in harms(lab)}
+
+
+def test_a_success_by_another_id_of_the_topic_shows_that_not_all_is_refused():
+    def lab_of(fetched):
+        lab = Lab()
+        lab.metadata(1, [("orders", ID_1)])
+        lab.metadata(2, [("orders", ID_2)])
+        lab.metadata(2, [("payments", ID_3)])
+        for at in range(10, 60, 4):
+            lab.fetches([at, at + 0.5], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+            lab.fetches([at + 1], fetched, client_id="reader", server=B2)
+        return lab
+
+    assert blocked(lab_of(ID_2))["reader"] < 5_000
+    assert blocked(lab_of(ID_3))["reader"] == 48_500
+
+
+def test_a_success_of_another_client_or_partition_by_name():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    produces(lab, range(2, 80, 3), "orders", NOT_LEADER, client_id="alone")
+    produces(lab, range(2, 80, 3), "orders", NOT_LEADER, partition=3)
+    produces(lab, range(2, 80, 3), "orders", partition=4)
+    assert blocked(lab)["alone"] == 75_000
+    assert blocked(lab)["writer"] < 5_000

@@ -41,7 +41,7 @@ def test_a_server_that_nobody_names_and_that_tells_other_ids_is_no_member(named,
         lab.metadata(at, [("orders", ID_2)], server=ROGUE, brokers=named)
     after = lab.judge()
     assert (after["clusters"], after["topics"]) == (before["clusters"], before["topics"])
-    assert set(grave(lab)) <= {"CLU002"}  # it is a stranger, and nothing else follows from it
+    assert set(grave(lab)) <= {"CLU002"}  # it is unauthenticated, and nothing else follows from it
 
 
 def test_nor_is_one_that_tells_topics_which_nobody_else_does():
@@ -51,7 +51,7 @@ def test_nor_is_one_that_tells_topics_which_nobody_else_does():
     assert topics(lab) == {(CLUSTER, "orders", ID_1)}
 
 
-def test_whom_a_stranger_lists_may_give_no_orders():
+def test_brokers_that_an_unauthenticated_host_lists_may_give_no_orders():
     lab = lab_of()
     lab.metadata(40, [], server=ROGUE, brokers={"10.66.6.7:9092": 7})
     state = {"controllerEpoch": 9, "leader": 1, "leaderEpoch": 9, "isr": [1], "replicas": [1]}

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.scenarios.roads import Scenario
+from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files

@@ -1,6 +1,6 @@
 """The query as Spark runs it: its plan, and that cuts, orders, buckets and restarts change nothing.
 
-The other road is the plain loop over all files at once; every test compares with it.
+The reference is the plain loop over all files at once; every test compares with it.
 """
 
 import os

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.scenarios.roads import Scenario, frames
+from tests.scenarios.engines import Scenario, frames
 from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
 from wirecheck.decode.dialect import read

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.scenarios import roads
-from tests.scenarios.roads import Scenario, frames, plain
+from tests.scenarios import engines
+from tests.scenarios.engines import Scenario, frames, plain
 from wirecheck.streaming.steps.settings import Settings
 
 BY_SPARK = (
@@ -38,20 +38,20 @@ def story(tmp_path_factory):
 @pytest.mark.parametrize("name", BY_SPARK)
 def test_both_engines_lead_to_the_same_result(name, spark, tmp_path):
     files = frames([Scenario(name).pcap], tmp_path / "frames", roll_bytes=1 << 20)
-    assert roads.spark(spark, tmp_path / "frames", tmp_path) == roads.local(files)
+    assert engines.spark(spark, tmp_path / "frames", tmp_path) == engines.local(files)
 
 
 @pytest.mark.spark
 def test_one_file_per_batch_is_as_good_as_all_at_once(story, spark, tmp_path):
     files = frames([Scenario(STORY).pcap], tmp_path / "frames", roll_bytes=300_000)
     assert len(files) > 3
-    assert roads.spark(spark, tmp_path / "frames", tmp_path, batch_bytes=1) == story
+    assert engines.spark(spark, tmp_path / "frames", tmp_path, batch_bytes=1) == story
 
 
 def test_files_judged_as_they_appear_give_what_all_give_at_once(story, tmp_path):
     files = frames([Scenario(STORY).pcap], tmp_path, roll_bytes=100_000)
     assert len(files) > 9
-    assert roads.local(files) == story
+    assert engines.local(files) == story
 
 
 @pytest.mark.parametrize("buckets", [1, 3, 32])
@@ -73,7 +73,7 @@ def test_files_in_a_strange_order_change_nothing(story, tmp_path):
 
 
 def test_a_pcap_in_ten_pieces_in_any_order_is_one_capture(story, tmp_path):
-    pieces = cut(roads.packets(Scenario(STORY)), 10, tmp_path)
+    pieces = cut(engines.packets(Scenario(STORY)), 10, tmp_path)
     random.Random(7).shuffle(pieces)
     assert without_frames(plain([frames(pieces, tmp_path / "frames")])) == without_frames(story)
 

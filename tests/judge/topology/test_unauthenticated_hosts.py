@@ -1,10 +1,10 @@
-"""Who is a stranger follows from what was said, in whatever order and batches it came."""
+"""Which hosts are unauthenticated depends on the claims alone, whatever their order and batches."""
 
 import random
 
 import pytest
 
-from tests.judge import cases_strangers as cases
+from tests.judge import cases_unauthenticated_hosts as cases
 from tests.judge.lab import Lab, exchanged, ns, open_rows
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
@@ -59,12 +59,12 @@ def test_what_a_host_did_before_it_was_odd_is_not_said_twice():
     assert codes(standing([early.claims(), late.claims()])) == ["CLU002"]
 
 
-def test_the_cluster_is_the_same_with_and_without_strangers():
+def test_the_cluster_is_the_same_with_and_without_unauthenticated_hosts():
     lab, alone = Lab(), Lab()
     cases.cluster(alone)
     cases.cluster(lab)
-    for deed in (cases.newer, cases.malformed, cases.foreign_id, cases.stale, cases.outside):
-        deed(cases.outsider(lab))
+    for use in (cases.newer, cases.malformed, cases.foreign_id, cases.stale, cases.outside):
+        use(cases.outsider(lab))
     with_it, without = standing([lab.claims()]), standing([alone.claims()])
     assert {table: with_it[table] for table in ("topics", "clients")} == {
         table: without[table] for table in ("topics", "clients")

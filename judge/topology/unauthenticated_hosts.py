@@ -1,8 +1,8 @@
-"""Who is a stranger: a host that nobody names, to which nothing was ever granted, and that did what no client does.
+"""Unauthenticated hosts: no broker names them, nothing was ever granted to them, and they did what no client does.
 
-Rule: a stranger is told by the ledger alone, whatever the order of claims: one that is granted something, or is named,
-is none any more, and what rested on it is judged again. Of a host of which something was not seen nobody can say it;
-neither is an honest peer one that merely speaks a version of before (VER001), or is of another cluster (CLU001).
+Rule: this depends on the ledger alone, whatever the order of claims. Once a host is granted something or named, it
+counts as authenticated, and what depended on its claims is judged again. A host of which part was not captured is never
+unauthenticated, nor is one that only uses an old version (VER001) or belongs to another cluster (CLU001).
 """
 
 from collections import defaultdict
@@ -76,7 +76,7 @@ class Servers:
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
 
     def facts(self) -> str:
-        """A digest of all on which it rests who is a stranger."""
+        """A digest of all that decides which hosts are unauthenticated."""
         return digest(repr([*map(sorted, (self.named, self.raft, self.kafka, self.answering)), self.by_name]))
 
     def unnamed(self) -> Iterator[str]:
@@ -93,8 +93,8 @@ ANYWHERE: Subject = ("*",)
 NAMING = {"binding", "creation", "partition"}
 
 
-class Deed(NamedTuple):
-    """One kind of odd behaviour, by one claim."""
+class UnauthorizedUse(NamedTuple):
+    """One kind of requests that no client sends, by one claim."""
 
     what: str
     claim: Claim
@@ -103,23 +103,23 @@ class Deed(NamedTuple):
 
 
 @dataclass
-class Ungranted:
+class UnverifiedHost:
     """A host to which nothing was granted so far."""
 
-    stranger: bool
+    unauthenticated: bool
     subjects: set[Subject] = field(default_factory=set)
-    """What was judged with its claims, or without them because it is a stranger."""
+    """What was judged with its claims, or without them because it is unauthenticated."""
     asked: int = 0
     """So many of its clients had asked for ranges: on them it depends which of its claims count."""
 
 
-class Strangers:
+class UnauthenticatedHosts:
     def __init__(self, ledger: Ledger, stored: Any = None) -> None:
         self.ledger = ledger
         kept = stored or {"hosts": [], "servers": [], "facts": ""}
         self.hosts = {
-            host: Ungranted(stranger, {tuple(subject) for subject in subjects}, asked)
-            for host, stranger, subjects, asked in kept["hosts"]
+            host: UnverifiedHost(unauthenticated, {tuple(subject) for subject in subjects}, asked)
+            for host, unauthenticated, subjects, asked in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
         """Hosts of servers that nobody names, and that contradict those that are named."""
@@ -128,7 +128,9 @@ class Strangers:
         self.known, self.links = Servers(), dict[str, Link]()
 
     def state(self) -> dict[str, Any]:
-        hosts = [[host, one.stranger, sorted(one.subjects), one.asked] for host, one in sorted(self.hosts.items())]
+        hosts = [
+            [host, one.unauthenticated, sorted(one.subjects), one.asked] for host, one in sorted(self.hosts.items())
+        ]
         return {"hosts": hosts, "servers": sorted(self.servers), "facts": self.facts}
 
     def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
@@ -150,27 +152,27 @@ class Strangers:
             hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
         unlisted = hosts - self.hosts.keys()
         dependents = {subject for host in sorted(hosts) for subject in self.look_at(host)}
-        turned = set(filter(self.is_stranger, unlisted))  # rows may rest on its claims already
+        turned = set(filter(self.is_unauthenticated, unlisted))  # rows may rest on its claims already
         if moved or (changed and turned) or ANYWHERE in dependents:
             return None
         return dependents | {one for one in (self.ledger.subjects("client") if turned else ()) if one[2] in turned}
 
     def look_at(self, host: str) -> set[Subject]:
-        """Whether a host is a stranger now; the subjects that rest on it, if other claims of it count than before."""
+        """Decide on a host again; the subjects that depend on it, if other claims of it count than before."""
         before, here = self.hosts.pop(host, None), ("host", host)
-        if not self.is_ungranted(host):
+        if not self.is_unverified(host):
             return {here, *before.subjects} if before else set()
-        deeds = () if self.is_hidden(host) else self.deeds(host)
+        uses = () if self.is_hidden(host) else self.unauthorized_uses(host)
         asked = sum(len(self.asked(peer["endpoint"], host)) for peer in self.peers(host))
-        now = self.hosts[host] = Ungranted(bool(deeds), before.subjects if before else set(), asked)
-        same = before is None or (now.stranger, now.asked) == (before.stranger, before.asked)
+        now = self.hosts[host] = UnverifiedHost(bool(uses), before.subjects if before else set(), asked)
+        same = before is None or (now.unauthenticated, now.asked) == (before.unauthenticated, before.asked)
         return {here} if same else {here, *now.subjects}
 
     def doubted(self, host: str) -> bool:
         return host in self.hosts or host in self.servers
 
-    def is_stranger(self, host: str) -> bool:
-        return host in self.hosts and self.hosts[host].stranger
+    def is_unauthenticated(self, host: str) -> bool:
+        return host in self.hosts and self.hosts[host].unauthenticated
 
     def rests(self, hosts: Iterable[str], subject: Subject) -> None:
         """A subject is judged with, or without, the claims of these hosts."""
@@ -190,10 +192,10 @@ class Strangers:
         return claim.key[at] if at is not None and claim.key[at] in self.hosts else None
 
     def silenced(self, claim: Claim, host: str | None) -> bool:
-        """Whether no check may hear a claim: it is a stranger's, and not as a broken peer's would be."""
+        """Whether no check may hear a claim: an unauthenticated host made it, and not as a broken peer's would be."""
         if self.servers and host_of(claim.server()) in self.servers:
             return True
-        return host is not None and self.hosts[host].stranger and not self.may_be_honest(claim)
+        return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
 
     def may_be_honest(self, claim: Claim) -> bool:
         """Another cluster's node among a quorum, a controller of before where brokers are named by host names, or a
@@ -211,17 +213,17 @@ class Strangers:
         """Whether a client that was cut off had asked for versions before."""
         clients = {f"{LEAST}{seen.client}" for seen in (closed_on.first, closed_on.last)}
         asked = self.asked(closed_on["endpoint"], closed_on["host"])
-        beyond = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
-        return not clients.isdisjoint(asked) or (beyond is not None and max(clients) > beyond)
+        greatest = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
+        return not clients.isdisjoint(asked) or (greatest is not None and max(clients) > greatest)
 
     # -- what is odd --------------------------------------------------------------------------------------------------
 
     def peers(self, host: str) -> list[Claim]:
         return self.ledger.claims("peer", "host", host)
 
-    def is_ungranted(self, host: str) -> bool:
+    def is_unverified(self, host: str) -> bool:
         """Whether everything of a host was seen from its beginning, nobody names it and nobody granted it anything; by
-        servers that are strangers themselves nothing is.
+        servers that are unauthenticated themselves nothing is.
         """
         peers = self.peers(host)
         granted = any(
@@ -237,32 +239,38 @@ class Strangers:
         return any(p.peak.get("encrypted") and p["endpoint"] not in self.known.kafka for p in self.peers(host))
 
     def odd(self, host: str) -> list[Claim]:
-        """What a host asked for and no client that works would, of servers that are no strangers themselves."""
+        """What a host asked for and no client that works would, from servers that are authenticated themselves."""
         return [
             claim
             for claim in self.ledger.claims("odd_exchange", "host", host)
             if host_of(claim["endpoint"]) not in self.servers
         ]
 
-    def deeds(self, host: str) -> list[Deed]:
+    def unauthorized_uses(self, host: str) -> list[UnauthorizedUse]:
         """Everything odd that a host did as a client. To be refused, or to try TLS in vain, is not odd by itself."""
         asked = [
-            Deed(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
+            UnauthorizedUse(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
             for claim in self.odd(host)
             if (claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft)
             and (claim["what"] != STALE or not self.known.by_name)
         ]
-        found = [deed for deed in asked if deed.what != REFUSED]
-        told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
+        found = [use for use in asked if use.what != REFUSED]
+        known_requests = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
         for endpoint, link in links.items():
             for claim in link.get(("outside", host), ()):
                 words = [(word.rpartition(":")[0], count) for word, count in sorted(claim.tally.items())]
-                found += [Deed(OUTSIDE, claim, n, (api,)) for api, n in words if (endpoint, api) not in told]
-            found += [Deed(UNREAD, claim, claim.count, ()) for claim in link.get(("unread", host), ())]
-        besides = [deed for deed in asked if deed.what == REFUSED]
+                found += [
+                    UnauthorizedUse(OUTSIDE, claim, n, (api,))
+                    for api, n in words
+                    if (endpoint, api) not in known_requests
+                ]
+            found += [UnauthorizedUse(UNREAD, claim, claim.count, ()) for claim in link.get(("unread", host), ())]
+        besides = [use for use in asked if use.what == REFUSED]
         hidden = (claim for link in links.values() for claim in link.get(("encrypted", host), ()))
-        return [*found, *besides, *(Deed(UNREAD, claim, claim.count, ()) for claim in hidden)] if found else []
+        return (
+            [*found, *besides, *(UnauthorizedUse(UNREAD, claim, claim.count, ()) for claim in hidden)] if found else []
+        )
 
     def link(self, endpoint: str) -> Link:
         """Looked through once, however many hosts are asked for; nothing is odd where nobody speaks Kafka."""
@@ -296,10 +304,10 @@ class Strangers:
         host = host_of(endpoint)
         others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
         for topic_id in sorted(self.known.carried[endpoint] - others):
-            told = in_order(self.ledger.claims_of("id", topic_id).values())
-            if not any(names_it(claim) and host_of(claim.server()) != host for claim in told):
+            claims = in_order(self.ledger.claims_of("id", topic_id).values())
+            if not any(names_it(claim) and host_of(claim.server()) != host for claim in claims):
                 own = (
-                    c for c in told if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
+                    c for c in claims if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
                 )
                 yield from (claim for claim in own if self.otherwise(claim["name"], topic_id, host))
 

@@ -1,6 +1,6 @@
-"""Roads from a capture to its result: the plain loop over the rooms, the two engines of a replay.
+"""From a capture to its result: by the plain loop, and by the two engines of a replay.
 
-Knows where the captures and their truths are and how to send one down each road. Refuses to know what is expected.
+Knows where the captures and their truths are and how to run one by each engine. Refuses to know what is expected.
 """
 
 import gzip

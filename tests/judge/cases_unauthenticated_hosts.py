@@ -66,8 +66,8 @@ def outside(talk, at=10):
 
 def clu002_fires(lab):
     cluster(lab)
-    for deed in (newer, malformed, foreign_id, stale, order, outside):
-        deed(outsider(lab))
+    for use in (newer, malformed, foreign_id, stale, order, outside):
+        use(outsider(lab))
 
 
 def clu002_near_miss__in_the_voter_set(lab):
