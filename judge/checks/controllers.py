@@ -10,6 +10,7 @@ the session timeout are two.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
@@ -425,12 +426,10 @@ class Process:
 def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     timeout_ns = context.settings.session_timeout_s * SECOND_NS
     found: dict[int, list[tuple[Process, Process]]] = defaultdict(list)
-    for (broker, _), processes in sorted(by_controller(subject, group, context).items()):
-        for number, early in enumerate(processes):
-            for late in processes[number + 1 :]:
-                both_ns = min(early.last.ts_ns, late.last.ts_ns) - max(early.first.ts_ns, late.first.ts_ns)
-                if both_ns > timeout_ns and not went_back(early, late, timeout_ns):
-                    found[broker].append((early, late))
+    for broker, early, late in side_by_side(subject, group, context):
+        both_ns = min(early.last.ts_ns, late.last.ts_ns) - max(early.first.ts_ns, late.first.ts_ns)
+        if both_ns > timeout_ns and not went_back(early, late, timeout_ns):
+            found[broker].append((early, late))
     for broker, pairs in sorted(found.items()):
         early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
         holder, other = sorted((early, late), key=lambda one: one.accepted_ns, reverse=True)
@@ -440,21 +439,37 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
         yield Evidence((broker,), sides, brokers=(broker,), count=len(pairs) + 1, first_ns=since, words=words)
 
 
-def by_controller(subject: Subject, group: Group, context: CheckContext) -> dict[tuple[int, str], list[Process]]:
-    """By node ID and controller the processes that spoke to it, by the first word of each."""
-    found: dict[tuple[int, str], list[Process]] = defaultdict(list)
+def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[int, Process, Process]]:
+    """Processes of one node ID that speak to one controller: two with broker epochs, or one with an epoch and those
+    that are refused while it acts. What is refused may be started again and again.
+    """
     registered = context.claims("registration", group, *subject)
-    acting = context.claims("broker_epoch", group, *subject)
-    for (broker, endpoint, epoch), claims in gathered(acting, "broker endpoint epoch"):
+    refused = [claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION]
+    for (broker, endpoint), processes in sorted(acting(registered, subject, group, context).items()):
+        yield from ((broker, early, late) for early, late in combinations(processes, 2))
+        here = [claim for claim in refused if (claim["broker"], claim["endpoint"]) == (broker, endpoint)]
+        for holder in processes:
+            rejected = [claim for claim in here if holder.first <= claim.first <= holder.last]
+            if rejected:
+                incarnations = ", ".join(sorted({claim["incarnation"] for claim in rejected}))
+                text = f"{incarnations} of node {broker}: refused with DUPLICATE_BROKER_REGISTRATION (101)"
+                yield broker, holder, process(rejected, 0, rejected, text)
+
+
+def acting(
+    registered: list[Claim], subject: Subject, group: Group, context: CheckContext
+) -> dict[tuple[int, str], list[Process]]:
+    """By node ID and controller the processes that have a broker epoch, by the first word of each."""
+    found: dict[tuple[int, str], list[Process]] = defaultdict(list)
+    for (broker, endpoint, epoch), claims in gathered(
+        (claim for claim in context.claims("broker_epoch", group, *subject) if claim["epoch"] >= 0),
+        "broker endpoint epoch",
+    ):
         good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
         text = f"node {broker} acts with broker epoch {epoch}"
         found[broker, endpoint].append(replace(process(claims, accepted_ns, good, text), epoch=epoch))
-    refused = (claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION)
-    for (broker, endpoint, incarnation), claims in gathered(refused, "broker endpoint incarnation"):
-        text = f"incarnation {incarnation} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
-        found[broker, endpoint].append(process(claims, 0, claims, text))
-    return {place: sorted(found[place], key=lambda one: (one.first, one.last, one.evidence)) for place in sorted(found)}
+    return {place: sorted(processes, key=lambda one: (one.first, one.last)) for place, processes in found.items()}
 
 
 def went_back(one: Process, other: Process, timeout_ns: int) -> bool:

@@ -172,6 +172,22 @@ def ctl012_fires__refused_all_the_time(lab):
     registers(lab, ID_2, range(10, 60, 2), error=101, host="10.0.0.44")
 
 
+def ctl012_fires__started_again_and_again(lab):
+    """What is refused gives up after some seconds, and a supervisor starts it again."""
+    node_beats(lab, 20, range(1, 60, 2))
+    for since, incarnation in ((10, ID_1), (24, ID_2), (38, ID_3)):
+        registers(lab, incarnation, range(since, since + 6), error=101, host="10.0.0.44")
+
+
+def ctl012_near_miss__restarts_in_a_row(lab):
+    """Each is killed, refused until the session before has ended, and says something before it has an epoch."""
+    for since, epoch, incarnation in ((0, 20, ID_1), (40, 90, ID_2), (80, 150, ID_3)):
+        node_beats(lab, -1, [since, since + 1], error=77)
+        registers(lab, incarnation, range(since, since + 8), error=101)
+        registers(lab, incarnation, [since + 9], epoch=epoch)
+        node_beats(lab, epoch, range(since + 10, since + 36, 2))
+
+
 def assigns(lab, epoch, times, directory, host="10.0.0.1", error=0):
     talk = lab.talk(B3, "1", host)
     where = [{"id": directory, "topics": [{"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}]}]

@@ -10,7 +10,20 @@ from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.test_checks import CASES
 from wirecheck.judge.judge import Judge
 
-CODES = ("CLU002", "CLU003", "CLU004", "CTL012", "CTL013", "CTL014", "LOG004", "LOG005", "VER001", "VER007", "VIS008")
+CODES = (
+    "CLU001",
+    "CLU002",
+    "CLU003",
+    "CLU004",
+    "CTL012",
+    "CTL013",
+    "CTL014",
+    "LOG004",
+    "LOG005",
+    "VER001",
+    "VER007",
+    "VIS008",
+)
 STORIES = sorted((code, case) for code, case in CASES if code in CODES)
 TIDS = sorted((code, case) for code, case in CASES if code == "TID017" and "taken_back" in case)
 AGENTS = ("one", "other")

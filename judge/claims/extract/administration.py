@@ -60,8 +60,8 @@ def outcomes(topics: Lines, names: Column) -> Ints:
     """How each topic of each request was answered."""
     answers, by_name = topics.batch.lines("CreateTopics", "response", "topics"), dict[tuple[int, Any], int]()
     if answers:
-        names, messages, errors = answers.column("name"), answers.message.tolist(), answers["error_code"].tolist()
-        by_name = {(message, names.value(row)): errors[row] for row, message in enumerate(messages)}
+        answered, messages, errors = answers.column("name"), answers.message.tolist(), answers["error_code"].tolist()
+        by_name = {(message, answered.value(row)): errors[row] for row, message in enumerate(messages)}
     responses = topics.partner.tolist()
     found = [by_name.get((response, names.value(row)), UNSEEN) for row, response in enumerate(responses)]
     return np.array(found, np.int64)
