@@ -7,6 +7,7 @@ GB before anything can be checked. FORMAT grows only where an older release must
 
 from __future__ import annotations
 
+import errno
 import socket
 import stat
 from pathlib import Path
@@ -162,7 +163,15 @@ def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
 
 def _is_regular(path: Path | str | pa.NativeFile) -> None:
     """Opening a FIFO waits until another process writes to it. Raises NotFramesError, or OSError."""
-    if not isinstance(path, pa.NativeFile) and not stat.S_ISREG(Path(path).stat().st_mode):
+    if isinstance(path, pa.NativeFile):
+        return
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError as wrong:
+        if wrong.errno != errno.ELOOP:
+            raise
+        raise NotFramesError("a link that leads to itself") from wrong
+    if not stat.S_ISREG(mode):
         raise NotFramesError("not a regular file")
 
 

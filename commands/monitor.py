@@ -19,7 +19,7 @@ import click
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop, need_fitting
 from wirecheck.commands.outputs import for_its_user_alone
-from wirecheck.commands.screen import legible
+from wirecheck.commands.screen import inside, legible
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def monitor(
 
 
 def in_text(line: str) -> None:
-    click.echo(f"wirecheck: {legible(line)}", err=True)
+    click.echo(f"wirecheck: {inside(str(line))}", err=True)  # a name with a newline begins no line of its own
 
 
 def in_json(line: str) -> None:

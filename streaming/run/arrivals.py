@@ -4,6 +4,7 @@ An agent numbers its files without holes, so the next one is looked for by name;
 folder now and then. Positions are bounded: a file that comes later than MOST_AWAITED others, or twice, is not seen.
 """
 
+import errno
 import math
 import os
 import time
@@ -18,7 +19,7 @@ from pyarrow import fs
 
 from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.steps import quarantine
-from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
+from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, base_name, metadata_at, whose
 from wirecheck.streaming.store.storage import at, is_local
 
 LIST_S = 5.0
@@ -90,6 +91,8 @@ class Arrivals:
         """Agents whose numbers went back: the last there is, and the next that would be read."""
         self.there: Mapping[str, set[int]] = {}
         """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
+        self.no_text: tuple[str, ...] = ()
+        """Files whose names are not UTF-8: no agent writes such, and no table could hold them."""
 
     @property
     def look_s(self) -> float:
@@ -131,8 +134,9 @@ class Arrivals:
         numbers_by_agent: dict[str, set[int]] = {}
         foreign: dict[str, set[int]] = {}
         listed = self._folder.listed()
+        self.no_text = tuple(name for file in listed if (name := base_name(file)) != file)
         for file in listed:
-            if file.startswith((".", "_")) or not file.endswith(".parquet"):
+            if file.startswith((".", "_")) or not file.endswith(".parquet") or base_name(file) != file:
                 continue
             if (parsed := whose(file)) is not None:
                 numbers_by_agent.setdefault(parsed[0], set()).add(parsed[1])
@@ -276,7 +280,9 @@ class OnDisk(Folder):
     def file(self, name: str) -> File | None:
         try:
             found = os.stat(f"{self.folder}/{name}")  # noqa: PTH116 - a Path a file would cost more than the call
-        except FileNotFoundError:
+        except OSError as wrong:
+            if wrong.errno not in {errno.ENOENT, errno.ELOOP}:  # a link that leads nowhere is no file either
+                raise
             return None
         return File(found.st_size, found.st_mtime) if found.st_size else None
 

@@ -89,6 +89,9 @@ class Feed:
 
     def warnings(self) -> Iterator[str]:
         """What a person has to see to; each is said once."""
+        for name in sorted(set(self.arrivals.no_text) - self.warned):
+            self.warned.add(name)
+            yield f"{name}: not read: its name is not UTF-8"
         for agent in sorted(self.arrivals.restarted.keys() - self.warned):
             last, following = self.arrivals.restarted[agent]
             self.warned.add(agent)

@@ -22,6 +22,7 @@ from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
 from wirecheck.streaming.spark.session import RUNNING, last_line
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
+from wirecheck.streaming.steps.quarantine import base_name
 from wirecheck.streaming.steps.settings import Settings
 
 BATCH_BYTES = 16 << 20
@@ -76,8 +77,21 @@ def judge(
 
 
 def gather(files: list[Path], folder: Path) -> None:
-    """One folder to list, whatever characters the users' folders have in their names."""
+    """One folder to list, whatever characters the users' folders have in their names. What is no file, or empty, is
+    one there that cannot be read: the query would wait for it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
+        name = folder / base_name(file.name)
+        if not has_bytes(file):
+            name.write_text("empty")
+            continue
         with suppress(FileExistsError):
-            (folder / file.name).symlink_to(file.resolve())
+            name.symlink_to(file.resolve())
+
+
+def has_bytes(file: Path) -> bool:
+    try:
+        return file.is_file() and file.stat().st_size > 0
+    except OSError:
+        return False

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from wirecheck.capture.frames_file import FormatError
-from wirecheck.streaming.steps.quarantine import NAME, file_name, label_of, metadata_of
+from wirecheck.streaming.steps.quarantine import base_name, file_name, label_of, metadata_of, whose
 from wirecheck.streaming.steps.settings import AgentFiles
 
 
@@ -22,17 +22,17 @@ def frames_files(folders: list[Path]) -> list[Path]:
     files = []
     for folder in folders:
         found = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_")))
-        strange = [file.name for file in found if not NAME.fullmatch(file.name)]
+        strange = [file.name for file in found if not whose(file.name)]
         if strange and len(strange) == len(found):
             raise FramesError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
         if not found:
             raise FramesError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
         files += found
-    names = [file.name for file in files]
+    names = [base_name(file.name) for file in files]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise FramesError(f"{twice[0]} is in more than one folder: the agents need names of their own")
-    places = {file.name: str(file) for file in files}
+    places = dict(zip(names, map(str, files), strict=True))
     need_format(places[first_of(agent, known)] for agent, known in agents_of(files).items())
     return files
 
@@ -59,8 +59,9 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
     """Who wrote them: first and last number, and which are missing between, by agent."""
     numbers: dict[str, set[int]] = {}
     for file in files:
-        if name := NAME.fullmatch(file.name):
-            numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
+        if parsed := whose(file.name):
+            agent, number = parsed
+            numbers.setdefault(agent, set()).add(number)
     return {
         agent: AgentFiles(min(present), missing_between(present), max(present))
         for agent, present in sorted(numbers.items())
@@ -79,7 +80,7 @@ def labelled(agents: dict[str, AgentFiles], path: Callable[[str], str]) -> dict[
 
 def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, AgentFiles]:
     """The same, of agents with these files."""
-    return labelled(agents, {file.name: str(file) for file in files}.__getitem__)
+    return labelled(agents, {base_name(file.name): str(file) for file in files}.__getitem__)
 
 
 def first_of(agent: str, files: AgentFiles) -> str:

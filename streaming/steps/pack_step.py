@@ -120,7 +120,7 @@ def whole(path: str) -> Any:
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
     """A file that cannot be read, as every bucket sees it: its number, and what is said instead of its frames."""
-    agent, seq = quarantine.whose(path) or (path.rpartition("/")[2], quarantine.FOREIGN_NUMBER)
+    agent, seq = quarantine.whose(path) or (quarantine.base_name(path), quarantine.FOREIGN_NUMBER)
     known = settings.agents.get(agent)
     label = (known.label if known else "") or quarantine.label_of(path)
     cell = file_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))

@@ -26,9 +26,14 @@ def file_name(agent: str, number: int) -> str:
     return f"{agent}-{number:010d}.parquet"
 
 
+def base_name(path: str) -> str:
+    """The file's name; its bytes that are not UTF-8 written out, as no table could hold them."""
+    return path.rpartition("/")[2].encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def whose(path: str) -> tuple[str, int] | None:
     """Agent and number, by the name."""
-    name = NAME.fullmatch(path.rpartition("/")[2])
+    name = NAME.fullmatch(base_name(path))
     return (name["agent"], int(name["seq"])) if name else None
 
 
@@ -44,7 +49,7 @@ def check_name(path: str, table: pa.Table) -> None:
 
 def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
     """What the file says instead."""
-    source = path.rpartition("/")[2]
+    source = base_name(path)
     reasons = (
         frames.Mark(frames.INPUT_ERROR, 0, source, 1, reason),
         frames.Mark(frames.QUARANTINED, 0, source, 1, reason),
@@ -80,17 +85,25 @@ def metadata_at(system: fs.FileSystem, inside: str) -> FileMetadata:
         return frames_file.of_itself(file)
 
 
+def path_of(info: fs.FileInfo) -> str:
+    """Empty where it is not UTF-8: Arrow cannot say it."""
+    try:
+        return str(info.path)
+    except UnicodeDecodeError:
+        return ""
+
+
 def neighbours(path: str) -> Iterator[str]:
     """Other files of the folder: the same agent's first, the nearest number first; at most a few."""
     system, inside = at(path)
     prefix = path[: len(path) - len(inside)] if path.endswith(inside) else ""
     folder = fs.FileSelector(inside.rpartition("/")[0], allow_not_found=True)
-    paths = [info.path for info in system.get_file_info(folder) if info.is_file and info.path != inside]
+    paths = [path for info in system.get_file_info(folder) if info.is_file and (path := path_of(info))]
     agent, seq = whose(path) or ("", 0)
 
     def distance(other: str) -> tuple[bool, int, str]:
         theirs, number = whose(other) or ("", 0)
         return theirs != agent, abs(number - seq), other
 
-    frames_files = (other for other in paths if whose(other))
+    frames_files = (other for other in paths if other != inside and whose(other))
     yield from (prefix + other for other in sorted(frames_files, key=distance)[:20])

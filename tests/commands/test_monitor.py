@@ -104,3 +104,9 @@ def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, mo
     fix = "pip install 'pandas<3,>=2.2'"
     assert (result.exit_code, told) == (2, [])
     assert result.output == f"wirecheck: pandas 3.0.1 is installed, <3,>=2.2 is needed: {fix}\n"
+
+
+def test_a_name_with_a_newline_begins_no_log_line(monkeypatch):
+    monkeypatch.setattr(monitor, "run", lambda plan, settings, say, *_: say("opened: x\nwirecheck: closed: all\x1b[2J"))
+    result = ran("--frames", "f", "--out", "o")
+    assert result.stderr == "wirecheck: opened: x\\nwirecheck: closed: all\\x1b[2J\n"

@@ -189,6 +189,16 @@ def test_a_file_that_goes_before_it_is_read_is_awaited_and_one_without_a_byte_is
     assert taken(found) == [3]
 
 
+def test_links_that_lead_nowhere_and_names_that_are_no_text_are_not_taken(tmp_path):
+    come = Folder(tmp_path, [1000.0])
+    come.put(1, "b\udcff-0000000001.parquet")
+    (tmp_path / "loop-0000000001.parquet").symlink_to(tmp_path / "loop-0000000001.parquet")
+    (tmp_path / "gone-0000000001.parquet").symlink_to(tmp_path / "nowhere")
+    found = come.start()
+    assert taken(found) == [1]
+    assert found.no_text == ("b\\xff-0000000001.parquet",)
+
+
 def test_a_hole_far_below_the_end_of_a_large_batch_is_awaited(come):
     come.put(*range(1, 5), *range(6, 2 * MOST_AWAITED))
     found = come.start()

@@ -9,9 +9,24 @@ from wirecheck.streaming.run.replay import gather
 
 def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):
     (strange := tmp_path / "a [b] {c,d} *").mkdir()
-    (strange / "a-0000000001.parquet").touch()
+    (strange / "a-0000000001.parquet").write_bytes(b"PAR1")
     gather([strange / "a-0000000001.parquet"], tmp_path / "gathered")
     assert (tmp_path / "gathered" / "a-0000000001.parquet").resolve().parent == strange.resolve()
+
+
+def test_what_is_no_file_is_gathered_as_one_that_cannot_be_read(tmp_path):
+    """The query would wait for it, and count nothing of the others."""
+    files = [tmp_path / f"{agent}-0000000001.parquet" for agent in ("empty", "loop", "nowhere", "folder", "\udcff")]
+    empty, loop, nowhere, folder, other = files
+    empty.touch()
+    loop.symlink_to(loop)
+    nowhere.symlink_to(tmp_path / "gone")
+    folder.mkdir()
+    other.write_bytes(b"PAR1")
+    gather(files, tmp_path / "gathered")
+    there = sorted((tmp_path / "gathered").iterdir())
+    assert [file.name[:-19] for file in there] == ["\\xff", "empty", "folder", "loop", "nowhere"]
+    assert all(file.is_file() and file.stat().st_size for file in there)
 
 
 CRASHED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):

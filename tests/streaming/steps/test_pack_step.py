@@ -188,13 +188,29 @@ def test_where_all_files_are_known_an_agent_has_one_cluster(table, tmp_path):
     assert packed(path)[0] == "other"
 
 
+def link_to_itself(path):
+    path.symlink_to(path)
+
+
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_fifo_is_named_and_not_opened(table, tmp_path, alone):
-    """Opened, it would wait for its writer for ever."""
+@pytest.mark.parametrize(
+    ("make", "reason"), [(os.mkfifo, "not a regular file"), (link_to_itself, "a link that leads to itself")]
+)
+def test_what_is_no_file_is_named_and_not_opened(table, tmp_path, alone, make, reason):
+    """A FIFO would wait for its writer for ever."""
     if not alone:
         stamped(table, tmp_path / "a-0000000002.parquet", "a", 2, "L")
-    os.mkfifo(tmp_path / "a-0000000001.parquet")
+    make(tmp_path / "a-0000000001.parquet")
     label, file = packed(tmp_path / "a-0000000001.parquet")
-    assert (label, file.marks[0].reason) == ("unknown" if alone else "L", "not a regular file")
+    assert (label, file.marks[0].reason) == ("unknown" if alone else "L", reason)
     known = labelled_in(agents_of([tmp_path / "a-0000000001.parquet"]), [tmp_path / "a-0000000001.parquet"])
     assert known["a"].label == label
+
+
+def test_a_name_that_is_no_text_is_written_out(table, tmp_path):
+    stamped(table, tmp_path / "a-0000000002.parquet", "a", 2, "L")
+    path = tmp_path / "b\udcff-0000000001.parquet"
+    path.write_bytes(b"PAR1")
+    label, file = packed(path)
+    assert (label, file.agent, file.marks[0].source) == ("L", "b\\xff", "b\\xff-0000000001.parquet")
+    assert list(agents_of([path])) == ["b\\xff"]
