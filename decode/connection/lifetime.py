@@ -135,7 +135,7 @@ def close(shared: Shared, connection: Connection, now: i64) -> None:
     progress(shared, connection)
     first = connection.direction(max(connection.client, 0))
     for direction in (first, connection.other(first)):
-        if last_chance(connection, direction):
+        while last_chance(shared, connection, direction):
             progress(shared, connection)
     if connection.client >= 0:
         finish(shared, connection)

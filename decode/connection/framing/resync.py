@@ -60,9 +60,15 @@ def search(shared: Shared, connection: Connection, direction: Direction) -> bool
     return found
 
 
-def last_chance(connection: Connection, direction: Direction) -> bool:
-    """Nothing follows: a candidate that ends exactly where the stream ends is trusted. True if there was one."""
+def last_chance(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """Nothing follows: responses are searched for by the IDs that are known, whatever requests are missing, and a
+    candidate that ends exactly where the stream ends is trusted. True if a boundary was found.
+    """
     if direction.mode == SEARCHING:
+        if connection.client >= 0 and not connection.carries_requests(direction):
+            ids = InFlightIds(connection.in_flight.messages)
+            if ids.count > 0 and _find(shared, connection, direction, ids):
+                return True
         for candidate in direction.candidates:
             if candidate.end == direction.next_offset and candidate.begin >= direction.ordered.begin:
                 _trust(connection, direction, candidate.begin)

@@ -100,6 +100,17 @@ def test_answers_are_found_again_after_more_of_them_were_lost_than_a_client_usua
         assert pairs == [(number, number) for number in [*numbers[:20], *numbers[320:]]]
 
 
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_answers_of_a_connection_joined_midway_are_found_though_its_last_request_was_lost(way):
+    """Which ID it had is never known, so nothing is waited for any more at the connection's end."""
+    talk = Talk(mss=1448)
+    for n in range(9, 40):
+        talk.request(asks([n])).response(answers([n], size=8 + n % 3))
+    frames = [frame for frame in talk.close().segments if frame.payload != asks([39])]
+    pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+    assert pairs == [(n, n) for n in range(9, 39)]
+
+
 def test_small_ids_everywhere_are_not_answers():
     """Every four bytes of the body look like an id that was asked for; nothing wrong may come of it."""
     body = struct.pack(">ii", 20, 3) * 200
