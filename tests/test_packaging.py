@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import ROOMS
+from tests.test_architecture import PACKAGES
 from tools import archive, bill
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,13 +26,13 @@ def tracked(*folders):
 
 def test_every_file_of_a_room_is_packed():
     patterns = ["*.py", *(glob.removeprefix("**/") for glob in PROJECT["tool"]["setuptools"]["package-data"]["*"])]
-    missing = [name for name in tracked(*ROOMS) if not any(fnmatch(name, pattern) for pattern in patterns)]
+    missing = [name for name in tracked(*PACKAGES) if not any(fnmatch(name, pattern) for pattern in patterns)]
     assert missing == []
 
 
 def test_set_up_leaves_the_bytecode_of_every_room():
     (line,) = re.findall(r"^BYTECODE = .* -m compileall -q (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert set(line.split()) == {*ROOMS, "wirecheck"}
+    assert set(line.split()) == {*PACKAGES, "wirecheck"}
 
 
 def test_data_files_exist():
