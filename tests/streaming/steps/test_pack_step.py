@@ -193,9 +193,18 @@ def link_to_itself(path):
     path.symlink_to(path)
 
 
+def link_to_nothing(path):
+    path.symlink_to(path.with_name("nothing"))
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(
-    ("make", "reason"), [(os.mkfifo, "not a regular file"), (link_to_itself, "a link that leads to itself")]
+    ("make", "reason"),
+    [
+        (os.mkfifo, "not a regular file"),
+        (link_to_itself, "a link that leads to no file"),
+        (link_to_nothing, "a link that leads to no file"),
+    ],
 )
 def test_what_is_no_file_is_named_and_not_opened(table, tmp_path, alone, make, reason):
     """Opening a FIFO would wait until another process writes to it."""
