@@ -168,9 +168,9 @@ def _is_regular(path: Path | str | pa.NativeFile) -> None:
     try:
         mode = Path(path).stat().st_mode
     except OSError as wrong:
-        if wrong.errno != errno.ELOOP:
+        if wrong.errno not in {errno.ENOENT, errno.ELOOP} or not Path(path).is_symlink():
             raise
-        raise NotFramesError("a link that leads to itself") from wrong
+        raise NotFramesError("a link that leads to no file") from wrong
     if not stat.S_ISREG(mode):
         raise NotFramesError("not a regular file")
 

@@ -57,7 +57,7 @@ def tables(files: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:
     for file in files:
         try:
             table = frames_file.read(file, columns).filter(pc.field("kind") == frames.FRAME)
-        except (frames.NotFramesError, FileNotFoundError):
+        except frames.NotFramesError:
             continue
         if table.num_rows:
             yield table

@@ -78,7 +78,7 @@ def clients(
         if form == "text":
             client["address"] = names.in_text(client["address"])
     closed = (one for row in result["findings"] if row["code"] == CLOSES for one in closed_connections(row))
-    harms = [{**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed)]
+    harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed))
     refused = [client for client in found if client_upgrades.rejected(client)]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
@@ -102,7 +102,7 @@ def clients(
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
     else:
-        terminal_tables.list_clients(legible(found), console(), legible(harms), brokers=brokers)
+        terminal_tables.list_clients(legible(found), console(), legible([*harms]), brokers=brokers)
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)
 

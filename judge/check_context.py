@@ -73,6 +73,8 @@ class CheckContext:
         self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
         """Topics made so far (`topic_of`)."""
+        self.uses: dict[tuple[int, str], dict[tuple[str | None, str, str], list[Claim]]] = {}
+        """By group and topic ID its uses by client ID, address and API, once a table has asked for them."""
         self.writers: dict[str, list[Subject]] | None = None
         """Clients that write to each name, once a check has asked for them."""
 

@@ -179,10 +179,10 @@ class Topic:
         return None
 
     def follows(self, old: History, new: History) -> bool:
-        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion, by a
-        creation after which the former is not the last one stated (it may be that of another cluster with this
-        ClusterId), or because the one was last reported before the other was: of two capture points by more than
-        their clocks may differ.
+        """Whether it is known that one ID took the other's place: by the log, by a server that stated both, by a
+        deletion, by a creation after which the former is not the last one stated (it may be that of another cluster
+        with this ClusterId), or because the one was last reported before the other was: at two capture points by more
+        than their clocks may differ.
         """
         if self.mixed:
             return False
@@ -265,7 +265,9 @@ def comparable(old: History, new: History) -> bool:
 
 
 def stated_since(since_ns: int, claim: Claim) -> Claim:
-    """Of a claim that was made before a time and after it the latter; a record of the metadata log stands for ever."""
+    """Of a claim that was made before a time and after it, what was made after it. A record of the metadata log has no
+    such time.
+    """
     if claim.first.ts_ns > since_ns or "offset" in claim.peak:
         return claim
     return Claim(claim.kind, claim.key, claim.last, claim.last)

@@ -222,13 +222,13 @@ def fact(harm: Row, end_s: float) -> dict[str, Any]:
     }
 
 
-def lasted_s(fact: Row) -> float:
-    return seconds(fact["last_seen"]) - seconds(fact["first_seen"])
+def lasted_s(row: Row) -> float:
+    return seconds(row["last_seen"]) - seconds(row["first_seen"])
 
 
-def is_partial(fact: Row) -> bool:
+def is_partial(row: Row) -> bool:
     """Whether a client is refused now and then, and its other requests of the topic succeed."""
-    return bool(fact["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(fact) - ROUNDING_S))
+    return bool(row["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(row) - ROUNDING_S))
 
 
 def worst_first(facts: Iterable[Row]) -> list[Row]:

@@ -52,7 +52,7 @@ class CommandGroup(click.Group):
         from wirecheck.capture.arrow_alone import process_is_ours
 
         process_is_ours()
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts a thread a core for algebra that nobody does
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start one for each core; there is no algebra
         gc.set_threshold(*COLLECT_RARELY)
         atexit.register(gc.freeze)  # a process that ends need not look for cycles once more
         with orderly(), in_one_line():

@@ -106,7 +106,7 @@ class Secrets:
             self.strange += 1
 
     def _keep(self, table: MutableMapping[Any, bytes], name: Any, digits: bytes) -> None:
-        """The first one stays: a capture that is read beside others cannot replace the secrets of their connections."""
+        """The first one stays: no capture can replace the secrets of other captures' connections."""
         secret = bytes.fromhex(digits.decode())
         if table.setdefault(name, secret) != secret:
             self.strange += 1

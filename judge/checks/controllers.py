@@ -7,6 +7,7 @@ that ends and another that begins is a restart; only two that act at the same ti
 the session timeout are two.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -39,15 +40,18 @@ ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     orders = context.claims("control", group, *subject)
-    spans = active(orders)
+    sent = sending_times(orders)
     accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
     for claim in orders:
         epoch = claim["controller_epoch"]
         newer = [other for other in accepted if other["controller_epoch"] > epoch]
-        rival = [o for o in accepted if o["controller_epoch"] == epoch and o["controller"] != claim["controller"]]
         rival = [
-            o for o in rival if within(orders, claim, spans[sender(o)]) and within(orders, o, spans[sender(claim)])
+            other
+            for other in accepted
+            if other["controller_epoch"] == epoch
+            and other["controller"] != claim["controller"]
+            and overlap(sent[sender(claim)], sent[sender(other)])
         ]
         refused = claim["error"] == STALE_CONTROLLER_EPOCH
         against = rival or (newer if refused else unaware(claim, newer, context.settings.broker_grace_ns))
@@ -62,7 +66,7 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         reported.add((both, epoch))
         sides = tuple(side for claim, newer in pairs for side in (*ends([claim]), first_of(newer)))
         since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
-        last_ns = spans[controller, epoch][1]
+        last_ns = sent[controller, epoch][-1]
         over = context.passed(last_ns + context.settings.broker_grace_ns)
         words = {"controller": controller, "epoch": epoch, "other": other["controller"]}
         words |= {"newer": other["controller_epoch"], "does": f"{'sent' if over else 'has sent'} requests"}
@@ -77,35 +81,34 @@ def sender(claim: Claim) -> tuple[int, int]:
     return claim["controller"], claim["controller_epoch"]
 
 
-def within(orders: list[Claim], one: Claim, span: tuple[int, int]) -> bool:
-    """Whether the sender of one order was seen to send any in that time: not only before it and after it, as the same
-    controller is of two ZooKeepers, one after the other.
+def sending_times(orders: Iterable[Claim]) -> dict[tuple[int, int], list[int]]:
+    """Known times at which each controller sent requests in an epoch, ascending, in nanoseconds."""
+    times: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for claim in orders:
+        times[sender(claim)] += [claim.first.ts_ns, claim.last.ts_ns]
+    return {one: sorted(found) for one, found in times.items()}
+
+
+def overlap(one: list[int], other: list[int]) -> bool:
+    """Whether each of two senders sent something between the first and the last request of the other. A controller
+    that only sent before and after the other one is that of two ZooKeepers, one after the other.
     """
-    own = (claim for claim in orders if sender(claim) == sender(one))
-    return any(span[0] <= seen.ts_ns <= span[1] for claim in own for seen in (claim.first, claim.last))
+    pairs = ((one, other), (other, one))
+    return all(bisect_left(times, span[0]) < bisect_right(times, span[-1]) for times, span in pairs)
 
 
 def unaware(claim: Claim, newer: list[Claim], grace_ns: int) -> list[Claim]:
-    """Orders of newer epochs while which this one went on, to a receiver that had accepted none of them. A receiver
-    that had refuses older epochs for ever: if it accepts one, epochs have started again, as in a ZooKeeper that lost
-    its data; unless both go on in turn.
+    """Orders of newer epochs, before and after which a receiver accepted this one without having accepted any of them.
+    A receiver that has accepted one refuses older epochs: if it accepts one later, epochs have started again, as in a
+    ZooKeeper that lost its data; unless both controllers continue in turn.
     """
     for seen in (claim.first, claim.last):
-        before = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
-        after = [other for other in newer if seen < other.last]
-        aware = any(other["endpoint"] == claim["endpoint"] for other in before)
-        if before and (any(other.last < claim.last for other in after) if aware else after):
-            return before
+        earlier = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
+        later = [other for other in newer if seen < other.last]
+        aware = any(other["endpoint"] == claim["endpoint"] for other in earlier)
+        if earlier and (any(other.last < claim.last for other in later) if aware else later):
+            return earlier
     return []
-
-
-def active(orders: Iterable[Claim]) -> dict[tuple[int, int], tuple[int, int]]:
-    """When each controller sent its first and its last request in an epoch, in nanoseconds."""
-    spans: dict[tuple[int, int], tuple[int, int]] = {}
-    for claim in orders:
-        begun_ns, over_ns = spans.get(sender(claim), (claim.first.ts_ns, claim.last.ts_ns))
-        spans[sender(claim)] = min(begun_ns, claim.first.ts_ns), max(over_ns, claim.last.ts_ns)
-    return spans
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -440,8 +443,8 @@ def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[int, Process, Process]]:
-    """Processes of one node ID that speak to one controller: two with broker epochs, or one with an epoch and those
-    that are refused while it acts. What is refused may be started again and again.
+    """Processes of one node ID at one controller: two with broker epochs, or one with an epoch and those that are
+    refused while it acts. A refused process may be restarted again and again, each time as another incarnation.
     """
     registered = context.claims("registration", group, *subject)
     refused = [claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION]
@@ -451,20 +454,18 @@ def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Itera
         for holder in processes:
             rejected = [claim for claim in here if holder.first <= claim.first <= holder.last]
             if rejected:
-                incarnations = ", ".join(sorted({claim["incarnation"] for claim in rejected}))
-                text = f"{incarnations} of node {broker}: refused with DUPLICATE_BROKER_REGISTRATION (101)"
+                first = min(claim["incarnation"] for claim in rejected)
+                text = f"incarnation {first} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
                 yield broker, holder, process(rejected, 0, rejected, text)
 
 
 def acting(
     registered: list[Claim], subject: Subject, group: Group, context: CheckContext
 ) -> dict[tuple[int, str], list[Process]]:
-    """By node ID and controller the processes that have a broker epoch, by the first word of each."""
+    """By node ID and controller the processes that have a broker epoch, ordered by their first request."""
     found: dict[tuple[int, str], list[Process]] = defaultdict(list)
-    for (broker, endpoint, epoch), claims in gathered(
-        (claim for claim in context.claims("broker_epoch", group, *subject) if claim["epoch"] >= 0),
-        "broker endpoint epoch",
-    ):
+    with_epoch = (claim for claim in context.claims("broker_epoch", group, *subject) if claim["epoch"] >= 0)
+    for (broker, endpoint, epoch), claims in gathered(with_epoch, "broker endpoint epoch"):
         good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
         text = f"node {broker} acts with broker epoch {epoch}"

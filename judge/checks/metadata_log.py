@@ -59,9 +59,9 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
         yield Evidence((rule, subject[1]), sides, topic=name, topic_ids=ids, count=len(claims), words=words)
 
 
-def by_one_server(records: list[Claim]) -> bool:
+def by_one_server(claims: list[Claim]) -> bool:
     """Whether one server showed all of these records: else they may be of two logs, as of a cluster and its copy."""
-    return bool(set.intersection(*({claim.first.server, claim.last.server} for claim in records)))
+    return bool(set.intersection(*({claim.first.server, claim.last.server} for claim in claims)))
 
 
 def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
@@ -71,11 +71,9 @@ def lives_on(subject: Subject, created: Claim, group: Group, context: CheckConte
             continue
         context.watch()
         earlier = "id", history.topic_id
-        removed = records("deletion", earlier, group, context)
-        mine, first, removed = of_one_life(
-            ([created], records("binding", earlier, group, context), removed), group, context
-        )
-        if mine and first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
+        kinds = records("binding", earlier, group, context), records("deletion", earlier, group, context)
+        now, first, removed = of_one_life(([created], *kinds), group, context)
+        if now and first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
             return [first[0], created, removed[0]]
     return []
 
@@ -97,7 +95,7 @@ def records(kind: str, subject: Subject, group: Group, context: CheckContext) ->
 
 
 def of_one_life(kinds: tuple[list[Claim], ...], group: Group, context: CheckContext) -> list[list[Claim]]:
-    """Of records those that the last life of the log has which any of them is of."""
+    """Of each list the records of one life of the log: the latest that any of them is of."""
     last = context.lives(group).last
     life = max((last(claim) for claim in chain.from_iterable(kinds)), default=0)
     return [[claim for claim in claims if last(claim) == life] for claims in kinds]

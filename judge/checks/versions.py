@@ -216,8 +216,8 @@ def changed(subject: Subject, group: Group, context: CheckContext) -> list[Chang
         for before, after in pairwise(claims)
         if not in_turn(endpoint, context)
     ]
-    changed = [change for change in found if change.old and change.new and change.old != change.new]
-    return sorted(changed, key=lambda change: (change.after.first, change.after["endpoint"]))
+    to_another = (change for change in found if change.old and change.new and change.old != change.new)
+    return sorted(to_another, key=lambda change: (change.after.first, change.after["endpoint"]))
 
 
 def in_turn(endpoint: str, context: CheckContext, *between: Claim) -> bool:
@@ -306,17 +306,17 @@ OF_CONTROLLERS = "BrokerRegistration"
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     asked = summed(context.claims("outside", group, *subject))
-    advertised = advertisements(group, context) if asked else {}
+    ranges = advertisements(group, context) if asked else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
     for claim in asked:
-        for word in claim.tally if claim["digest"] in advertised else ():
+        for word in claim.tally if claim["digest"] in ranges else ():
             api, _, version = word.rpartition(":")
             found[claim["client_id"], claim["host"], api, int(version)].append(claim)
     for (client_id, host, api, number), claims in sorted(found.items(), key=str):
         yield resting_on(
             claims,
             *(client_id or "", host, api, number),
-            sides=(*map(last_of, claims), *(advert(advertised[claim["digest"]], api) for claim in claims)),
+            sides=(*map(last_of, claims), *(advert(ranges[claim["digest"]], api) for claim in claims)),
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
@@ -329,10 +329,10 @@ def advertisements(group: Group, context: CheckContext) -> dict[str, Claim]:
     return {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
 
 
-def advert(advertised: Claim, api: str) -> Side:
-    low, high = read(advertised["ranges"]).get(key_of(api), (-1, -1))
+def advert(claim: Claim, api: str) -> Side:
+    low, high = read(claim["ranges"]).get(key_of(api), (-1, -1))
     what = f"{api} {low} to {high}" if high >= 0 else f"no {api}"
-    return Side(advertised.first, f"{advertised['endpoint']} advertises {what}")
+    return Side(claim.first, f"{claim['endpoint']} advertises {what}")
 
 
 def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -340,30 +340,32 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
     sent: list[Sent] = []
     orders = context.claims("control", group, *subject)
     for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
-        by_api = versions_of(claims)
+        by_api = order_versions(claims)
         by_api["Fetch"] = fetched(controller, claims, followers)
         sent.append((controller, epoch, by_api, claims))
-        if not any(fits(level, by_api) for level in LEVELS) and not one_after_another(claims):
+        if not any(fits(level, by_api) for level in LEVELS) and not of_two_zookeepers(claims):
             what = f"sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
             yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
 
 
-def versions_of(claims: list[Claim]) -> dict[str, set[int]]:
+def order_versions(claims: list[Claim]) -> dict[str, set[int]]:
     return {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS} | {"Fetch": set()}
 
 
-def one_after_another(claims: list[Claim]) -> bool:
-    """Whether from some time on an API has another version, and before and after it all versions are of one level: a
-    process never changes it, and one that is started again has another epoch, so two ZooKeepers had this epoch.
+def of_two_zookeepers(claims: list[Claim]) -> bool:
+    """Whether an API changes its version at some time, and the versions before and after it are each of one level. A
+    process keeps its versions, and a restarted one has another epoch: two ZooKeepers gave out this epoch.
     """
-    for begun in sorted(claim.first for claim in claims)[1:]:
-        early, late = ([claim for claim in claims if (claim.first < begun) is before] for before in (True, False))
-        parts = [versions_of(part) for part in (early, late)]
-        other = any(one and two and one.isdisjoint(two) for one, two in zip(*(p.values() for p in parts), strict=True))
-        apart = all(claim.last < begun for claim in early)
-        if apart and other and all(any(fits(level, part) for level in LEVELS) for part in parts):
+    ordered = sorted(claims, key=lambda claim: claim.first)
+    for number in range(1, len(ordered)):
+        early, late = ordered[:number], ordered[number:]
+        if max(claim.last for claim in early) >= late[0].first:
+            continue
+        before, after = order_versions(early), order_versions(late)
+        differ = any(before[api] and after[api] and before[api].isdisjoint(after[api]) for api in ORDERS)
+        if differ and all(any(fits(level, part) for level in LEVELS) for part in (before, after)):
             return True
     return False
 

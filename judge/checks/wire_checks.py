@@ -261,8 +261,8 @@ def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckConte
 
 def software(claim: Claim, group: Group, context: CheckContext) -> str:
     context.watch()
-    software = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
-    return str(software[-1]["name"]) if software else "unnamed software"
+    named = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
+    return str(named[-1]["name"]) if named else "unnamed software"
 
 
 def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

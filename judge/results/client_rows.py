@@ -101,23 +101,38 @@ class Refused(NamedTuple):
     """Its errors and successes of the topic by any ID."""
 
 
+Who = tuple[str | None, str, str]
+"""Client ID, address and API."""
+Uses = dict[Who, list[Claim]]
+
+
 def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
         refused = by_client(context.claims("refused", group, *subject))
         if refused:
-            uses = by_client(context.claims("use", group, *subject))
+            uses = uses_of_id(subject[1], group, context)
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
-            of_topic = by_client(uses_of_topic(topic, group, context))
-            every = (Refused(*who, claims, uses.get(who, []), of_topic.get(who, [])) for who, claims in refused.items())
+            of_topic = uses_of_topic(topic, group, context)
+            every = (
+                Refused(*who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
+            )
             yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
 
 
-def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> Iterator[Claim]:
+def uses_of_id(topic_id: str, group: Group, context: CheckContext) -> Uses:
+    """By client: sorted once, however many clients are asked for."""
+    claims, place = context.claims("use", group, "id", topic_id), (id(group), topic_id)
+    if place not in context.uses:
+        context.uses[place] = by_client(claims)
+    return context.uses[place]
+
+
+def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> list[Uses]:
     """Of a topic ID, and of the others that its name had or has."""
-    named = context.claims("binding", group, "name", topic.name) if topic.name is not None else ()
-    for topic_id in sorted({topic.topic_id, *(claim["topic_id"] for claim in named)} - {None, ZERO}):
-        yield from context.claims("use", group, "id", topic_id)
+    bindings = context.claims("binding", group, "name", topic.name) if topic.name is not None else ()
+    ids = {topic.topic_id, *(claim["topic_id"] for claim in bindings)} - {None, ZERO}
+    return [uses_of_id(topic_id, group, context) for topic_id in sorted(ids)]
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -130,19 +145,19 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             yield from rows("|".join((*subject[1:], name)), bodies, group)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
             of = RefusedTopic(*named_as)
-            named = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
-            answers = by_client([*named, *uses_of_topic(of, group, context)])
-            every = (Refused(*who, found, [], answers.get(who, [])) for who, found in by_client(ones).items())
+            by_name = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
+            answers = [by_client(by_name), *uses_of_topic(of, group, context)]
+            every = (Refused(*who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = ((one[:3], unanswered(one, of, group, context)) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
 
 
-Who = tuple[str | None, str, str]
-"""Client ID, address and API."""
-
-
-def by_client(claims: Iterable[Claim]) -> dict[Who, list[Claim]]:
+def by_client(claims: Iterable[Claim]) -> Uses:
     return {(client_id, host, api): found for (client_id, host, api), found in gathered(claims, "client_id host api")}
+
+
+def of_client(who: Who, tables: list[Uses]) -> list[Claim]:
+    return [claim for table in tables for claim in table.get(who, ())]
 
 
 def rows(about: str, bodies: Iterable[tuple[Who, Body | None]], group: Group) -> Iterator[ResultRow]:

@@ -256,7 +256,7 @@ def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
         if state is None:
             state = found[name] = State(claim, claim.last_word)
         else:
-            state.first = min(state.first, claim, key=lambda claim: claim.first)
+            state.first = min(state.first, claim, key=lambda one: one.first)
             state.last = max(state.last, claim.last_word)
         if source in TELL_OFFLINE:
             now = [o for o in offline if o["source"] == source and o.first <= claim.last <= o.last]

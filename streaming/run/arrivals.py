@@ -92,7 +92,7 @@ class Arrivals:
         self.there: Mapping[str, set[int]] = {}
         """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
         self.no_text: tuple[str, ...] = ()
-        """Files whose names are not UTF-8: no agent writes such, and no table could hold them."""
+        """Frames files whose names are not UTF-8: no agent writes such names, and no table could hold them."""
 
     @property
     def look_s(self) -> float:
@@ -133,15 +133,18 @@ class Arrivals:
         began_s = time.monotonic()
         numbers_by_agent: dict[str, set[int]] = {}
         foreign: dict[str, set[int]] = {}
+        no_text: list[str] = []
         listed = self._folder.listed()
-        self.no_text = tuple(name for file in listed if (name := base_name(file)) != file)
         for file in listed:
-            if file.startswith((".", "_")) or not file.endswith(".parquet") or base_name(file) != file:
+            if file.startswith((".", "_")) or not file.endswith(".parquet"):
                 continue
-            if (parsed := whose(file)) is not None:
+            if (shown := base_name(file)) != file:
+                no_text.append(shown)
+            elif (parsed := whose(file)) is not None:
                 numbers_by_agent.setdefault(parsed[0], set()).add(parsed[1])
             else:
                 foreign[file] = {FOREIGN_NUMBER}  # an agent of its own
+        self.no_text = tuple(no_text)
         for name, numbers in list(numbers_by_agent.items()):
             strange = [*self._far_ahead(name, numbers)]
             foreign |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}

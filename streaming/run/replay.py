@@ -77,17 +77,18 @@ def judge(
 
 
 def gather(files: list[Path], folder: Path) -> None:
-    """One folder to list, whatever characters the users' folders have in their names. What is no file, or empty, is
-    one there that cannot be read: the query would wait for it.
+    """One folder to list, whatever characters the users' folders have in their names. In place of an empty file, or of
+    what is no file, there is one that cannot be read: the query would wait for it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        name = folder / base_name(file.name)
-        if not has_bytes(file):
-            name.write_text("empty")
-            continue
+        entry = folder / base_name(file.name)
         with suppress(FileExistsError):
-            name.symlink_to(file.resolve())
+            if has_bytes(file):
+                entry.symlink_to(file.resolve())
+            else:
+                with entry.open("x") as placeholder:  # never through a link that is there already
+                    placeholder.write("empty")
 
 
 def has_bytes(file: Path) -> bool:

@@ -98,12 +98,12 @@ def neighbours(path: str) -> Iterator[str]:
     system, inside = at(path)
     prefix = path[: len(path) - len(inside)] if path.endswith(inside) else ""
     folder = fs.FileSelector(inside.rpartition("/")[0], allow_not_found=True)
-    paths = [path for info in system.get_file_info(folder) if info.is_file and (path := path_of(info))]
+    others = [path_of(info) for info in system.get_file_info(folder) if info.is_file]
     agent, seq = whose(path) or ("", 0)
 
     def distance(other: str) -> tuple[bool, int, str]:
         theirs, number = whose(other) or ("", 0)
         return theirs != agent, abs(number - seq), other
 
-    frames_files = (other for other in paths if other != inside and whose(other))
+    frames_files = (other for other in others if other != inside and whose(other))
     yield from (prefix + other for other in sorted(frames_files, key=distance)[:20])

@@ -169,7 +169,7 @@ def ver003_near_miss(lab):
 
 
 def ver003_near_miss__an_epoch_of_two_zookeepers(lab):
-    """The cluster was set up anew, with another release, and without its ClusterId in the capture."""
+    """The cluster was set up again with another release, and its ClusterId is not in the capture."""
     orders(lab, 4, 6)
     lab.control(100, "LeaderAndIsr", [("t", ID_1, 1)], version=7)
     lab.control(101, "UpdateMetadata", [("t", ID_1, 1)], version=8)
@@ -322,8 +322,8 @@ def swapped(lab, *, stated):
     """Of two clusters in one capture; what states B2's ClusterId, and when."""
     lab.metadata(1, brokers={B1: 1})
     lab.metadata(120, brokers={B1: 1})
-    for at, told in ((2, "3.9.1"), (60, "3.7.2")):
-        lab.versions(at, ranges(told), server=B2)
+    for at, release in ((2, "3.9.1"), (60, "3.7.2")):
+        lab.versions(at, ranges(release), server=B2)
     for at in stated:
         lab.metadata(at, brokers={B2: 1}, cluster_id="other-cluster-id-22-ch", server=B2)
 

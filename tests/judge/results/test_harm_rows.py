@@ -1,6 +1,9 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, ID_1, ID_2, ID_3, Lab
+from tests.judge.lab import B1, B2, ID_1, ID_2, ID_3, Lab, ns
+from wirecheck.judge.checks.shapes import gathered
+from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
+from wirecheck.judge.results import client_rows
 from wirecheck.judge.results.client_rows import HURT, MOST
 
 UNKNOWN_TOPIC_ID, NOT_LEADER = 100, 6
@@ -124,3 +127,40 @@ def test_a_success_of_another_client_or_partition_by_name():
     produces(lab, range(2, 80, 3), "orders", partition=4)
     assert blocked(lab)["alone"] == 75_000
     assert blocked(lab)["writer"] < 5_000
+
+
+def unanswered(clients):
+    """One topic ID that all clients use, and then all wait 40 s for a response that never comes."""
+    for number in range(clients):
+        host = f"10.2.{number // 250}.{number % 250}"
+        who, seen = (
+            (f"client-{number}", host),
+            [Sighting(ns(at), f"{host}:4000>{B1}", "Fetch", 13, 7, "a.pcap", 1, 2) for at in (10, 20, 60)],
+        )
+        runs = {SUCCESS: {str(ns(10) // SLOT_NS): {"4000": [1, ns(10), ns(12)]}}}
+        yield Claim("use", (ID_1, "Fetch", *who, B1), seen[0], runs=runs)
+        yield Claim("client", (*who, B1), seen[0], seen[2], peak={"answered": 1})
+        waited = {WAITED: {str(ns(60) // SLOT_NS): {"4000": [1, ns(20), ns(60)]}}}
+        yield Claim("overdue", (*who, B1, "Fetch", "orders", ID_1), seen[1], seen[2], runs=waited)
+
+
+def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_square(monkeypatch):
+    """A broker that hangs leaves thousands of clients without a response at once."""
+    looked_at = []
+
+    def counted(claims, key):
+        looked_at.extend(claims := list(claims))
+        return gathered(claims, key)
+
+    monkeypatch.setattr(client_rows, "gathered", counted)
+    costs = []
+    for clients in (50, 200):
+        looked_at.clear()
+        lab = Lab()
+        lab.metadata(1, [("orders", ID_1)])
+        lab.until = 200
+        metadata = lab.claims()
+        lab.claims = lambda metadata=metadata, clients=clients: [*metadata, *unanswered(clients)]
+        assert len(harms(lab)) == clients
+        costs.append(len(looked_at))
+    assert costs[1] < 5 * costs[0]

@@ -29,6 +29,15 @@ def test_what_is_no_file_is_gathered_as_one_that_cannot_be_read(tmp_path):
     assert all(file.is_file() and file.stat().st_size for file in there)
 
 
+def test_nothing_is_written_through_a_link_that_is_there_already(tmp_path):
+    (tmp_path / "here").mkdir()
+    kept, empty = tmp_path / "a-0000000001.parquet", tmp_path / "here" / "a-0000000001.parquet"
+    kept.write_bytes(b"PAR1")
+    empty.touch()
+    gather([kept, empty], tmp_path / "gathered")
+    assert kept.read_bytes() == b"PAR1"
+
+
 CRASHED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
   File "x.py", line 1, in call
 py4j.protocol.Py4JJavaError: An error occurred while calling o1.collectToPython.

@@ -11,6 +11,7 @@ from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.segments import segments
 from wirecheck.streaming.steps import pack_step
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
+from wirecheck.streaming.steps.quarantine import label_of
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 
 
@@ -192,12 +193,21 @@ def link_to_itself(path):
     path.symlink_to(path)
 
 
+def link_to_nothing(path):
+    path.symlink_to(path.with_name("nothing"))
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(
-    ("make", "reason"), [(os.mkfifo, "not a regular file"), (link_to_itself, "a link that leads to itself")]
+    ("make", "reason"),
+    [
+        (os.mkfifo, "not a regular file"),
+        (link_to_itself, "a link that leads to no file"),
+        (link_to_nothing, "a link that leads to no file"),
+    ],
 )
 def test_what_is_no_file_is_named_and_not_opened(table, tmp_path, alone, make, reason):
-    """A FIFO would wait for its writer for ever."""
+    """Opening a FIFO would wait until another process writes to it."""
     if not alone:
         stamped(table, tmp_path / "a-0000000002.parquet", "a", 2, "L")
     make(tmp_path / "a-0000000001.parquet")
@@ -214,3 +224,11 @@ def test_a_name_that_is_no_text_is_written_out(table, tmp_path):
     label, file = packed(path)
     assert (label, file.agent, file.marks[0].source) == ("L", "b\\xff", "b\\xff-0000000001.parquet")
     assert list(agents_of([path])) == ["b\\xff"]
+
+
+def test_the_label_of_an_unreadable_file_is_that_of_its_agents_nearest_file(table, tmp_path):
+    """Whatever else the folder lists before and after it."""
+    for agent, number, label in (("a", 5, "far"), ("m", 4, "near"), ("m", 9, "later"), ("z", 5, "other")):
+        stamped(table, tmp_path / f"{agent}-{number:010d}.parquet", agent, number, label)
+    (tmp_path / "m-0000000005.parquet").write_bytes(b"no Parquet")
+    assert label_of(str(tmp_path / "m-0000000005.parquet")) == "near"
