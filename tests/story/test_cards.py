@@ -94,9 +94,9 @@ def changed(action, by):
     [
         (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
         (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
-        (BY, {"client_id": "app"}, " (deleted by admin (User:alice, 10.0.0.9), recreated by app)", BY),
-        (BY, {}, " (deleted by admin (User:alice, 10.0.0.9))", BY),
-        ({}, {"client_id": "app"}, " (recreated by app)", {"principal": None, "client_id": "app", "host": None}),
+        (BY, {"client_id": "app"}, "; admin (User:alice, 10.0.0.9) deleted it, app recreated it", BY),
+        (BY, {}, "; admin (User:alice, 10.0.0.9) deleted it", BY),
+        ({}, {"client_id": "app"}, "; app recreated it", {"principal": None, "client_id": "app", "host": None}),
         ({}, {}, "", None),
     ],
 )
@@ -105,7 +105,7 @@ def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text,
     words |= changed("deleted", deleted) | changed("created", created)
     (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
     assert card["cause"] == {
-        "sentence": f"t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
+        "sentence": f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
         "time": "2026-11-21T12:00:10.250000Z",
         "by": by,
     }
