@@ -14,15 +14,13 @@ import pyarrow as pa
 
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.show.changes import Changes, Frame, Seen, Target, requests_in
-from wirecheck.streaming.steps.request_counts import BROKER_AT, Counts
 from wirecheck.streaming.store.result_folder import latest_run
-from wirecheck.streaming.store.result_tables import table_of
+from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions
 from wirecheck.wording import TimeSpan
 
 Row = dict[str, Any]
-NOT_KEPT = "changes_not_kept"
-"""Measure of the totals: requests and objects that have no row."""
+Counts = Counter[tuple[str, str]]
 MOST_ROWS = 1_000
 """Of one bucket in one batch."""
 
@@ -37,7 +35,7 @@ def change_rows(exchanges: Exchanges) -> tuple[dict[str, pa.Table], Counts]:
         return {}, Counter()
     more = sum(one.others for one in kept) + sum(1 for _ in found)
     table = table_of("changes", [row_of(exchanges.label, one) for one in kept])
-    return {"changes": table}, Counter({(NOT_KEPT, ""): more} if more else {})
+    return {"changes": table}, Counter({(CHANGES_NOT_KEPT, ""): more} if more else {})
 
 
 def row_of(label: str, one: Seen) -> Row:
@@ -83,7 +81,7 @@ def changes_in(out: Path, result: Result) -> Changes:
     for row in result.totals():
         if row["measure"] == BROKER_AT:
             found.brokers[row["detail"]] = row["count"] - 1
-        found.others += row["count"] if row["measure"] == NOT_KEPT else 0
+        found.others += row["count"] if row["measure"] == CHANGES_NOT_KEPT else 0
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
         found.keep(seen(row))
     return found

@@ -39,7 +39,7 @@ EXCHANGES = ResultTable(
 """Its rows are made by `steps/decode_step.py`."""
 CHANGES = ResultTable(
     "changes",
-    "Administrative requests, as seen from a client and as seen in a KRaft broker's Envelope. One row each. "
+    "Administrative requests, from a client or in a KRaft broker's Envelope. One row each. "
     "`wirecheck changes` joins the two.",
     (
         *REVISION,
@@ -80,6 +80,8 @@ TOTALS = ResultTable(
     ),
 )
 """Its rows are made by `totals.py`."""
+BROKER_AT, CHANGES_NOT_KEPT = "broker_at", "changes_not_kept"
+"""Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
 TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, TOTALS)}
 
 
