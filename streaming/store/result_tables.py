@@ -39,8 +39,7 @@ EXCHANGES = ResultTable(
 """Its rows are made by `steps/decode_step.py`."""
 CHANGES = ResultTable(
     "changes",
-    "Administrative requests, from a client or in a KRaft broker's Envelope. One row each. "
-    "`wirecheck changes` joins the two.",
+    "Administrative requests of clients, also as brokers forward them. Read by `wirecheck changes`.",
     (
         *REVISION,
         Column("time", TIME, "Capture time of the request."),
@@ -96,7 +95,7 @@ def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def table_of(table: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows in the table's columns. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
+    """Rows in the table's columns. Times are nanoseconds since 1970; a name that is no column is our mistake."""
     columns, every = schema(table), list(rows)
     unknown = {name for row in every for name in row}.difference(columns.names)
     if unknown:
