@@ -173,7 +173,7 @@ def harm_of(
     lesser = (one for one in mine if one["level"] != harm.HURT and client(one) not in named)
     briefly = harm.worst_first(harm.fact(one, context.end_s) for one in lesser)
     partitions = partitions_of(entry, context)
-    none = possible_sentence(possibly) or nobody(entry, context)
+    none = possible_sentence(possibly) or unhurt(entry, context)
     return {
         "sentence": harm_sentence(facts, partitions) or none,
         "clients": facts[: harm.MOST],
@@ -184,7 +184,7 @@ def harm_of(
     }
 
 
-def nobody(entry: Row, context: CardContext) -> str:
+def unhurt(entry: Row, context: CardContext) -> str:
     """What is known where no client was refused for long: of data that may be lost, whoever wrote it, not that nobody
     is affected.
     """
@@ -243,6 +243,8 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+    if fact["error"] == harm.LEADER_NOT_AVAILABLE:
+        return f"finds no leader of {partitions_text(fact)} for {lasted}"
     if harm.is_partial(fact):
         did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
         what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
@@ -257,6 +259,12 @@ def does_not(fact: Row) -> str:
     if fact["api"] == "OffsetCommit":
         return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'request')} rejected in {lasted}"
     return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'request')} in {lasted}"
+
+
+def partitions_text(fact: Row) -> str:
+    """`orders partition 0`, `orders partitions 0, 1`."""
+    numbers = fact["partitions"]
+    return f"{fact['topic']} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def duration(lasted_s: float) -> str:

@@ -272,7 +272,11 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
 @pytest.mark.parametrize(
     ("isr", "headline", "states"),
     [
-        ((1, 2), "Broker 3 did not replicate t partition 0: one replica short", "since 12:00:10 UTC, until 12:00:40 UTC"),
+        (
+            (1, 2),
+            "Broker 3 did not replicate t partition 0: one replica short",
+            "since 12:00:10 UTC, until 12:00:40 UTC",
+        ),
         ((1, 2, 3), "Broker 3 does not replicate t partition 0: one replica short", "since 12:00:10 UTC"),
     ],
 )
