@@ -163,12 +163,18 @@ def by_columns(source: Source, chosen: Filter, reading: Reading) -> pa.RecordBat
 
 
 def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
-    """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
+    """Who changed what in captures, in folders of an agent's frames, or in the results of a replay or a monitor, as
+    `wirecheck changes` lists it, by time.
+    """
     with as_input_error():
+        from wirecheck.commands.changes import of_results
+        from wirecheck.commands.inputs import result_folder
         from wirecheck.decode.show.changes import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
-        found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
+        folder = result_folder(tuple(map(str, paths)))
+        frames = Source(paths, several(keylog)).tables() if folder is None else ()
+        found = list((changes_of(frames, ports) if folder is None else of_results(folder)[0]).merged())
     return table_of(Change, found, "changes")
 
 
