@@ -36,6 +36,7 @@ HURT = "hurt"
 CLOSES = "VER001"
 """The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
+LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 
@@ -79,6 +80,15 @@ def no_response(row: Row) -> set[Any]:
     return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
 
 
+def offline_replica(row: Row) -> set[Any]:
+    """Of a harm the brokers that answered that their log directory failed, or the only replica of a partition without a
+    leader; of a finding the brokers that it is about.
+    """
+    errors, brokers = row.get("errors", (STORAGE_ERROR,)), set(row["brokers"])
+    only = LEADER_NOT_AVAILABLE in errors and len(brokers) == 1
+    return brokers if STORAGE_ERROR in errors or only else set()
+
+
 KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
@@ -87,6 +97,7 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "partition": partitions,
     "broker": causes.KEYS["brokers"],
     "no response": no_response,
+    "offline replica": offline_replica,
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 
