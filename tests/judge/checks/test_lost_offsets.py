@@ -1,4 +1,4 @@
-"""GRP004 dates from the answer without offsets: the recreation came before it, whatever was committed under older IDs."""
+"""GRP004 dates from the answer without offsets, after the recreation, whatever was committed under older IDs."""
 
 from tests.judge.cases_offsets import commits, offsets_of, recreated
 from tests.judge.lab import ID_1, ID_2, ID_3, Lab, ns
