@@ -75,7 +75,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
         decoded = read(exchanges.messages, settings.dialect)
         batch = batch_of(exchanges, decoded)
         claims_made = claims(exchanges, decoded, batch)
-        changes, not_kept = change_rows(exchanges)
+        changes, not_kept = change_rows(exchanges, principals=bool(settings.judge.principals))
         tables = exchanges_table(exchanges, decoded, settings) | changes
         yield claims_made, tables, request_counts(batch) + not_kept
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about

@@ -25,20 +25,20 @@ MOST_ROWS = 1_000
 """Of one bucket in one batch."""
 
 
-def change_rows(exchanges: Exchanges) -> tuple[dict[str, pa.Table], Counts]:
+def change_rows(exchanges: Exchanges, *, principals: bool) -> tuple[dict[str, pa.Table], Counts]:
     """`changes` with rows for at most so many requests, if there are some; how many more requests and objects there
-    are.
+    are. Without `principals` a row has neither the principal nor the client's address.
     """
     found = requests_in(exchanges)
     kept = list(islice(found, MOST_ROWS))
     if not kept:
         return {}, Counter()
     more = sum(one.others for one in kept) + sum(1 for _ in found)
-    table = table_of("changes", [row_of(exchanges.label, one) for one in kept])
+    table = table_of("changes", [row_of(exchanges.label, one, principals=principals) for one in kept])
     return {"changes": table}, Counter({(CHANGES_NOT_KEPT, ""): more} if more else {})
 
 
-def row_of(label: str, one: Seen) -> Row:
+def row_of(label: str, one: Seen, *, principals: bool) -> Row:
     return {
         "id": f"{label}|{one.connection}|{one.time_ns}|{one.correlation_id}",
         "revision": 1,
@@ -48,8 +48,8 @@ def row_of(label: str, one: Seen) -> Row:
         "action": one.action,
         "targets": [target._asdict() for target in one.targets],
         "client_id": one.client_id,
-        "host": one.host,
-        "principal": one.principal,
+        "host": one.host if principals else "",
+        "principal": one.principal if principals else None,
         "connection": one.connection,
         "correlation_id": one.correlation_id,
         "in_envelope": one.in_envelope,

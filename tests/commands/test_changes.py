@@ -142,3 +142,12 @@ def test_results_keep_so_many_requests_and_count_the_others(run, tmp_path, monke
     told = run("changes", out, "--format", "json")
     assert [json.loads(line)["object"] for line in told.stdout.splitlines()] == ["one"]
     assert "2 more requests or objects are not listed" in told.stderr
+
+
+def test_results_without_principals_have_neither_them_nor_addresses(run, audit, tmp_path):
+    out = tmp_path / "verdict"
+    run("replay", audit, "--out", out, "--fail-on", "never", "--no-principals")
+    kept = run("changes", out, "--format", "json").stdout
+    assert kept == run("changes", audit, "--no-principals", "--format", "json").stdout
+    assert "alice" in run("changes", audit, "--format", "json").stdout
+    assert {(row["principal"], row["host"]) for row in map(json.loads, kept.splitlines())} == {(None, None)}
