@@ -338,7 +338,8 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
     text = capitalized(text)
     for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
         mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm["errors"]) == silent]
-        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine))
+        sure = {client(one.harm) for one in harms if one.sure}
+        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
     began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
     return {

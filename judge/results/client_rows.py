@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits, without_pause
+from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits, with_former, without_pause
 from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
@@ -137,8 +137,10 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 def uses_of_id(topic_id: str, group: Group, context: CheckContext) -> Uses:
     """By client: sorted once, however many clients are asked for."""
-    claims, place = context.claims("use", group, "id", topic_id), (id(group), topic_id)
+    place = id(group), topic_id
     if place not in context.uses:
+        subject = ("id", topic_id)
+        claims = (with_former(claim, subject, group, context) for claim in context.claims("use", group, *subject))
         context.uses[place] = by_client(claims)
     return context.uses[place]
 

@@ -395,3 +395,15 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 2
+
+
+def test_errors_that_go_on_in_the_next_cluster_count_once():
+    """Of a client that a former cluster refused briefly, and the next one for the whole time."""
+    stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
+    switched = found("CLU004", topic_ids=[OLD], cluster="B", sides=[side("Fetch", 13)])
+    stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
+    brief = refused(cluster="B", level="briefly", until_s=20, count=2)
+    (card,) = cards([switched, stuck], [brief, refused()])
+    (one,) = card["harm"]["clients"]
+    assert (one["count"], card["harm"]["briefly"]) == (5, [])
+    assert "may be why" not in card["cause"]["sentence"]

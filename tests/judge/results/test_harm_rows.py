@@ -217,3 +217,17 @@ def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_squ
         assert len(harms(lab)) == clients
         costs.append(len(looked_at))
     assert costs[1] < 5 * costs[0]
+
+
+def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
+    """One cluster grants the ID, the next two refuse it, the first of them for less than it takes to be stuck."""
+    lab = Lab()
+    for number, (since, until) in enumerate(((0, 20), (30, 48), (60, 100))):
+        known = {"cluster_id": f"another-cluster-id-00{number}"} if number else {}
+        for at in (since, until):
+            lab.metadata(at, [("orders", (ID_1, ID_2, ID_3)[number])], brokers={B1: 1}, **known)
+        lab.fetches(range(since + 1, until, 2), ID_1, UNKNOWN_TOPIC_ID if number else 0, client_id="reader")
+    (row,) = [row for row in harms(lab) if row["level"] == HURT]
+    assert (row["first_seen"], row["last_seen"], row["count"]) == (ns(31.001), ns(99.001), 29)
+    (stuck,) = lab.findings("FET001")
+    assert (stuck["first_seen"], stuck["count"]) == (ns(31.001), 29)
