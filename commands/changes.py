@@ -62,7 +62,7 @@ def changes(
             chosen = [replace(change, principal=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
         if found.others:
-            tell(f"wirecheck: {found.others:,} more requests or objects are not listed")
+            tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")
         if form == "text":
             note(f"{summary(chosen)}; {basis}")
 

@@ -141,7 +141,7 @@ def test_results_keep_so_many_requests_and_count_the_others(run, tmp_path, monke
     run("replay", path, "--out", out, "--fail-on", "never")
     told = run("changes", out, "--format", "json")
     assert [json.loads(line)["object"] for line in told.stdout.splitlines()] == ["one"]
-    assert "2 more requests or objects are not listed" in told.stderr
+    assert "not listed: 2 more changes" in told.stderr
 
 
 def test_results_without_principals_have_neither_them_nor_addresses(run, audit, tmp_path):
