@@ -159,3 +159,12 @@ def test_a_cell_of_the_text_is_not_longer_than_a_screen(run, tmp_path):
     told = run("changes", path)
     assert f"{'o' * 487}... (3,013 characters)  lab-admin" in told.stdout
     assert "o" * 3_000 in run("changes", path, "--format", "json").stdout
+
+
+def test_a_delegation_token_has_no_name_and_all_topics_none(run, tmp_path):
+    token = direct("ExpireDelegationToken", 1, {"hmac": "AAAA", "expiryTimePeriodMs": -1}, {"errorCode": 0})
+    elect = {"topicPartitions": None, "timeoutMs": 1}
+    every = direct("ElectLeaders", 1, {"electionType": 0, **elect}, at=SECOND, client=("10.0.4.13", 41000))
+    lines = [" ".join(line.split()) for line in run("changes", capture(tmp_path, token, every)).stdout.splitlines()]
+    assert lines[0].startswith("22:13:20 ExpireDelegationToken delegation token lab-admin ")
+    assert lines[1].startswith("22:13:21 ElectLeaders (all) lab-admin ")
