@@ -5,18 +5,21 @@ requests change something (decode/show/changes.py).
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from wirecheck.commands import names, options
+from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.inputs import latest, need_whole, result_folder, tell_unread
 from wirecheck.commands.listing import Cells, Listing, Row, as_row, inputs_argument, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
 from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.changes import Change
+    from wirecheck.decode.show.changes import Change, Changes
 
 
 @click.command(short_help="List changes to topics, configurations, ACLs and groups.")
@@ -43,28 +46,50 @@ def changes(
     the answer. A KRaft broker forwards these requests to the controller with the client's principal and address, so
     both are known even if the client itself uses TLS. Values of configurations and credentials are never printed.
 
-    INPUT is one or more pcaps, or folders of frames.
+    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
 
     \b
     Examples:
       wirecheck changes incident.pcapng
       wirecheck changes incident.pcapng --object orders
-      wirecheck changes frames/ --format json | jq 'select(.action == "DeleteTopics")'
+      wirecheck changes verdict/ --format json | jq 'select(.action == "DeleteTopics")'
     """
-    from wirecheck.decode.show.changes import MOST_CHANGES
     from wirecheck.decode.show.changes import changes as changes_of
 
-    with capture_frames(inputs, strict=strict) as frames:
-        found = changes_of(frames, ports)
-        need_messages(found, inputs)
+    def show(found: "Changes", basis: str) -> None:
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
             chosen = [replace(change, principal=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
         if found.others:
-            tell(f"wirecheck: {found.others:,} more requests are not listed; {MOST_CHANGES:,} are kept")
+            tell(f"wirecheck: {found.others:,} more requests or objects are not listed")
         if form == "text":
-            note(f"{summary(chosen)}; {found.text()}")
+            note(f"{summary(chosen)}; {basis}")
+
+    folder = result_folder(inputs)
+    if folder is not None:
+        if ports:
+            raise click.UsageError("--port takes pcaps and folders of frames")
+        kept, coverage = of_results(folder)
+        show(kept, f"{plural(coverage['messages'], 'message')}, {coverage['decoded_messages']:,} decoded")
+        need_whole(coverage, strict=strict)
+        return
+    with capture_frames(inputs, strict=strict) as frames:
+        found = changes_of(frames, ports)
+        need_messages(found, inputs)
+        show(found, found.text())
+
+
+def of_results(folder: Path) -> "tuple[Changes, Row]":
+    """What a replay or a monitor has kept, and its coverage. Stop where there is nothing."""
+    from wirecheck.streaming.store.change_rows import changes_in
+
+    try:
+        result = latest(folder, ("coverage", "totals"))
+    except LookupError as error:
+        raise Stop(str(error)) from error
+    tell_unread(result)
+    return changes_in(folder, result), result.json()["coverage"]
 
 
 def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:

@@ -1,21 +1,25 @@
-"""`wirecheck diff`: what is otherwise in a second capture.
+"""`wirecheck diff`: what differs between two captures, between the results of two runs, or between two times of one.
 
 Knows: how differences are printed, and that a gate ends with 1 on those that were asked for. Refuses to know what
-differs (decode/show/traffic_diff.py).
+differs (decode/show/traffic_diff.py, streaming/store/result_diff.py).
 """
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import completion, names
-from wirecheck.commands.ending import FOUND
+from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.inputs import holds_tables, latest, need_whole, tell_unread
 from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.wording import plural
+from wirecheck.commands.units import time
+from wirecheck.wording import EPOCH, TimeSpan, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +29,9 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
 
-GATES = ("matters", "any", "never", "errors", "clients", "topic-ids", "versions", "latency", "rates")
+GATES = ("matters", "any", "never", "findings", "errors", "clients", "topic-ids", "versions", "latency", "rates")
 OF_GATE = {
+    "findings": {"finding-new"},
     "errors": {"error-new", "error-worse"},
     "clients": {"client-gone"},
     "topic-ids": {"topic-id"},
@@ -37,9 +42,10 @@ OF_GATE = {
 """Kinds of differences that fail each gate, beside the first three."""
 
 
-@click.command(short_help="Compare two captures; a gate for CI.")
+@click.command(short_help="Compare two captures or results; a gate for CI.")
 @click.argument("before", shell_complete=completion.path)
-@click.argument("after", shell_complete=completion.path)
+@click.argument("after", required=False, shell_complete=completion.path)
+@click.option("--at", "times", type=time, multiple=True, metavar="TIME", help="Give it twice: two times of BEFORE.")
 @click.option(
     "--fail-on",
     "gates",
@@ -52,15 +58,16 @@ OF_GATE = {
 @click.option("--all", "every", is_flag=True, help="Print all lines, also those that are better after.")
 @options_of_listing
 def diff(
-    before: str, after: str, form: str, ports: tuple[int, ...], *, gates: tuple[str, ...], every: bool, strict: bool
+    before: str, after: str | None, form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
 ) -> None:
-    """Compare two captures: errors, clients, topic IDs, API versions, latencies, request rates.
+    """Compare two captures: errors, clients, topic IDs, API versions, latencies, request rates. Or compare the results
+    of two runs of a replay or a monitor, or two times of one: findings, clients that are harmed, clients, topic IDs.
 
     Differences that are worse after come first: new errors, errors that are twice as frequent, clients that are gone,
     changed topic IDs, lower API versions, doubled latencies (p99 by API and broker), halved request rates. Others are
     printed with --all. Captures may differ in length: rates are compared, not counts.
 
-    BEFORE and AFTER are each a pcap or a folder of frames.
+    BEFORE and AFTER are each a pcap or a folder of frames, or both the --out folder of a replay or a monitor.
 
     Exit status: 0 if there is no difference of --fail-on, 1 if there is one, 2 on usage errors or unreadable input.
 
@@ -68,23 +75,74 @@ def diff(
     Examples:
       wirecheck diff before.pcapng after.pcapng
       wirecheck diff before.pcapng after.pcapng --fail-on errors --fail-on versions
+      wirecheck diff verdict/ --at 2026-11-21T10:00Z --at 2026-11-22T10:00Z
     """
+    gates, times = asked["gates"], asked["times"]
+    if any(holds_tables(Path(name)) for name in (before, after) if name):
+        if ports:
+            raise click.UsageError("--port takes pcaps and folders of frames")
+        found, notes = of_results(before, after, times, strict=strict)
+        show(found, form, every=every, notes=notes)
+    else:
+        if after is None or times:
+            raise click.UsageError(WRONG_USE)
+        found = of_captures(before, after, form, ports, every=every, strict=strict)
+    sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
+
+
+WRONG_USE = "give two captures, or the results of two runs, or the results of one with --at TIME --at TIME"
+
+
+def of_captures(
+    before: str, after: str, form: str, ports: tuple[int, ...], *, every: bool, strict: bool
+) -> "list[Difference]":
     from wirecheck.decode.show.traffic_diff import differences
 
     with capture_frames([before], strict=strict) as earlier, capture_frames([after], strict=strict) as later:
         sides = read(before, earlier, ports), read(after, later, ports)
         found = differences(*sides)
-        shown = [one for one in found if every or form != "text" or one.matters]
-        Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
+        show(found, form, every=every, notes=tuple(side.text() for side in sides))
         if lost := sum(side.failures.others + side.calls.others for side in sides):
             tell(f"wirecheck: {lost:,} requests and errors have no row and are not compared")
-        if form == "text":
-            better = len(found) - len(shown)
-            more = f", {better:,} not shown (--all)" if better else ""
-            note(f"{plural(len(shown), 'difference')}{more}")
-            for side, name in zip(sides, ("before", "after"), strict=True):
-                note(f"{name}: {side.text()}")
-    sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
+    return found
+
+
+def show(found: "list[Difference]", form: str, *, every: bool, notes: tuple[str, ...]) -> None:
+    """`notes`: what each of the two rests on."""
+    shown = [one for one in found if every or form != "text" or one.matters]
+    Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
+    if form == "text":
+        others = len(found) - len(shown)
+        more = f", {others:,} not shown (--all)" if others else ""
+        note(f"{plural(len(shown), 'difference')}{more}")
+        for text, name in zip(notes, ("before", "after"), strict=True):
+            note(f"{name}: {text}")
+
+
+def of_results(
+    before: str, after: str | None, times: "tuple[TimeSpan, ...]", *, strict: bool
+) -> "tuple[list[Difference], tuple[str, ...]]":
+    """Differences, and what each of the two rests on. Stop where there are no results."""
+    from wirecheck.streaming.store.result_diff import Side, at_times, differences
+
+    names = [name for name in (before, after) if name]
+    if not all(holds_tables(Path(name)) for name in names) or (len(names), len(times)) not in {(2, 0), (1, 2)}:
+        raise click.UsageError(WRONG_USE)
+    try:
+        results = [latest(Path(name)) for name in names]
+    except LookupError as error:
+        raise Stop(str(error)) from error
+    for result in results:
+        tell_unread(result)
+        need_whole(result.json()["coverage"], strict=strict)
+    if not times:
+        notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]
+        return differences(*map(Side, results)), tuple(notes)
+    first = min((row["first_seen"] for row in results[0].rows["clients"]), default=EPOCH)
+    begin, end = (EPOCH + timedelta(microseconds=one.on_day_of(TimeSpan.of(first).ns).ns // 1000) for one in times)
+    if begin >= end:
+        raise click.UsageError("the second --at is not later than the first")
+    return differences(*at_times(results[0], begin, end)), (f"{begin:%F %T} UTC", f"{end:%F %T} UTC")
 
 
 def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Traffic":

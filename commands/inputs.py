@@ -188,15 +188,15 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
     return found
 
 
-def latest(out: Path) -> "Result":
-    """The result tables of the run that wrote last. Raises LookupError where there are none."""
+def latest(out: Path, tables: tuple[str, ...] = ()) -> "Result":
+    """The result tables, or these, of the run that wrote last. Raises LookupError where there are none."""
     with progress("reading"):
         from wirecheck.capture.arrow_alone import arrow_alone
 
         arrow_alone()
-        from wirecheck.streaming.store.run_result import Result
+        from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
-        return Result.latest(out)
+        return Result.latest(out, tables or IN_RESULT)
 
 
 def tell_unread(found: "Result", busy_ports: str = "") -> None:
@@ -251,6 +251,14 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
     return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}")))
 
 
+def result_folder(inputs: tuple[str, ...]) -> Path | None:
+    """The folder of a replay's or a monitor's results among the inputs. Stop if it is not the only one."""
+    found = [path for path in map(Path, inputs) if holds_tables(path)]
+    if found and len(inputs) > 1:
+        raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
+    return found[0] if found else None
+
+
 def holds_tables(path: Path) -> bool:
     return path.is_dir() and any(next(path.glob(f"*/{sign}"), None) is not None for sign in ("run=*", "_delta_log"))
 
@@ -279,7 +287,12 @@ def files_in(folders: list[Path]) -> list[Path]:
     try:
         return frames_files(folders)
     except FramesError as error:
+        if results := [folder for folder in folders if holds_tables(folder)]:
+            raise Stop(f"{results[0]}: {NOT_RESULTS}") from error
         raise Stop(str(error)) from error
+
+
+NOT_RESULTS = "has results of a replay or a monitor; this command reads pcaps and folders of frames"
 
 
 def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[Path]]:

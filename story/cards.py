@@ -173,7 +173,7 @@ def harm_of(
     lesser = (one for one in mine if one["level"] != harm.HURT and client(one) not in named)
     briefly = harm.worst_first(harm.fact(one, context.end_s) for one in lesser)
     partitions = partitions_of(entry, context)
-    none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
+    none = possible_sentence(possibly) or unhurt(entry, context)
     return {
         "sentence": harm_sentence(facts, partitions) or none,
         "clients": facts[: harm.MOST],
@@ -182,6 +182,15 @@ def harm_of(
         "possibly": list(possibly[: harm.MOST]),
         "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions, possibly)),
     }
+
+
+def unhurt(entry: Row, context: CardContext) -> str:
+    """What is known where no client was refused for long: of data that may be lost, whoever wrote it, not that nobody
+    is affected.
+    """
+    codes = [one["code"] for one in (entry, *entry["consequences"])]
+    losses = (one.text for code in codes for one in sentences().get((code, "unhurt"), ()))
+    return next(losses, NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
 
 
 def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, list[str]]:
@@ -234,6 +243,8 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+    if fact["error"] == harm.LEADER_NOT_AVAILABLE:
+        return f"finds no leader of {partitions_text(fact)} for {lasted}"
     if harm.is_partial(fact):
         did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
         what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
@@ -248,6 +259,12 @@ def does_not(fact: Row) -> str:
     if fact["api"] == "OffsetCommit":
         return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'request')} rejected in {lasted}"
     return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'request')} in {lasted}"
+
+
+def partitions_text(fact: Row) -> str:
+    """`orders partition 0`, `orders partitions 0, 1`."""
+    numbers = fact["partitions"]
+    return f"{fact['topic']} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def duration(lasted_s: float) -> str:
@@ -277,6 +294,7 @@ def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
                         "what": what,
                         "brokers": sorted(requesters(row)) or list(row["brokers"]),
                         "first_seen": row["first_seen"],
+                        "until": written(row["words"]["until"]) if row["words"].get("until") else None,
                     }
                 )
     return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
@@ -298,7 +316,8 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
     if first["what"] == LEADERLESS:
         text = f"{of} has no working leader: broker {brokers} rejects requests for it"
     else:
-        text = f"broker {brokers} does not replicate {of}: {first['what']}"
+        does_not = "did not replicate" if first["until"] else "does not replicate"
+        text = f"broker {brokers} {does_not} {of}: {first['what']}"
     return text + (f" ({left:,} more)" if left else "")
 
 
@@ -319,7 +338,8 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
     text = capitalized(text)
     for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
         mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm["errors"]) == silent]
-        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine))
+        sure = {client(one.harm) for one in harms if one.sure}
+        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
     began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
     return {
@@ -388,7 +408,9 @@ def state(card: Row) -> str:
     facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
         times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        return "" if UTC_TIME.search(card["headline"]) else f"since {min(times)[11:19]} UTC"
+        ended = max((one["until"] or "" for one in partitions), default="")
+        until = f", until {ended[11:19]} UTC" if ended and all(one["until"] for one in partitions) else ""
+        return "" if UTC_TIME.search(card["headline"]) else f"since {min(times)[11:19]} UTC{until}"
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"

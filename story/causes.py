@@ -42,7 +42,7 @@ class OpenFinding:
     id: str
     code: str
     place: tuple[str, str]
-    """Label and cluster: nothing is compared across them."""
+    """Label and cluster: nothing is compared across them, but what an address that changed its cluster explains."""
     first_s: float
     last_s: float
     keys: Mapping[str, frozenset[Any]] = field(default_factory=dict)
@@ -175,6 +175,15 @@ def linked(findings: Iterable[Row]) -> dict[str, Linked]:
     return {name: Linked(origin.cause, origin.possible, tuple(consequences[name])) for name, origin in origins.items()}
 
 
+CHANGED_CLUSTER = "CLU004"
+"""The check about addresses: a client may keep an ID while its address leads to one cluster after the other."""
+
+
+def place(told: OpenFinding, cause: str) -> tuple[str, ...]:
+    """Where a cause and what follows from it have to be."""
+    return told.place[:1] if cause == CHANGED_CLUSTER else told.place
+
+
 class Causes:
     """Findings by what they offer as causes."""
 
@@ -189,7 +198,7 @@ class Causes:
         for told in self.told.values():
             for relations in wanted[told.code]:
                 for keys in product(*(told.keys[OFFERED_AS.get(name, name)] for name in relations)):
-                    self.offers[told.place, told.code, relations, keys].append(told.id)
+                    self.offers[place(told, told.code), told.code, relations, keys].append(told.id)
 
     def origin(self, name: str) -> Origin:
         if name not in self.known:
@@ -227,7 +236,7 @@ class Causes:
         first ones, as `direct` keeps no more.
         """
         for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
-            offered = self.offers.get((told.place, rule.cause, rule.relations, keys), ())
+            offered = self.offers.get((place(told, rule.cause), rule.cause, rule.relations, keys), ())
             yield from islice((name for name in offered if fits(rule, self.told[name], told)), MOST_POSSIBLE + 1)
 
 

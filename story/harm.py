@@ -36,6 +36,7 @@ HURT = "hurt"
 CLOSES = "VER001"
 """The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
+LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 
@@ -79,6 +80,15 @@ def no_response(row: Row) -> set[Any]:
     return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
 
 
+def offline_replica(row: Row) -> set[Any]:
+    """Of a harm the brokers that answered that their log directory failed, or the only replica of a partition without a
+    leader; of a finding the brokers that it is about.
+    """
+    errors, brokers = row.get("errors", (STORAGE_ERROR,)), set(row["brokers"])
+    only = LEADER_NOT_AVAILABLE in errors and len(brokers) == 1
+    return brokers if STORAGE_ERROR in errors or only else set()
+
+
 KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
@@ -87,6 +97,7 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "partition": partitions,
     "broker": causes.KEYS["brokers"],
     "no response": no_response,
+    "offline replica": offline_replica,
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 
@@ -186,7 +197,9 @@ def closed_connections(finding: Row) -> list[Row]:
 
 
 def joined(harms: Iterable[Row]) -> list[Row]:
-    """One client, topic and API once, whatever number of IDs and clusters' endpoints it was refused by."""
+    """One client, topic and API once, whatever number of IDs and clusters' endpoints it was refused by; what a former
+    cluster refused counts in the next one's row too.
+    """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for harm in harms:
         key = (harm["client_id"], harm["address"], harm["topic"] or harm["topic_id"], harm["api"])
@@ -194,7 +207,9 @@ def joined(harms: Iterable[Row]) -> list[Row]:
         if known is None:
             found[key] = dict(harm)
             continue
-        known["count"] += harm["count"]
+        again = known["cluster"] != harm["cluster"] and spans(known, harm)
+        known["count"] = max(known["count"], harm["count"]) if again else known["count"] + harm["count"]
+        known["level"] = HURT if HURT in {known["level"], harm["level"]} else known["level"]
         known["first_seen"] = min(known["first_seen"], harm["first_seen"])
         known["last_seen"] = max(known["last_seen"], harm["last_seen"])
         known["recovered"] = known["recovered"] and harm["recovered"]
@@ -202,6 +217,12 @@ def joined(harms: Iterable[Row]) -> list[Row]:
         for name in ("partitions", "errors", "brokers"):
             known[name] = sorted({*known[name], *harm[name]})
     return list(found.values())
+
+
+def spans(one: Row, other: Row) -> bool:
+    """Whether one's time holds all of the other's: errors that went on when an address changed its cluster."""
+    times = [(row["first_seen"], row["last_seen"]) for row in (one, other)]
+    return (min(first for first, _ in times), max(last for _, last in times)) in times
 
 
 def fact(harm: Row, end_s: float) -> dict[str, Any]:

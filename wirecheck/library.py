@@ -11,6 +11,7 @@ could be read in part is used, with a warning.
 from __future__ import annotations
 
 import datetime as dt
+import pathlib
 import tempfile
 import warnings
 from contextlib import contextmanager
@@ -163,12 +164,18 @@ def by_columns(source: Source, chosen: Filter, reading: Reading) -> pa.RecordBat
 
 
 def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
-    """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
+    """Who changed what in captures, in folders of an agent's frames, or in the results of a replay or a monitor, as
+    `wirecheck changes` lists it, by time.
+    """
     with as_input_error():
+        from wirecheck.commands.changes import of_results
+        from wirecheck.commands.inputs import result_folder
         from wirecheck.decode.show.changes import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
-        found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
+        folder = result_folder(tuple(map(str, paths)))
+        frames = Source(paths, several(keylog)).tables() if folder is None else ()
+        found = list((changes_of(frames, ports) if folder is None else of_results(folder)[0]).merged())
     return table_of(Change, found, "changes")
 
 
@@ -205,11 +212,25 @@ def why(
 
 
 def diff(
-    before: Path, after: Path, *, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()
+    before: Path,
+    after: Path | None = None,
+    *,
+    at: tuple[Time, Time] | None = None,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
 ) -> Values[Difference]:
-    """What is otherwise in a second capture, as `wirecheck diff --all` lists it: what is worse after comes first."""
+    """What is otherwise in a second capture, or in the results of a second run, as `wirecheck diff --all` lists it:
+    what is worse after comes first. `at`: two times of the results of one run.
+    """
+    from wirecheck.commands.diff import of_results
+    from wirecheck.commands.inputs import holds_tables
     from wirecheck.decode.show.traffic_diff import Difference, differences
 
+    if after is None or holds_tables(pathlib.Path(before)):
+        times = tuple(one for one in map(span, at or ()) if one is not None)
+        with as_input_error():
+            found, _ = of_results(str(before), str(after) if after else None, times, strict=False)
+        return table_of(Difference, found, "differences")
     return table_of(
         Difference, differences(*(traffic([side], ports, keylog) for side in (before, after))), "differences"
     )

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 MOST_CHANGES = 100_000
 """Requests that are kept for one capture; further ones are counted."""
+MOST_TARGETS = 10_000
+"""Objects of a request that are kept; further ones are counted."""
 FORWARDED_WITHIN_NS = 60_000_000_000
 """An Envelope belongs to a client's request that is open, or was at most so long ago: request.timeout.ms, twice."""
 CLOCKS_NS = 5_000_000_000
@@ -106,28 +108,43 @@ ACTIONS: dict[str, Action] = {
 """The APIs that change something people look after; what brokers send controllers by themselves is not among them."""
 
 
+class Target(NamedTuple):
+    """One object of a request, with the answer."""
+
+    object_type: str
+    object: str
+    details: str
+    error: str | None
+
+
 @dataclass(slots=True)
 class Seen:
     """One request, as it was seen from a client, in an Envelope, or both."""
 
-    api: str
+    action: str
     correlation_id: int
     client_id: str | None
     host: str
     time_ns: int
     answered_ns: int | None
-    request: Body
-    response: Body | None
+    targets: list[Target]
     frame: Frame
-    server: str
-    """Who was asked: the client's broker, or of an Envelope the controller."""
+    connection: str
+    """Name of the connection that carried it: the client's, or of an Envelope the broker's to the controller."""
+    in_envelope: bool = False
     forwarded_by: str | None = None
     """Of an Envelope, the client ID of the broker that sent it, where the controller accepted it."""
     principal: str | None = None
+    others: int = 0
+    """Objects beyond MOST_TARGETS."""
 
     @property
     def key(self) -> tuple[str, int, str | None, str]:
-        return self.api, self.correlation_id, self.client_id, self.host
+        return self.action, self.correlation_id, self.client_id, self.host
+
+    @property
+    def is_answered(self) -> bool:
+        return all(target.error is not None for target in self.targets)
 
 
 @dataclass
@@ -140,26 +157,18 @@ class Changes(Coverage):
     creating: dict[tuple[int, str | None, str], int] = field(default_factory=dict)
     """When a client asked for Metadata and let topics be created: by correlation ID, client ID and address."""
     others: int = 0
-    """Requests beyond MOST_CHANGES."""
+    """Requests beyond MOST_CHANGES, and objects beyond MOST_TARGETS."""
 
     def add(self, exchanges: Exchanges) -> None:
         self.cover(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
-        pairs = of_apis(exchanges, [*API_KEYS, ENVELOPE])
-        if not len(pairs):
-            return
-        decoded = decode(pairs.messages)
-        for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
-            if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
-                self.keep(self.direct, seen(pairs, decoded, request, response))
-        for found in enveloped(pairs, decoded):
-            self.keep(self.forwarded, found)
+        for found in requests_in(exchanges):
+            self.keep(found)
 
-    def keep(self, kept: list[Seen], found: Seen | None) -> None:
-        if found is None:
-            return
+    def keep(self, found: Seen) -> None:
+        self.others += found.others
         if len(self.direct) + len(self.forwarded) < MOST_CHANGES:
-            kept.append(found)
+            (self.forwarded if found.in_envelope else self.direct).append(found)
         else:
             self.others += 1
 
@@ -192,11 +201,12 @@ class Changes(Coverage):
             client = next((each for each in reversed(by_key[one.key]) if carries(each, one)), None)
             if client is not None:
                 client.principal = client.principal or one.principal
-                client.response = client.response or one.response
+                client.targets = client.targets if client.is_answered else one.targets
                 continue
             before = alone.get(one.key)
             if before is not None and one.time_ns - before.time_ns <= FORWARDED_WITHIN_NS:
-                before.response, before.answered_ns = one.response or before.response, one.answered_ns
+                before.targets = one.targets if one.is_answered else before.targets
+                before.answered_ns = one.answered_ns
                 continue
             if before is not None:
                 yield before
@@ -205,29 +215,51 @@ class Changes(Coverage):
         yield from self.direct
 
     def objects(self, one: Seen) -> Iterator[Change]:
-        action = ACTIONS[one.api]
-        errors = Errors(action, one.response)
-        for position, element in enumerate(elements(action, one.request)):
-            name = named(action.name, element)
+        for target in one.targets:
             yield Change(
                 one.time_ns,
-                one.api,
-                action.object_type or LIST_OF_TYPES.get(element.get("resourceType", 0), "resource"),
-                errors.better_name(position, name),
-                " ".join(filter(None, (details(one.api, element, one.request), self.cause(one)))),
+                one.action,
+                target.object_type,
+                target.object,
+                " ".join(filter(None, (target.details, self.cause(one)))),
                 one.principal,
                 one.client_id,
                 one.host,
-                one.forwarded_by or self.brokers.named(one.server),
-                errors.of(position, name),
+                one.forwarded_by or self.brokers.named(one.connection.partition(">")[2]),
+                target.error,
                 one.frame,
             )
 
     def cause(self, one: Seen) -> str:
         """A broker that creates a topic for a Metadata request forwards it with that request's correlation ID."""
         asked = self.creating.get((one.correlation_id, one.client_id, one.host))
-        automatic = one.api == "CreateTopics" and one.forwarded_by is not None and asked is not None
+        automatic = one.action == "CreateTopics" and one.forwarded_by is not None and asked is not None
         return "created automatically for a Metadata request" if automatic else ""
+
+
+def requests_in(exchanges: Exchanges) -> Iterator[Seen]:
+    """Administrative requests, of clients and in Envelopes."""
+    pairs = of_apis(exchanges, [*API_KEYS, ENVELOPE])
+    if not len(pairs):
+        return
+    decoded = decode(pairs.messages)
+    for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
+        if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
+            yield from seen(pairs, decoded, request, response)
+    yield from enveloped(pairs, decoded)
+
+
+def targets(api: str, request: Body, response: Body | None) -> tuple[list[Target], int]:
+    """One for each object of a request, and how many more there are than are kept."""
+    action = ACTIONS[api]
+    every = elements(action, request)
+    errors, found = Errors(action, response), []
+    for position, element in enumerate(every[:MOST_TARGETS]):
+        name = named(action.name, element)
+        kind = action.object_type or LIST_OF_TYPES.get(element.get("resourceType", 0), "resource")
+        text = details(api, element, request)
+        found.append(Target(kind, errors.better_name(position, name), text, errors.of(position, name)))
+    return found, len(every) - len(found)
 
 
 def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
@@ -259,22 +291,24 @@ def frame_of(pairs: Exchanges, row: int) -> Frame:
     return Frame(pairs.names[int(pairs.source[row])], first, first)
 
 
-def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Seen | None:
-    """A client's own request; None where it does not decode."""
+def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Iterator[Seen]:
+    """A client's own request; none where it does not decode."""
     body = body_of(decoded, request)
     if body is None:
-        return None
-    return Seen(
-        name_of(int(pairs.messages.key[request])),
+        return
+    api = name_of(int(pairs.messages.key[request]))
+    found, others = targets(api, body, body_of(decoded, response))
+    yield Seen(
+        api,
         int(pairs.messages.correlation_id[request]),
         client_id(pairs.messages, request),
         host_of(pairs, request),
         int(pairs.ts_ns[request]),
         int(pairs.ts_ns[response]) if response >= 0 else None,
-        body,
-        body_of(decoded, response),
+        found,
         frame_of(pairs, request),
-        str(pairs.connections[int(pairs.connection[request])].server),
+        pairs.connections[int(pairs.connection[request])].name,
+        others=others,
     )
 
 
@@ -301,6 +335,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
         host = client_host(base64.b64decode(envelope["clientHostAddress"]))
         data = envelope["requestPrincipal"]
         response = response_to.get(row, -1)
+        found, others = targets(api, body, body_of(inner, response))
         yield Seen(
             api,
             int(inside.messages.correlation_id[row]),
@@ -308,12 +343,13 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
             host or host_of(pairs, outer),
             int(pairs.ts_ns[outer]),
             int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
-            body,
-            body_of(inner, response),
+            found,
             frame_of(pairs, outer),
-            str(pairs.connections[int(pairs.connection[outer])].server),
-            client_id(pairs.messages, outer) if response >= 0 else None,
-            principal(None if data is None else base64.b64decode(data)),
+            pairs.connections[int(pairs.connection[outer])].name,
+            in_envelope=True,
+            forwarded_by=client_id(pairs.messages, outer) if response >= 0 else None,
+            principal=principal(None if data is None else base64.b64decode(data)),
+            others=others,
         )
 
 

@@ -38,6 +38,8 @@ MOST = 10_000
 """Entries of each list."""
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
+GIVEN_ID = ("need to re-join with the given member-id", "rebalance failed due to MemberIdRequiredException")
+"""How Java's clients give as the reason that they are new (KIP-394)."""
 PARTITION = "topics.partitions.partition_index"
 ALSO = (
     ("Metadata", "response", tuple(f"topics.partitions.{name}" for name in (
@@ -93,7 +95,7 @@ class Move(NamedTuple):
 
     time_ns: int
     kind: str
-    """join, sync or leave"""
+    """join, sync or leave; of groups with epochs also epoch: the member was given a new one"""
     member: str
     client_id: str | None
     host: str
@@ -128,6 +130,8 @@ class Subject:
     """The last high watermark of partitions that the group commits."""
     groups: set[str] = field(default_factory=set)
     """That a client of this name is a member of."""
+    has_epochs: bool = False
+    """The group's members state epochs (KIP-848 and after), not generations."""
     connections: set[tuple[str, int]] = field(default_factory=set)
     """Name and start of those of a client of this name."""
     registrations: list[tuple[int, int, int]] = field(default_factory=list)
@@ -226,6 +230,7 @@ class Subject:
         answers = chunk.tables(key, RESPONSE)[""]
         for index, row, header in self.asked(chunk, key):
             member, reason = text(header, "member_id", row), text(header, "reason", row)
+            reason = "" if reason.startswith(GIVEN_ID) else reason
             answer = answer_to(chunk, index, answers)
             if answer is None:
                 self.move((chunk, index), "join", member, -1, reason)
@@ -253,6 +258,7 @@ class Subject:
         """Of a heartbeat only what changes the member's epoch is a move."""
         answers = chunk.tables(key, RESPONSE)[""]
         for index, row, header in self.asked(chunk, key):
+            self.has_epochs = True
             answer, epoch = answer_to(chunk, index, answers), int(header["member_epoch"][row])
             member = text(header, "member_id", row) or ("" if answer is None else text(answers, "member_id", answer))
             if epoch < 0:
@@ -260,7 +266,8 @@ class Subject:
             elif answer is not None and answers["error_code"][answer] == 0:
                 given = int(answers["member_epoch"][answer])
                 if given != epoch or member not in self.members:
-                    self.move((chunk, index), "join", member, given)
+                    kind = "join" if not epoch else "sync" if given == epoch else "epoch"
+                    self.move((chunk, index), kind, member, given)
                 else:
                     self.members[member].last_ns = int(chunk.asked_ns[index])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.exchanges import Connection
     from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.subject import Described, Move, Subject, View
+    from wirecheck.decode.show.subject import Described, Member, Move, Subject, View
     from wirecheck.decode.show.traffic import Count, Use
 
 KINDS = ("topic", "group", "broker", "client")
@@ -193,8 +193,9 @@ ANSWERS = {"NONE": "ok", None: "no answer seen"}
 
 
 def of_group(subject: Subject) -> Sections:
+    unit = "epoch" if subject.has_epochs else "generation"
     members = [
-        Fact(name, client(one.client_id, one.host), None, one.first_ns, one.last_ns, f"generation {one.generation}")
+        Fact(name, client(one.client_id, one.host), None, one.first_ns, one.last_ns, f"{unit} {one.generation}")
         for name, one in sorted(subject.members.items(), key=lambda item: item[1].first_ns)
     ]
     clients = {(one.client_id, one.host) for one in subject.members.values()}
@@ -211,26 +212,29 @@ def of_group(subject: Subject) -> Sections:
         )
         details = f"committed {commit.offset:,}{behind}"
         offsets.append(Fact(f"{topic}-{partition}", commit.client_id or "", None, None, commit.time_ns, details))
-    return {"Errors": errors, "Members": members, "Rebalances": rebalances(subject.moves), "Offsets": offsets}
+    return {"Errors": errors, "Members": members, "Rebalances": rebalances(subject, unit), "Offsets": offsets}
 
 
-def rebalances(moves: list[Move]) -> list[Fact]:
-    """Each generation: who triggered it, why, and how long until all members had their assignment."""
+def rebalances(subject: Subject, unit: str) -> list[Fact]:
+    """Each generation or epoch: who triggered it, why, and how long until all members had their assignment."""
+    moves = subject.moves
     by_generation: dict[int, list[Move]] = defaultdict(list)
     for move in moves:
         if move.generation >= 0:
             by_generation[move.generation].append(move)
     facts, before, since_ns = [], set[str](), 0
     for generation, found in sorted(by_generation.items()):
-        joins = [move for move in found if move.kind == "join"]
-        if not joins:  # the capture began after they joined
-            before, since_ns = {move.member for move in found}, max(move.until_ns for move in found)
-            continue
-        until_ns, members = max(move.until_ns for move in found), {move.member for move in joins}
-        leaves = [move for move in moves if move.kind == "leave" and since_ns <= move.time_ns <= until_ns]
-        cause, who, began_ns = trigger(joins, leaves, before)
-        took = f"took {(until_ns - began_ns) / NS_PER_S:.1f} s, {plural(len(members), 'member')}" if members else ""
-        facts.append(Fact(f"generation {generation}", who, None, began_ns, until_ns, f"{cause}; {took}"))
+        joins = [move for move in found if move.kind != "sync"]
+        until_ns, members = max(move.until_ns for move in found), {move.member for move in joins or found}
+        if joins:  # else the capture began after they joined
+            leaves = [move for move in moves if move.kind == "leave" and since_ns <= move.time_ns <= until_ns]
+            away = before - members - {move.member for move in leaves}
+            lost = sorted(name for name in away if subject.members[name].generation < generation)
+            cause, who, began_ns = trigger(joins, leaves, before, [subject.members[name] for name in lost])
+            took = f"took {(until_ns - began_ns) / NS_PER_S:.1f} s, {plural(len(members), 'member')}"
+            facts.append(Fact(f"{unit} {generation}", who, None, began_ns, until_ns, f"{cause}; {took}"))
+            stay = before.difference(lost, (move.member for move in leaves)) if subject.has_epochs else set()
+            members |= stay
         before, since_ns = members, until_ns
     gone = [move for move in moves if move.kind == "leave" and move.time_ns >= since_ns]
     facts += [
@@ -239,25 +243,23 @@ def rebalances(moves: list[Move]) -> list[Fact]:
     return facts
 
 
-def trigger(joins: list[Move], leaves: list[Move], before: set[str]) -> tuple[str, str, int]:
-    """(cause, client, when) of a rebalance; what was first."""
+def trigger(joins: list[Move], leaves: list[Move], before: set[str], lost: list[Member]) -> tuple[str, str, int]:
+    """(cause, client, when) of a rebalance; what was first. `lost`: members that did not rejoin."""
     first = min(joins, key=lambda move: move.time_ns)
-    new = [move for move in joins if move.member not in before]
-    lost = before - {move.member for move in joins} - {move.member for move in leaves}
+    new = [move for move in joins if move.kind == "join" and move.member not in before]
     if leaves and leaves[0].time_ns <= first.time_ns:
         reason = f": {leaves[0].reason}" if leaves[0].reason else ""
         return f"member left{reason}", client(leaves[0].client_id, leaves[0].host), leaves[0].time_ns
-    if new and before:
+    if new:
         move = min(new, key=lambda one: one.time_ns)
-        return (
-            f"member joined{f': {move.reason}' if move.reason else ''}",
-            client(move.client_id, move.host),
-            move.time_ns,
-        )
+        cause = "member joined" if before else "first seen"
+        return f"{cause}{f': {move.reason}' if move.reason else ''}", client(move.client_id, move.host), move.time_ns
     if lost:
-        return f"session timeout: {', '.join(sorted(lost)[:3])} did not rejoin", "", first.time_ns
-    cause = first.reason or ("member rejoined" if before else "first members seen")
-    return cause, client(first.client_id, first.host), first.time_ns
+        others = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        return f"session timeout: did not rejoin{others}", client(lost[0].client_id, lost[0].host), first.time_ns
+    if first.kind == "epoch":
+        return "cause not seen", "", first.time_ns
+    return first.reason or "member rejoined", client(first.client_id, first.host), first.time_ns
 
 
 def of_client(subject: Subject) -> Sections:

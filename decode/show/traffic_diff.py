@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Calls, Traffic
 
 KINDS = (
-    "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher", "rate-lower",
-    "error-recovered", "error-gone", "client-new", "version-higher", "latency-lower", "rate-higher",
+    "finding-new", "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher",
+    "rate-lower", "error-recovered", "finding-gone", "note-new", "note-gone", "error-gone", "client-new",
+    "version-higher", "latency-lower", "rate-higher",
 )  # fmt: skip
-"""Those that matter come first: see MATTERS. error-recovered: a new error that ended, as a leader change gives."""
+"""Those that matter come first: see MATTERS. error-recovered: a new error that ended, as a leader change gives.
+Findings are those of two results (streaming/store/result_diff.py)."""
 MATTERS = frozenset(KINDS[: KINDS.index("error-recovered")])
 FACTOR = 2.0
 """A rate or a latency differs where one is so many times the other ..."""

@@ -27,6 +27,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     start_ns,
     stuck_client,
+    with_former,
     without_pause,
 )
 from wirecheck.judge.claims.claim import (
@@ -58,7 +59,8 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
     if subject[1] in RESERVED:
         return
     refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
-    for claim, streak in lasting(context.claims("use", group, *subject), STUCK, {"Fetch", "ShareFetch"}, context):
+    uses = (with_former(claim, subject, group, context) for claim in context.claims("use", group, *subject))
+    for claim, streak in lasting(uses, STUCK, {"Fetch", "ShareFetch"}, context):
         refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
     name = (name_of(subject, group, context) or former_name_of(subject, group, context)) if refused else None
     for (client_id, host), found in sorted(refused.items(), key=str):

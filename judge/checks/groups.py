@@ -58,10 +58,12 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
     for (who,), claims in gathered((c for c in gone if (c["group"], c["partition"]) in had), "group"):
         partitions = {claim["partition"] for claim in claims}
         mine = [claim for claim in before if claim["group"] == who and claim["partition"] in partitions]
-        sides = (*map(last_of, [*claims, *mine]), first_of(current.first))
+        latest = [max(ones, key=lambda claim: claim.last) for _, ones in gathered(mine, "partition")]
+        sides = (*map(last_of, [*claims, *latest]), first_of(current.first))
         words = {"group": who, "partitions": counted(len(partitions), "partition")}
         about = of_topic(topic, current, topic.histories[-2])
-        yield resting_on(claims, who, topic.name, sides=sides, **about, words=words)
+        first_ns = min(claim.first.ts_ns for claim in claims)
+        yield resting_on(claims, who, topic.name, sides=sides, **about, first_ns=first_ns, words=words)
 
 
 def earlier_commits(topic: Topic, context: CheckContext) -> list[Claim]:

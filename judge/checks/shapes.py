@@ -25,6 +25,7 @@ from wirecheck.judge.claims.claim import (
     Runs,
     Sighting,
     Subject,
+    add_runs,
     every_run,
 )
 from wirecheck.judge.claims.client_ids import broker_of
@@ -268,6 +269,20 @@ def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]
     for name, value in claim.peak.items():
         if name.startswith(LEAST):
             yield name, Sighting(*value[:-parts]), value[-parts:]
+
+
+def with_former(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> Claim:
+    """With the answers over time that its client got at the same address while that led to other clusters: a streak of
+    errors goes on when the address changes.
+    """
+    if context.clusters.alone:
+        return claim
+    found = claim.copy()
+    for former in context.clusters.formerly(group):
+        for other in context.claims(claim.kind, former, *subject):
+            if other.key == claim.key and other.last.ts_ns <= claim.first.ts_ns:
+                add_runs(found.runs, other.runs)
+    return found
 
 
 def lasting(

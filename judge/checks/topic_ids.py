@@ -125,10 +125,36 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
         numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
-        words = {"where": where, "partitions": numbers}
+        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject))
+        offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline until this is repaired"
+        words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
+        words |= {"does": "rejected", "what": "was"} if again_ns else {"does": "rejects", "what": "is"}
+        words["end"] = offline
         words["earlier"] = f" (other IDs of this name: {', '.join(earlier)})" if earlier else ""
         about = {"topic": name, "topic_ids": (topic_id,), "brokers": if_broker(where)}
         yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
+
+
+def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim]) -> int | None:
+    """When a broker that refused partitions was back in the ISR of all of them; None if it was not seen to be. It may
+    never have left the ISR of a partition that is led anew: that says nothing.
+    """
+    found = []
+    for (partition,), claims in gathered(refused, "partition"):
+        mine = sorted(
+            (state for state in states if state["partition"] == partition),
+            key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)),
+        )
+        was_out = any(not is_in_isr(broker, state) for state in mine)
+        last_ns = max(claim.last.ts_ns for claim in claims)
+        if not was_out or not is_in_isr(broker, mine[-1]) or mine[-1].first.ts_ns <= last_ns:
+            return None
+        found.append(mine[-1].first.ts_ns)
+    return max(found)
+
+
+def is_in_isr(broker: int | str, state: Claim) -> bool:
+    return str(broker) in state["isr"].split(",")
 
 
 def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -7,17 +7,30 @@ response for so long that it had to give up; anything less affected it briefly. 
 worst MOST rows are kept; one more row counts the others. Which finding it follows from is the story's.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits
-from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, ZERO, Claim, Runs, Subject, add_runs, every_run
+from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits, with_former, without_pause
+from wirecheck.judge.claims.claim import (
+    FIRST,
+    LAST,
+    OTHERS,
+    SUCCESS,
+    ZERO,
+    Claim,
+    Run,
+    Runs,
+    Subject,
+    add_runs,
+    every_run,
+)
+from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.results.result_table import Body, ResultRow
-from wirecheck.judge.results.topic_rows import known
+from wirecheck.judge.results.topic_rows import integers, known
 from wirecheck.judge.topic_history import former_name_of, name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -73,6 +86,8 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 HURT, BRIEFLY = "hurt", "briefly"
+METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
+WRITES_AND_READS = ("Produce", "Fetch", "ShareFetch")
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error: the response never came."""
 MS_NS = 1_000_000
@@ -122,8 +137,10 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 def uses_of_id(topic_id: str, group: Group, context: CheckContext) -> Uses:
     """By client: sorted once, however many clients are asked for."""
-    claims, place = context.claims("use", group, "id", topic_id), (id(group), topic_id)
+    place = id(group), topic_id
     if place not in context.uses:
+        subject = ("id", topic_id)
+        claims = (with_former(claim, subject, group, context) for claim in context.claims("use", group, *subject))
         context.uses[place] = by_client(claims)
     return context.uses[place]
 
@@ -150,6 +167,79 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             every = (Refused(*who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = ((one[:3], unanswered(one, of, group, context)) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
+        yield from harms_without_leader(subject, group, context)
+
+
+def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """Partitions of topics that a client writes or reads, and for which brokers answered it that they had no leader.
+    Who merely asks, as a monitor does, is not hurt.
+    """
+    for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
+        topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
+        who = (claims[0]["client_id"], claims[0]["host"], METADATA)
+        by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
+        tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
+        used = any(of_client((*who[:2], api), tables) for api in WRITES_AND_READS)
+        if is_internal(who[0]) or not used:
+            continue
+        body = without_leader(claims, by_name, topic, group, context)
+        yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [(who, body)], group)
+
+
+def without_leader(
+    claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext
+) -> Body | None:
+    about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
+    states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
+    longest = longest_without_leader(claims, by_name)
+    settings, found = context.settings, dict[str, dict[int, Streak]]()
+    for number, one in longest.items():
+        hurt = one.count >= settings.stuck_answers and one.seconds >= settings.stuck_s
+        led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
+        ended = any(state.last_word.ts_ns > one.last_ns for state in led)
+        found.setdefault(HURT if hurt else BRIEFLY, {})[number] = replace(one, ended=ended)
+    if not found:
+        return None
+    level = HURT if HURT in found else BRIEFLY
+    of_level = found[level]
+    without = (state for state in states if state["partition"] in of_level and state["leader"] < 0)
+    replicas = {broker for state in without for broker in integers(state["replicas"])}
+    who = (claims[0]["client_id"], claims[0]["host"], METADATA)
+    body = columns_of(who, claims, list(of_level.values()), group, context) | topic_columns(topic)
+    body |= {"level": level, "partitions": list(of_level)[:MOST_PARTITIONS], "errors": [named(LEADER_NOT_AVAILABLE)]}
+    body["blocked_ms"] = max(streak.last_ns - streak.first_ns for streak in of_level.values()) // MS_NS
+    return body | {"brokers": sorted(replicas) or body["brokers"]}
+
+
+def longest_without_leader(claims: list[Claim], by_name: list[Claim]) -> dict[int, Streak]:
+    """By partition the longest time without a leader, by the answers of all brokers together; a write or read that
+    succeeds meanwhile breaks it.
+    """
+    slots, accepted = of_claims(claims)[str(LEADER_NOT_AVAILABLE)], of_claims(by_name).get(SUCCESS, {})
+    found = {}
+    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
+        served = of_port(accepted, number)
+        waited = (
+            one
+            for one in without_pause(of_port(slots, number))
+            if not any(lasts(one, run[FIRST]) or lasts(one, run[LAST]) for run in served)
+        )
+        longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
+        if longest is not None and longest.count >= BRIEF_ANSWERS:
+            found[number] = longest
+    return found
+
+
+def of_claims(claims: Iterable[Claim]) -> Runs:
+    """Their answers over time, together."""
+    runs: Runs = {}
+    for claim in claims:
+        add_runs(runs, claim.runs)
+    return runs
+
+
+def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
+    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
 
 
 def by_client(claims: Iterable[Claim]) -> Uses:
@@ -190,9 +280,7 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
 
 def blocked_ms(claims: Iterable[Claim]) -> int:
     """The longest time between errors without a success: of all IDs, partitions and brokers together."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
+    runs = of_claims(claims)
     errors = [int(error) for error in runs if error != SUCCESS]
     return max((streak.last_ns - streak.first_ns for streak in streaks(runs, errors)), default=0) // MS_NS
 

@@ -123,7 +123,8 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
         "id": "id:refused id:use id:binding name:binding",
-        "client": "client:named_answer client:overdue link:answered id:use name:binding",
+        "client": "client:named_answer client:overdue client:leaderless link:answered id:use id:partition name:binding"
+        " name:unnumbered",
     },
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),

@@ -71,15 +71,19 @@ def accepts(ranges: Ranges, key: int, version: int) -> bool:
 
 @lru_cache(maxsize=4096)  # texts come from traffic
 def lines_of(text: str) -> tuple[str, ...]:
-    """The release lines, as 3.9, that advertise these ranges: several if they cannot be told apart, () if none does."""
+    """The release lines, as 3.9, that advertise these ranges: several if they cannot be told apart, () if none does.
+    One that needs no unstable versions for it comes before one that does.
+    """
     ranges = read(text)
-    scores: dict[str, float] = {}
+    scores: dict[str, tuple[int, bool]] = {}
     for release, known in schemas.releases().items():
-        same = sum(1 for key, (_, high) in ranges.items() if key in known and known[key].high == high)
         line = release.rpartition(".")[0]
-        scores[line] = max(scores.get(line, 0.0), same / max(1, len(ranges)))
+        for stable in (True, False):
+            highest = {key: one.high - (stable and one.latest_unstable) for key, one in known.items()}
+            same = sum(highest.get(key) == high for key, (_, high) in ranges.items())
+            scores[line] = max(scores.get(line, (0, False)), (same, stable))
     best = max(scores.values())
-    return tuple(line for line, score in scores.items() if score == best) if best >= ENOUGH else ()
+    return tuple(line for line, score in scores.items() if score == best) if best[0] >= ENOUGH * len(ranges) else ()
 
 
 def estimate(text: str) -> str | None:

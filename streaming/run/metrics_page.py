@@ -33,7 +33,8 @@ from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
 from wirecheck.streaming.run.plan import Line
-from wirecheck.streaming.steps.request_counts import BOUNDS_US, BROKER_AT, MOST_BROKERS, OTHER, SERVER_ERRORS, SERVERS
+from wirecheck.streaming.steps.request_counts import BOUNDS_US, MOST_BROKERS, OTHER, SERVER_ERRORS, SERVERS
+from wirecheck.streaming.store.result_tables import BROKER_AT
 from wirecheck.streaming.store.run_result import is_withdrawn
 
 if TYPE_CHECKING:

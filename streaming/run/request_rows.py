@@ -12,7 +12,6 @@ from typing import Any
 from wirecheck.streaming.steps.request_counts import (
     APIS,
     BOUNDS_US,
-    BROKER_AT,
     ERRORS,
     OTHER,
     REQUESTS,
@@ -20,6 +19,7 @@ from wirecheck.streaming.steps.request_counts import (
     SERVER_ERRORS,
     SERVERS,
 )
+from wirecheck.streaming.store.result_tables import BROKER_AT
 
 Row = Mapping[str, Any]
 RETRANSMITTED = "retransmitted_segments"

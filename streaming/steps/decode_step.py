@@ -29,9 +29,12 @@ from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.request_counts import Counts, request_counts
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
+from wirecheck.streaming.store.change_rows import change_rows
 from wirecheck.streaming.store.result_tables import as_ipc, schema
 
-Stated = tuple[list[Claim], pa.Table | None, Counts]
+Tables = dict[str, pa.Table]
+"""Rows of result tables that are made here: `changes`, and `exchanges` where they are wanted."""
+Stated = tuple[list[Claim], Tables, Counts]
 DECODING = "decoding"
 """Who says that an exchange was set aside, in place of an agent."""
 
@@ -42,8 +45,8 @@ class Claimed:
 
     claims: bytes
     """Packed by `judge.claims.extraction`."""
-    exchanges: bytes | None
-    """Rows of the exchanges table, where they are wanted."""
+    rows: dict[str, bytes] = field(default_factory=dict)
+    """Rows of result tables, by table."""
     requests: Counts = field(default_factory=Counts)
     """What requests add to the totals."""
 
@@ -58,8 +61,10 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
     parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
     claims_made = parts[0][0] if len(parts) == 1 else merged(claim for part, *_ in parts for claim in part)
-    tables = [table for _, table, _ in parts if table is not None]
-    rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
+    names = {name for _, tables, _ in parts for name in tables}
+    rows = {
+        name: as_ipc(pa.concat_tables([tables[name] for _, tables, _ in parts if name in tables])) for name in names
+    }
     requests = sum((part for *_, part in parts), Counts())
     return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(claims_made), rows, requests)))
 
@@ -70,10 +75,12 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
         decoded = read(exchanges.messages, settings.dialect)
         batch = batch_of(exchanges, decoded)
         claims_made = claims(exchanges, decoded, batch)
-        yield claims_made, exchange_rows(exchanges, decoded) if settings.exchanges else None, request_counts(batch)
+        changes, not_kept = change_rows(exchanges, principals=bool(settings.judge.principals))
+        tables = exchanges_table(exchanges, decoded, settings) | changes
+        yield claims_made, tables, request_counts(batch) + not_kept
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         if len(exchanges) < 2:
-            yield [set_aside(exchanges, error)], None, Counts()
+            yield [set_aside(exchanges, error)], {}, Counts()
             return
         for half in np.array_split(np.arange(len(exchanges)), 2):
             yield from stated(exchanges.only(half), settings)
@@ -83,10 +90,10 @@ def counted(exchanges: Exchanges, settings: Settings) -> Stated:
     """What is counted of connections that have no rows of their own."""
     try:
         decoded = read(exchanges.messages, settings.dialect)
-        rows = exchange_rows(exchanges, decoded) if settings.exchanges else None
-        return [*unlisted.claims(exchanges, decoded)], rows, Counts()
+        tables = exchanges_table(exchanges, decoded, settings)
+        return [*unlisted.claims(exchanges, decoded)], tables, Counts()
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-        return [set_aside(exchanges, error)], None, Counts()
+        return [set_aside(exchanges, error)], {}, Counts()
 
 
 def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
@@ -110,6 +117,10 @@ def mark(source: str, why: str, seen: Sighting) -> Claim:
 
 
 Ints = NDArray[np.integer[Any]]
+
+
+def exchanges_table(exchanges: Exchanges, decoded: Decoded, settings: Settings) -> Tables:
+    return {"exchanges": exchange_rows(exchanges, decoded)} if settings.exchanges else {}
 
 
 def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> pa.Table:

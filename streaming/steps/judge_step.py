@@ -71,7 +71,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 totals.claims(claims, oldest_ns, judge.ledger)
                 judge.absorb(claims)
                 requests.update(claimed.requests)
-                passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
+                passing += [Tagged(label, -1, table, cell) for table, cell in claimed.rows.items()]
             case tagged.PROGRESS:
                 frontiers.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:

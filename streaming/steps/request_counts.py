@@ -16,7 +16,7 @@ from wirecheck.decode.wire import Ints
 from wirecheck.judge.claims.batch import Batch
 
 REQUESTS, SERVERS, ROUNDS = "request_duration", "server_duration", "round_trip"
-ERRORS, SERVER_ERRORS, BROKER_AT = "request_errors", "server_errors", "broker_at"
+ERRORS, SERVER_ERRORS = "request_errors", "server_errors"
 BOUNDS_US: dict[str, tuple[int, ...]] = {
     REQUESTS: (1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 500_000, 2_500_000),
     SERVERS: (5_000, 25_000, 100_000, 500_000),

@@ -19,7 +19,6 @@ from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.request_counts import (
-    BROKER_AT,
     ERRORS,
     MOST_ERRORS,
     MOST_SERVERS,
@@ -27,6 +26,7 @@ from wirecheck.streaming.steps.request_counts import (
     SERVER_ERRORS,
     SERVERS,
 )
+from wirecheck.streaming.store.result_tables import BROKER_AT
 
 GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes", "retransmitted": "retransmitted_segments"}
 """Facts of a connection and the totals they grow."""

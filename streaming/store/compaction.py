@@ -193,7 +193,7 @@ def withdrawn(rows: pa.Table) -> pa.ChunkedArray:
 
 # --- results that are too old
 
-BY_FILE = ("coverage", "exchanges")
+BY_FILE = ("coverage", "exchanges", "changes")
 """Their rows are old when they were written long ago: those of an open connection are written again and again."""
 BY_ROW = ("findings", "clients", "topics")
 """Theirs when their subject was seen for the last time long ago, by capture time."""

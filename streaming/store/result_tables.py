@@ -37,6 +37,33 @@ EXCHANGES = ResultTable(
     in_result=False,
 )
 """Its rows are made by `steps/decode_step.py`."""
+CHANGES = ResultTable(
+    "changes",
+    "Administrative requests of clients, also as brokers forward them. Read by `wirecheck changes`.",
+    (
+        *REVISION,
+        Column("time", TIME, "Capture time of the request."),
+        Column("answered", TIME, "Capture time of the response; null if not in the capture."),
+        Column("action", TEXT, "API name: DeleteTopics."),
+        Column(
+            "targets",
+            pa.list_(pa.struct([(name, TEXT) for name in ("object_type", "object", "details", "error")])),
+            "What the request changes; error is NONE if accepted, null if no response was seen. Without values.",
+        ),
+        Column("client_id", TEXT, "Client ID of the request header."),
+        Column("host", TEXT, "Address of the client."),
+        Column("principal", TEXT, "Principal in the Envelope; null in a row from a client's connection."),
+        Column("connection", TEXT, "Connection that carried the request: ip:port>ip:port, client first."),
+        Column("correlation_id", pa.int32(), "Correlation ID of the client's request."),
+        Column("in_envelope", pa.bool_(), "Whether a broker forwarded the request to a controller."),
+        Column("forwarded_by", TEXT, "Client ID of that broker, its broker ID; null if the controller did not answer."),
+        Column(
+            "frame", pa.struct([("source", TEXT), ("first", pa.int64())]), "The packet in which the request begins."
+        ),
+    ),
+    in_result=False,
+)
+"""Its rows are made by `change_rows.py`."""
 TOTALS = ResultTable(
     "totals",
     "The monitor's counters. One row per measure and detail.",
@@ -52,7 +79,9 @@ TOTALS = ResultTable(
     ),
 )
 """Its rows are made by `totals.py`."""
-TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, TOTALS)}
+BROKER_AT, CHANGES_NOT_KEPT = "broker_at", "changes_not_kept"
+"""Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
+TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, TOTALS)}
 
 
 def schema(table: str) -> pa.Schema:
@@ -61,14 +90,19 @@ def schema(table: str) -> pa.Schema:
 
 
 def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """Rows as one cell. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
+    """Rows as one cell."""
+    return as_ipc(table_of(table, rows))
+
+
+def table_of(table: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows in the table's columns. Times are nanoseconds since 1970; a name that is no column is our mistake."""
     columns, every = schema(table), list(rows)
     unknown = {name for row in every for name in row}.difference(columns.names)
     if unknown:
         msg = f"no such column: {', '.join(sorted(unknown))}"
         raise KeyError(msg)
     made = [pa.array(values(every, column.name, column.type), column.type) for column in columns]
-    return as_ipc(pa.Table.from_batches([pa.record_batch(made, columns)]))
+    return pa.Table.from_batches([pa.record_batch(made, columns)])
 
 
 def as_ipc(table: pa.Table) -> bytes:

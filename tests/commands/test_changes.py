@@ -11,6 +11,8 @@ from tests.decode.show.test_changes import CREATE, CREATED, SECOND, direct, enve
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
 from wirecheck.commands import listing, screen
+from wirecheck.decode.show import changes as audit_of_requests
+from wirecheck.streaming.store import change_rows
 
 
 def capture(tmp_path, *talks):
@@ -96,3 +98,56 @@ def test_the_library_gives_values(audit):
     assert first.time.isoformat() == "2023-11-14T22:13:20.003000+00:00"
     with pytest.raises(wirecheck.InputError):
         wirecheck.changes()
+
+
+@pytest.fixture
+def results(run, audit, tmp_path):
+    out = tmp_path / "verdict"
+    assert run("replay", audit, "--out", out, "--fail-on", "never").exit_code == 0
+    return out
+
+
+@pytest.mark.parametrize("options", [(), ("--object", "songs"), ("--failed",), ("--no-principals",)])
+def test_results_of_a_replay_have_the_changes_of_its_capture(run, audit, results, options):
+    of_frames, of_results = (run("changes", where, *options, "--format", "json") for where in (audit, results))
+    assert of_results.stdout == of_frames.stdout != ""
+    assert run("changes", results).stderr.startswith("2 changes: 1 accepted, 1 without an answer; 5 messages")
+
+
+def test_the_library_reads_results(audit, results):
+    assert list(wirecheck.changes(results)) == list(wirecheck.changes(audit))
+
+
+@pytest.mark.parametrize(("asked", "line"), [
+    (("changes", "RESULTS", "AUDIT"), "not both"),
+    (("changes", "RESULTS", "--port", "9092"), "--port takes pcaps and folders of frames"),
+    (("errors", "RESULTS"), "this command reads pcaps and folders of frames"),
+    (("why", "songs", "RESULTS"), "this command reads pcaps and folders of frames"),
+])  # fmt: skip
+def test_what_results_cannot_answer_is_one_line(run, audit, results, asked, line):
+    told = run(*({"RESULTS": results, "AUDIT": audit}.get(word, word) for word in asked))
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert line in told.stderr.replace("\n", " ")
+    assert told.stderr.count("\n") <= 2
+
+
+def test_results_keep_so_many_requests_and_count_the_others(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(change_rows, "MOST_ROWS", 1)
+    monkeypatch.setattr(audit_of_requests, "MOST_TARGETS", 1)
+    two = {"topicNames": ["one", "two"]}
+    other = direct("DeleteTopics", 5, two, at=SECOND, number=8, client=("10.0.4.12", 41000))
+    path = capture(tmp_path, direct("DeleteTopics", 5, two), other)
+    out = tmp_path / "verdict"
+    run("replay", path, "--out", out, "--fail-on", "never")
+    told = run("changes", out, "--format", "json")
+    assert [json.loads(line)["object"] for line in told.stdout.splitlines()] == ["one"]
+    assert "2 more requests or objects are not listed" in told.stderr
+
+
+def test_results_without_principals_have_neither_them_nor_addresses(run, audit, tmp_path):
+    out = tmp_path / "verdict"
+    run("replay", audit, "--out", out, "--fail-on", "never", "--no-principals")
+    kept = run("changes", out, "--format", "json").stdout
+    assert kept == run("changes", audit, "--no-principals", "--format", "json").stdout
+    assert "alice" in run("changes", audit, "--format", "json").stdout
+    assert {(row["principal"], row["host"]) for row in map(json.loads, kept.splitlines())} == {(None, None)}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import wirecheck
 from tests.commands.conftest import ROOT
 from tests.commands.test_changes import capture
 from tests.decode.show.test_traffic_diff import writes
@@ -50,3 +51,41 @@ def test_all_forms_have_the_same_rows(run, pair):
 def test_what_cannot_be_compared_is_wrong_use(run, pair, tmp_path, other):
     (tmp_path / "empty.pcap").write_bytes(pair[0].read_bytes()[:24])
     assert run("diff", pair[0], tmp_path / other).exit_code == 2
+
+
+@pytest.fixture
+def results(run, pair, tmp_path):
+    """Of replays of two captures."""
+    outs = [tmp_path / f"{name}-verdict" for name in ("before", "after")]
+    for path, out in zip((pair[0], STALE), outs, strict=True):
+        assert run("replay", path, "--out", out, "--fail-on", "never").exit_code == 0
+    return outs
+
+
+def test_results_of_two_runs(run, results):
+    told = run("diff", *results, "--format", "json")
+    assert told.exit_code == 1
+    kinds = {row["kind"] for row in map(json.loads, told.stdout.splitlines())}
+    assert kinds == {"finding-new", "note-new", "error-new", "client-new", "client-gone"}
+    assert [run("diff", *results, "--fail-on", gate).exit_code for gate in ("findings", "versions")] == [1, 0]
+    assert "0 differences" in run("diff", results[0], results[0]).stderr
+
+
+def test_two_times_of_one_run(run, results):
+    told = run("diff", results[0], "--at", "22:13:10", "--at", "22:13:30", "--all")
+    assert "client-new billing-7" in " ".join(told.stdout.split())
+    assert "before: 2023-11-14 22:13:10 UTC" in told.stderr
+    (new,) = wirecheck.diff(results[0], at=("22:13:10", "22:13:30"))
+    assert (new.kind, new.subject) == ("client-new", "billing-7")
+    assert {one.kind for one in wirecheck.diff(*results)} > {"finding-new", "client-gone"}
+
+
+@pytest.mark.parametrize("asked", [
+    ("BEFORE",), ("BEFORE", "--at", "22:13:10"), ("BEFORE", "--at", "22:13:30", "--at", "22:13:10"),
+    ("BEFORE", "AFTER", "--at", "22:13:10"), ("BEFORE", "PCAP"), ("PCAP", "AFTER"), ("PCAP",),
+    ("PCAP", "PCAP", "--at", "22:13:10"), ("BEFORE", "AFTER", "--port", "9092"),
+])  # fmt: skip
+def test_wrong_use_of_results_is_one_line(run, pair, results, asked):
+    places = {"BEFORE": results[0], "AFTER": results[1], "PCAP": pair[0]}
+    told = run("diff", *(places.get(word, word) for word in asked))
+    assert (told.exit_code, told.stdout, told.stderr.count("\n")) == (2, "", 1)

@@ -35,6 +35,19 @@ def tid002_fires(lab):
     lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3, errors=[(ID_1, 103)])
 
 
+def replica_back_in_sync(lab, isr=(1, 2)):
+    """Broker 3 refuses the ID; later its disk is repaired, and it is in the ISR of the next epoch."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4, {"isr": list(isr)})])
+    lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4, {"isr": list(isr)})], server=B3, errors=[(ID_1, 103)])
+    lab.control(40, "UpdateMetadata", [("orders", ID_1, 5)])
+
+
+def tid002_fires__in_sync_again(lab):
+    replica_back_in_sync(lab)
+
+
 def tid002_near_miss(lab):
     """STALE_CONTROLLER_EPOCH (11) per partition is what every new controller gets."""
     lab.metadata(0, [("orders", ID_1)])

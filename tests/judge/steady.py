@@ -80,7 +80,7 @@ class Step:
         return Batch(len(claims), spent, len(checked), len(rows), sum(map(len, changed.values())))
 
     def given(self, claims: list[Claim], until_ns: int) -> Any:
-        cells = [Tagged("bench", 0, tagged.CLAIMS, to_cell(Claimed(pack(claims), None)))]
+        cells = [Tagged("bench", 0, tagged.CLAIMS, to_cell(Claimed(pack(claims))))]
         return [*cells, Tagged("bench", 0, tagged.PROGRESS, to_cell(Progress("agent", until_ns, ended=False)))]
 
     def judged(self, given: Any) -> dict[str, bytes]:

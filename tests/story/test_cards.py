@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import wirecheck
 from tests.commands.conftest import EXAMPLE
 from tests.judge.cases_lives import clu001_fires__in_turn_for_less_than_10_s
+from tests.judge.cases_topic_ids import replica_back_in_sync
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import cli
@@ -268,6 +269,30 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
     assert actions == ["Restart controller 3", "No action needed if it stays so"]
 
 
+@pytest.mark.parametrize(
+    ("isr", "headline", "states"),
+    [
+        (
+            (1, 2),
+            "Broker 3 did not replicate t partition 0: one replica short",
+            "since 12:00:10 UTC, until 12:00:40 UTC",
+        ),
+        ((1, 2, 3), "Broker 3 does not replicate t partition 0: one replica short", "since 12:00:10 UTC"),
+    ],
+)
+def test_a_replica_that_is_in_sync_again_is_not_short(isr, headline, states):
+    """Of bytes; the broker that never left the ISR, whoever leads, may still refuse the ID."""
+    lab = Lab()
+    replica_back_in_sync(lab, isr)
+    (finding,) = [one for one in lab.findings() if one["code"] == "TID002"]
+    words = {word["name"]: word["value"] for word in finding["words"]}
+    until = {"until": words["until"] and "2026-11-21 12:00:40.000 UTC"}
+    rejects = found("TID002", at_s=10, topic="t", topic_ids=[NEW], brokers=[3], words=words | until)
+    (card,) = cards([rejects], [])
+    assert (card["headline"], state(card)) == (headline, states)
+    assert card["action"]["sentence"].startswith("No action needed") == bool(words["until"])
+
+
 def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_disk():
     """The finding of bytes: `in_turn` makes the difference."""
     lab = Lab()
@@ -370,3 +395,15 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 2
+
+
+def test_errors_that_go_on_in_the_next_cluster_count_once():
+    """Of a client that a former cluster refused briefly, and the next one for the whole time."""
+    stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
+    switched = found("CLU004", topic_ids=[OLD], cluster="B", sides=[side("Fetch", 13)])
+    stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
+    brief = refused(cluster="B", level="briefly", until_s=20, count=2)
+    (card,) = cards([switched, stuck], [brief, refused()])
+    (one,) = card["harm"]["clients"]
+    assert (one["count"], card["harm"]["briefly"]) == (5, [])
+    assert "may be why" not in card["cause"]["sentence"]

@@ -192,6 +192,15 @@ def test_at_an_address_that_changed_cluster_ids_without_a_name_and_other_version
         assert linked([switched, row | other])["CLU004"].consequences == ()
 
 
+def test_a_client_is_stuck_by_the_first_change_of_cluster_of_an_address_that_changed_twice():
+    """Its finding is one of the last cluster; nothing else is compared across clusters."""
+    first = found("CLU004", "first", cluster="B", topic_ids=[OLD], sides=[side("DescribeCluster", 1)])
+    second = found("CLU004", "second", at_s=60, topic_ids=[OLD], sides=[side("DescribeCluster", 1)])
+    stuck = {**STUCK, "sides": [side("Fetch", 13)]}
+    assert linked([first, second, stuck])["FET001"].cause == "first"
+    assert linked([RECREATED | {"cluster": "B"}, stuck])["FET001"].cause is None
+
+
 def test_many_causes_of_one_id_cost_a_consequence_no_more_than_it_can_name(monkeypatch):
     compared = []
     fits = causes.fits

@@ -19,7 +19,7 @@ from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 
-NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 41, 104
+LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 5, 41, 104
 OVER_TIME = (
     *((api, "") for api in ("Fetch", "AlterPartition", "BrokerHeartbeat")),
     *((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica")),
@@ -54,6 +54,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield from refused_clusters(header, api)
     if topics := batch.lines("Metadata", "request", "topics"):
         yield from metadata_requests(topics)
+    if partitions := batch.lines("Metadata", "response", "topics.partitions"):
+        yield leaderless(partitions)
     for _, partitions, name, number in batch.each("response", PARTITION_ANSWERS):
         yield fenced(partitions, name, number)
     for api, partitions, name, number in batch.each("response", CLIENTS_ANSWERS):
@@ -81,6 +83,14 @@ def metadata_requests(topics: Lines) -> Iterator[Rows]:
         mixed = (version >= 12) & (some_id & some_name)[parent]
     for mask, what in ((early, "by ID before version 12"), (mixed, "by ID and by name")):
         yield topics.states("odd_request", ["@who", f"={what}"], mask)
+
+
+def leaderless(partitions: Lines) -> Rows:
+    """Who is answered that a partition has no leader, by partition."""
+    error = partitions["error_code"]
+    key = ["@who", "name", "topic_id" if partitions.has("topic_id") else "-"]
+    where = error == LEADER_NOT_AVAILABLE
+    return partitions.states("leaderless", key, where, error=error, apart=partitions.column("partition_index"))
 
 
 def fenced(partitions: Lines, name: str, number: str) -> Rows:

@@ -96,7 +96,7 @@ def test_each_rebalance_has_its_trigger_and_duration():
     join(first, 3, "m-1", 3)
     found = about("billing", first.close(), second.close(), kind="group")
     assert [(fact.what, fact.who, fact.details.partition(";")[0]) for fact in found["Rebalances"]] == [
-        ("generation 1", "billing-7 10.0.4.12", "first members seen"),
+        ("generation 1", "billing-7 10.0.4.12", "first seen"),
         ("generation 2", "shop 10.0.4.13", "member joined: rebalance enforced"),
         ("generation 3", "shop 10.0.4.13", "member left: the consumer is being closed"),
     ]
@@ -111,7 +111,53 @@ def test_a_member_that_does_not_rejoin_timed_out():
     first.ts_ns += 60 * SECOND
     join(first, 2, "m-1", 2)
     rebalances = about("billing", first.close(), second.close(), kind="group")["Rebalances"]
-    assert rebalances[-1].details.startswith("session timeout: m-2 did not rejoin")
+    assert rebalances[-1].who == "shop 10.0.4.13"
+    assert rebalances[-1].details.startswith("session timeout: did not rejoin;")
+
+
+@pytest.mark.parametrize("reason", [
+    "need to re-join with the given member-id: m-2", "rebalance failed due to MemberIdRequiredException",
+])  # fmt: skip
+def test_a_new_member_that_had_to_ask_for_its_id_gives_no_other_reason(reason):
+    """KIP-394: its second request is the one that joins."""
+    first, second = talking(), talking(("10.0.4.13", 40000), at=5 * SECOND)
+    join(first, 1, "m-1", 1)
+    join(second, 1, "m-2", 2, reason=reason, client_id="shop")
+    first.ts_ns = second.ts_ns
+    join(first, 2, "m-1", 2)
+    rebalances = about("billing", first.close(), second.close(), kind="group")["Rebalances"]
+    assert (rebalances[-1].who, rebalances[-1].details.partition(";")[0]) == ("shop 10.0.4.13", "member joined")
+
+
+def beat(talk, number, member, epoch, given, **more):
+    asked = {"groupId": "billing", "memberId": member, "memberEpoch": epoch, "instanceId": None, "rackId": None,
+             "rebalanceTimeoutMs": -1, "subscribedTopicNames": None, "subscribedTopicRegex": None,
+             "serverAssignor": None, "topicPartitions": None}  # fmt: skip
+    answer = {"throttleTimeMs": 0, "errorCode": 0, "errorMessage": None, "memberId": member, "memberEpoch": given,
+              "heartbeatIntervalMs": 1000, "assignment": None}  # fmt: skip
+    exchange(talk, "ConsumerGroupHeartbeat", 1, asked, answer, number, **more)
+
+
+def test_epochs_of_a_group_and_who_moved_it_on():
+    """KIP-848: a member that joins or leaves moves the group on; where nobody did, the cause is not on the wire."""
+    first, second = talking(), talking(("10.0.4.13", 40000), at=5 * SECOND)
+    beat(first, 1, "m-1", 0, 1)
+    beat(second, 1, "m-2", 0, 2, client_id="shop")
+    for number, at_s, epoch, given in ((2, 1, 1, 2), (3, 10, 2, 3), (4, 21, 3, 4)):
+        first.ts_ns = second.ts_ns + at_s * SECOND
+        beat(first, number, "m-1", epoch, given)
+    second.ts_ns += 11 * SECOND
+    beat(second, 2, "m-2", 2, 3, client_id="shop")
+    second.ts_ns += 9 * SECOND
+    beat(second, 3, "m-2", -1, -1, client_id="shop")
+    found = about("billing", first.close(), second.close(), kind="group")
+    assert [(fact.what, fact.who, fact.details.partition(";")[0]) for fact in found["Rebalances"]] == [
+        ("epoch 1", "billing-7 10.0.4.12", "first seen"),
+        ("epoch 2", "shop 10.0.4.13", "member joined"),
+        ("epoch 3", "", "cause not seen"),
+        ("epoch 4", "shop 10.0.4.13", "member left"),
+    ]
+    assert [fact.details for fact in found["Members"]] == ["epoch 4", "epoch 3"]
 
 
 def test_a_broker_by_its_id_and_by_its_address():

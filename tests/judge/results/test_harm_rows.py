@@ -1,6 +1,6 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, ID_1, ID_2, ID_3, Lab, ns
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
 from wirecheck.judge.results import client_rows
@@ -71,6 +71,59 @@ def test_by_name_each_partition_counts_by_itself():
     (row,) = harms(lab)
     assert (row["client_id"], row["level"], row["api"], row["partitions"]) == ("writer", HURT, "Produce", [3])
     assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", None, ["NOT_LEADER_OR_FOLLOWER"])
+
+
+def answers_without_leader(lab, times, *, client_id="writer", partition=0, server=B1, led=None):
+    """Metadata answers that a partition of orders has no leader, or, where `led` is true, that it has one."""
+    talk = lab.talk(server, client_id)
+    for at in times:
+        leader = {"leaderId": 2, "errorCode": 0} if led else {"leaderId": -1, "errorCode": 5}
+        row = {"partitionIndex": partition, "leaderEpoch": 4, "replicaNodes": [2], "isrNodes": [2], **leader}
+        topic = {"errorCode": 0, "name": "orders", "topicId": ID_1, "partitions": [row]}
+        nodes = [{"nodeId": n, "host": f"10.0.0.{n}", "port": 9092} for n in (1, 2)]
+        answer = {"brokers": nodes, "clusterId": CLUSTER, "topics": [topic]}
+        talk.ask(at, "Metadata", 12, {"topics": [{"name": "orders"}]}, answer)
+        lab.until = max(lab.until, at)
+
+
+def test_a_client_that_finds_no_leader_is_hurt_and_a_monitor_is_not():
+    lab = Lab()
+    produces(lab, [1], "orders")
+    for client_id in ("writer", "monitor"):
+        answers_without_leader(lab, range(2, 50, 4), client_id=client_id)
+    (row,) = harms(lab)
+    assert (row["client_id"], row["level"], row["api"], row["errors"]) == (
+        "writer",
+        HURT,
+        "Metadata",
+        ["LEADER_NOT_AVAILABLE"],
+    )
+    assert (row["topic"], row["partitions"], row["brokers"], row["count"]) == ("orders", [0], [2], 12)
+    assert (row["blocked_ms"], row["recovered"]) == (44_000, False)
+
+
+def test_a_leader_that_is_found_ends_it():
+    lab = Lab()
+    produces(lab, [1], "orders")
+    answers_without_leader(lab, range(2, 50, 4))
+    answers_without_leader(lab, [60], led=True)
+    assert told(lab) == [("writer", HURT, 12, True)]
+
+
+def test_a_partition_that_is_written_meanwhile_has_a_leader():
+    """Another broker's old answer does not stop a client that reaches the leader."""
+    lab = Lab()
+    produces(lab, [1, 20], "orders")
+    answers_without_leader(lab, range(2, 50, 4))
+    assert told(lab) == []
+
+
+def test_short_and_rare_elections_are_brief():
+    lab = Lab()
+    produces(lab, [1], "orders")
+    for start in (2, 100, 200):
+        answers_without_leader(lab, range(start, start + 12, 2))
+    assert told(lab) == [("writer", "briefly", 6, False)]
 
 
 def test_a_follower_is_no_client():
@@ -164,3 +217,17 @@ def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_squ
         assert len(harms(lab)) == clients
         costs.append(len(looked_at))
     assert costs[1] < 5 * costs[0]
+
+
+def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
+    """One cluster grants the ID, the next two refuse it, the first of them for less than it takes to be stuck."""
+    lab = Lab()
+    for number, (since, until) in enumerate(((0, 20), (30, 48), (60, 100))):
+        known = {"cluster_id": f"another-cluster-id-00{number}"} if number else {}
+        for at in (since, until):
+            lab.metadata(at, [("orders", (ID_1, ID_2, ID_3)[number])], brokers={B1: 1}, **known)
+        lab.fetches(range(since + 1, until, 2), ID_1, UNKNOWN_TOPIC_ID if number else 0, client_id="reader")
+    (row,) = [row for row in harms(lab) if row["level"] == HURT]
+    assert (row["first_seen"], row["last_seen"], row["count"]) == (ns(31.001), ns(99.001), 29)
+    (stuck,) = lab.findings("FET001")
+    assert (stuck["first_seen"], stuck["count"]) == (ns(31.001), 29)

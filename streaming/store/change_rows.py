@@ -1,0 +1,91 @@
+"""Administrative requests as rows of the result table `changes`, and read back as what `wirecheck changes` lists.
+
+A client's request and its Envelope are followed in different buckets, so each has a row, and they are joined when the
+table is read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.show.changes import Changes, Frame, Seen, Target, requests_in
+from wirecheck.streaming.store.result_folder import latest_run
+from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
+from wirecheck.streaming.store.run_result import Result, last, revisions
+from wirecheck.wording import TimeSpan
+
+Row = dict[str, Any]
+Counts = Counter[tuple[str, str]]
+MOST_ROWS = 1_000
+"""Of one bucket in one batch."""
+
+
+def change_rows(exchanges: Exchanges, *, principals: bool) -> tuple[dict[str, pa.Table], Counts]:
+    """`changes` with rows for at most so many requests, if there are some; how many more requests and objects there
+    are. Without `principals` a row has neither the principal nor the client's address.
+    """
+    found = requests_in(exchanges)
+    kept = list(islice(found, MOST_ROWS))
+    if not kept:
+        return {}, Counter()
+    more = sum(one.others for one in kept) + sum(1 for _ in found)
+    table = table_of("changes", [row_of(exchanges.label, one, principals=principals) for one in kept])
+    return {"changes": table}, Counter({(CHANGES_NOT_KEPT, ""): more} if more else {})
+
+
+def row_of(label: str, one: Seen, *, principals: bool) -> Row:
+    return {
+        "id": f"{label}|{one.connection}|{one.time_ns}|{one.correlation_id}",
+        "revision": 1,
+        "label": label,
+        "time": one.time_ns,
+        "answered": one.answered_ns,
+        "action": one.action,
+        "targets": [target._asdict() for target in one.targets],
+        "client_id": one.client_id,
+        "host": one.host if principals else "",
+        "principal": one.principal if principals else None,
+        "connection": one.connection,
+        "correlation_id": one.correlation_id,
+        "in_envelope": one.in_envelope,
+        "forwarded_by": one.forwarded_by,
+        "frame": {"source": one.frame.source, "first": one.frame.first},
+    }
+
+
+def seen(row: Row) -> Seen:
+    return Seen(
+        row["action"],
+        row["correlation_id"],
+        row["client_id"],
+        row["host"],
+        TimeSpan.of(row["time"]).ns,
+        row["answered"] and TimeSpan.of(row["answered"]).ns,
+        [Target(**target) for target in row["targets"]],
+        Frame(row["frame"]["source"], row["frame"]["first"], row["frame"]["first"]),
+        row["connection"],
+        row["in_envelope"],
+        row["forwarded_by"],
+        row["principal"],
+    )
+
+
+def changes_in(out: Path, result: Result) -> Changes:
+    """What a folder of result tables keeps, the newest requests if there are more than a list has."""
+    found = Changes()
+    for row in result.totals():
+        if row["measure"] == BROKER_AT:
+            found.brokers[row["detail"]] = row["count"] - 1
+        found.others += row["count"] if row["measure"] == CHANGES_NOT_KEPT else 0
+    for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
+        found.keep(seen(row))
+    return found
+
+
+def rows(out: Path) -> Iterator[Row]:
+    return last(revisions(out, "changes", latest_run(out)))
