@@ -53,13 +53,12 @@ def hold_little() -> None:
 def freeze_modules() -> None:
     """What loaded modules hold is not garbage: set it apart from what Python's collector looks through.
 
-    PySpark's worker collects after each task (pyspark/daemon.py). Looking through modules took a third of its CPU
+    PySpark's worker collects after each task (`pyspark.daemon`). Looking through modules took a third of its CPU
     time at 20,000 frames/s. Done only where modules were loaded since: what is alive now is never looked at again.
     """
     global frozen_modules  # noqa: PLW0603 - of this process, as the collector is
     if frozen_modules != len(sys.modules):
         frozen_modules = len(sys.modules)
-        gc.collect()
         gc.freeze()
 
 
