@@ -124,9 +124,9 @@ def failed(row: ErrorRow) -> Fact:
 
 
 def ids(subject: Subject) -> list[Fact]:
-    """The newest last; an older one that is still stated after a newer came up needs a look."""
-    found = sorted(subject.ids.items(), key=lambda one: one[1][0])
-    newest_ns = found[-1][1][0] if found else 0
+    """The newest first; an older one that is still stated after a newer came up needs a look."""
+    found = sorted(subject.ids.items(), key=lambda one: one[1][0], reverse=True)
+    newest_ns = found[0][1][0] if found else 0
     facts = []
     for topic_id, (first_ns, last_ns, count) in found:
         late = first_ns < newest_ns < last_ns

@@ -151,3 +151,11 @@ def test_results_without_principals_have_neither_them_nor_addresses(run, audit, 
     assert kept == run("changes", audit, "--no-principals", "--format", "json").stdout
     assert "alice" in run("changes", audit, "--format", "json").stdout
     assert {(row["principal"], row["host"]) for row in map(json.loads, kept.splitlines())} == {(None, None)}
+
+
+def test_a_cell_of_the_text_is_not_longer_than_a_screen(run, tmp_path):
+    """Kafka refuses such a name; JSON has all of it."""
+    path = capture(tmp_path, direct("DeleteTopics", 5, {"topicNames": ["o" * 3_000]}))
+    told = run("changes", path)
+    assert f"{'o' * 487}... (3,013 characters)  lab-admin" in told.stdout
+    assert "o" * 3_000 in run("changes", path, "--format", "json").stdout
