@@ -98,9 +98,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
         say(f"{plan.out}: holds no results of this checkpoint (run={job.run}); if --out has changed, move its tables")
     with workplace(plan.checkpoint) as work:
         try:
-            spark = open_session(
-                Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=not plan.once, verbose=settings.verbose)
-            )
+            spark = open_session(Session(work, memory=f"{plan.heap_bytes >> 20}m", verbose=settings.verbose))
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
