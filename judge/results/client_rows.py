@@ -130,26 +130,9 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             topic = RefusedTopic(name, subject[1])
             of_topic = uses_of_topic(topic, group, context)
             every = (
-                Refused(*who, claims, granted_otherwise(uses.get(who, []), found), found)
-                for who, claims in refused.items()
-                for found in (of_client(who, of_topic),)
+                Refused(*who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
             )
             yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
-
-
-def granted_otherwise(claims: list[Claim], of_topic: list[Claim]) -> list[Claim]:
-    """With what the same servers granted by other IDs of the topic: that ends a streak of errors as well. A client may
-    get one ID from one broker and another ID from the next.
-    """
-    found = []
-    for claim in claims:
-        mine = claim.copy()
-        for other in of_topic:
-            same_server = other["endpoint"] == claim["endpoint"]
-            if same_server and other["topic_id"] != claim["topic_id"] and other.succeeded:
-                add_runs(mine.runs, {SUCCESS: other.runs[SUCCESS]})
-        found.append(mine)
-    return found
 
 
 def uses_of_id(topic_id: str, group: Group, context: CheckContext) -> Uses:

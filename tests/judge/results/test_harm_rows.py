@@ -231,17 +231,3 @@ def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
     assert (row["first_seen"], row["last_seen"], row["count"]) == (ns(31.001), ns(99.001), 29)
     (stuck,) = lab.findings("FET001")
     assert (stuck["first_seen"], stuck["count"]) == (ns(31.001), 29)
-
-
-def test_what_another_id_of_the_topic_is_granted_ends_it_on_that_connection_only():
-    """A client that gets the old ID from one broker and the new one from another flips between them; of two clients
-    with one name, one is stuck.
-    """
-    lab = Lab()
-    lab.metadata(1, [("orders", ID_1)])
-    lab.metadata(2, [("orders", ID_2)])
-    flips = lab.fetches(range(10, 60, 4), ID_1, UNKNOWN_TOPIC_ID, client_id="flips")
-    lab.fetches(range(20, 60, 10), ID_2, client_id="flips", talk=flips)
-    lab.fetches(range(10, 60, 4), ID_1, UNKNOWN_TOPIC_ID, client_id="stuck")
-    lab.fetches(range(20, 60, 10), ID_2, client_id="stuck")
-    assert {row["client_id"] for row in harms(lab) if row["level"] == HURT} == {"stuck"}
