@@ -62,7 +62,7 @@ def changes(
             chosen = [replace(change, principal=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
         if found.others:
-            tell(f"wirecheck: {found.others:,} more requests or objects are not listed")
+            tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")
         if form == "text":
             note(f"{summary(chosen)}; {basis}")
 
@@ -102,7 +102,7 @@ def cells(change: "Change", dated: bool) -> Cells:
     answer = {"NONE": "ok", None: "no answer seen"}.get(change.error, change.error or "")
     return [
         (clock(change.time_ns, dated=dated), "time"),
-        (f"{change.action} {of_type}{change.object or '(all)'}", "topic"),
+        (f"{change.action} {of_type}{change.object or whole(change)}".rstrip(), "topic"),
         (client_name(change.client_id), "client"),
         (change.principal or "-", "principal"),
         (names.in_text(change.host) or "-", "host"),
@@ -110,6 +110,11 @@ def cells(change: "Change", dated: bool) -> Cells:
         (answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
         (change.details, "details"),
     ]
+
+
+def whole(change: "Change") -> str:
+    """Of a request without a name: it means all objects of its type, but for tokens, which have none that is shown."""
+    return "" if change.object_type == "delegation token" else "(all)"
 
 
 def summary(found: "list[Change]") -> str:

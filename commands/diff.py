@@ -103,7 +103,7 @@ def of_captures(
         found = differences(*sides)
         show(found, form, every=every, notes=tuple(side.text() for side in sides))
         if lost := sum(side.failures.others + side.calls.others for side in sides):
-            tell(f"wirecheck: {lost:,} requests and errors have no row and are not compared")
+            tell(f"wirecheck: not compared: {plural(lost, 'more request')} and errors")
     return found
 
 

@@ -65,7 +65,7 @@ def errors(
         shown = [row for row in found if every or form != "text" or row.effect != "routine"]
         Listing("errors", row_of, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
         if traffic.failures.others:
-            tell(f"wirecheck: {traffic.failures.others:,} more errors were seen and are not listed")
+            tell(f"wirecheck: not listed: {plural(traffic.failures.others, 'more error')}")
         if form == "text":
             note(summary(found, len(found) - len(shown), traffic))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import completion, options
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import holds_tables, latest
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
@@ -26,6 +26,7 @@ POLL_S = 1.0
 @options.choice
 @click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
+@names.option
 @options.principals
 def findings(
     out: Path,
@@ -64,7 +65,7 @@ def findings(
         choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
         result = found.json(choice, principals=not no_principals)
         if finding_id is not None:
-            show_one(result, finding_id, form)
+            show_one(result if form == "json" else names.in_words(result), finding_id, form)
             return
         if choice.topics and not allow_missing_topic and not follow:
             options.need_topics(choice.topics, whole)
@@ -96,7 +97,7 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
     paint = paints()
 
     def revision_of(finding: dict[str, Any]) -> str:
-        return row(finding_cells(finding, codes, end_s), paint=paint, columns=columns())
+        return row(finding_cells(names.in_words(finding), codes, end_s), paint=paint, columns=columns())
 
     for finding in fresh:
         click.echo(as_json(finding) if form == "json" else revision_of(finding))

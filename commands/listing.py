@@ -28,6 +28,8 @@ Cells = list[tuple[str, str]]
 One = TypeVar("One")
 WIDEST = 40
 """Characters of a column that are aligned; what is longer moves the rest of its line."""
+LONGEST = 500
+"""Characters of a cell. Kafka's names have 249 at most, client IDs 32,767."""
 DAY_NS = 86_400 * 1_000_000_000
 AROUND_LINES = 6
 """Of a terminal's height that are not rows: the prompt, the command, the lines about those not shown and coverage."""
@@ -109,11 +111,16 @@ def flat(found: Row) -> Row:
 
 def aligned(rows: list[Cells]) -> Iterator[Cells]:
     """Rows whose cells stand below each other, as far as these are not longer than WIDEST."""
+    rows = [[(shortened(text), role) for text, role in cells] for cells in rows]
     widths = [min(WIDEST, max(len(text) for text, _ in column)) for column in zip(*rows, strict=True)]
     for row_of_cells in rows:
         *padded, (details, role) = row_of_cells
         found = [(text.ljust(width), kind) for (text, kind), width in zip(padded, widths, strict=False)]
         yield [*found, (details, role)] if details else [*found[:-1], (found[-1][0].rstrip(), found[-1][1])]
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
 
 
 def span(first_ns: int | None, last_ns: int | None, *, dated: bool) -> str:

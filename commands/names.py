@@ -4,14 +4,16 @@ Text shows the name with its address, once; JSON and CSV keep addresses and add 
 """
 
 import json
+import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from wirecheck.commands.ending import Stop
+from wirecheck.commands.screen import tell
 
 NAMES = "wirecheck.names"
 """Where the context keeps what `--names` named."""
@@ -20,6 +22,8 @@ HOSTS = ("host", "address", "via_broker")
 COPIED = frozenset({"command", "commands", "connection", "frame", "frames", "id", "inputs", "keylogs"})
 MOST_NAMES = 200_000
 MOST_BYTES = 64 << 20
+LONGEST = 253
+"""Characters of a name, as DNS and Kubernetes have it."""
 ADDRESS = re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}\]?)(?![\w.])")
 
 
@@ -45,21 +49,30 @@ option = click.option(
 def read(path: Path) -> dict[str, str]:
     """Names by address. Stop where the file is none of the three."""
     try:
-        with path.open("rb") as file:
+        with at_once(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise Stop(f"{path}: {error.strerror}") from error
     if len(data) > MOST_BYTES:
         raise Stop(f"{path}: larger than {MOST_BYTES >> 20} MiB")
-    text = data.decode(errors="replace")
+    text = data.decode("utf-8-sig", errors="replace")
     try:
         pairs = of_json(json.loads(text)) if text.lstrip()[:1] in {"{", "["} else of_hosts(text)
     except (ValueError, LookupError, RecursionError, TypeError, AttributeError) as error:
         raise Stop(f"{path}: neither a hosts file, nor JSON with addresses and names") from error
-    found = {address: name for each, name in pairs if (address := plain(each)) and name}
+    if len(pairs) > MOST_NAMES:
+        tell(f"wirecheck: {path}: {len(pairs) - MOST_NAMES:,} more names are not used; {MOST_NAMES:,} are kept")
+    found = {address: name[:LONGEST] for each, name in pairs[:MOST_NAMES] if (address := plain(each)) and name}
     if not found:
         raise Stop(f"{path}: no address with a name; a line of a hosts file is 10.0.4.12 billing-7")
-    return dict(list(found.items())[:MOST_NAMES])
+    return found
+
+
+def at_once(path: Path) -> IO[bytes]:
+    """A pipe that no process writes to is empty, and is not waited for."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(file, True)
+    return os.fdopen(file, "rb")
 
 
 def of_hosts(text: str) -> list[tuple[str, str]]:
@@ -70,7 +83,9 @@ def of_hosts(text: str) -> list[tuple[str, str]]:
 def of_json(found: Any) -> list[tuple[str, str]]:
     """Of an object {address: name}, or of pods."""
     if isinstance(found, dict) and "items" not in found and "status" not in found:
-        return [(address, str(name)) for address, name in found.items()]
+        if not all(isinstance(name, str) for name in found.values()):
+            raise TypeError
+        return [*found.items()]
     pods = found if isinstance(found, list) else found.get("items", [found])
     pairs = []
     for pod in pods:

@@ -25,6 +25,7 @@ from wirecheck.commands.listing import (
 from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
@@ -70,7 +71,7 @@ def why(
         found = sections(subject, kind, at and at.ns)
         show(name, kind, found, form, every=every)
         if subject.others:
-            tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
+            tell(f"wirecheck: not kept: {plural(subject.others, 'more fact')}")
         if form == "text":
             also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
             note(f"{subject.traffic.text()}{also}")

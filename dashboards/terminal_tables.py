@@ -24,6 +24,7 @@ Row = Mapping[str, Any]
 WIDEST = 1000
 FOLDING = {
     "cluster": 8,
+    "group": 12,
     "topic": 12,
     "client ID": 12,
     "software": 8,
@@ -51,6 +52,15 @@ def put(made: RenderableType, console: Console) -> None:
         console.print(made, crop=False)
     finally:
         console.width = width
+
+
+def keep_whole(made: Table, console: Console) -> None:
+    """Columns that do not fold take what their longest cell does; rich would cut them where the others end."""
+    options = console.options.update(width=WIDEST)
+    for column in made.columns:
+        if column.no_wrap:
+            cells = (column.header, *column.cells)
+            column.min_width = max(Measurement.get(console, options, cell).maximum for cell in cells)
 
 
 def minimum(made: RenderableType, console: Console) -> int:
@@ -299,11 +309,12 @@ def gate_table(refused: list[Row], many: list[str]) -> Table:
 
 def show_groups(groups: list[Row], console: Console) -> None:
     """Clients of one team, software or host together."""
-    made = table("group", "clients", "rejected", "refused", "upgrade to", "hosts", "last seen")
+    made = table("group", "clients", "rejected", "refused", "upgrade to", "last seen")
     for group in groups:
         counts = (group["group"], str(group["clients"]), str(group["rejected"]))
-        last = (", ".join(group["upgrade_to"]), str(group["hosts"]), clock(group["last_seen"]))
+        last = (", ".join(group["upgrade_to"]), clock(group["last_seen"]))
         made.add_row(*map(Text, counts), Items(group["rejected_versions"]), *map(Text, last))
+    keep_whole(made, console)
     put(made, console)
 
 

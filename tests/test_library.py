@@ -77,7 +77,7 @@ def test_messages_are_picked_and_say_topics_errors_and_latency():
 def test_a_verdict_is_what_replay_prints(verdict):
     told = json.loads(printed("replay", EXAMPLE, "--engine", "local"))
     assert verdict.json == told
-    assert verdict.sentence == "Broker 3 does not replicate shipments partition 1: one replica short"
+    assert verdict.sentence == "Broker 3 did not replicate shipments partition 1: one replica short"
     assert not verdict
 
 

@@ -124,9 +124,9 @@ def failed(row: ErrorRow) -> Fact:
 
 
 def ids(subject: Subject) -> list[Fact]:
-    """The newest last; an older one that is still stated after a newer came up needs a look."""
-    found = sorted(subject.ids.items(), key=lambda one: one[1][0])
-    newest_ns = found[-1][1][0] if found else 0
+    """The newest first; an older one that is still stated after a newer came up needs a look."""
+    found = sorted(subject.ids.items(), key=lambda one: one[1][0], reverse=True)
+    newest_ns = found[0][1][0] if found else 0
     facts = []
     for topic_id, (first_ns, last_ns, count) in found:
         late = first_ns < newest_ns < last_ns
@@ -180,7 +180,8 @@ def words(view: View) -> str:
 
 
 def changed(subject: Subject) -> list[Fact]:
-    found = [change for change in subject.changes.merged() if change.object == subject.name]
+    """The newest first."""
+    found = [change for change in subject.changes.merged() if change.object == subject.name][::-1]
     return [
         Fact(one.action, f"{client(one.client_id, one.host)}{f' {one.principal}' if one.principal else ''}", None,
              one.time_ns, None, " ".join(filter(None, (ANSWERS.get(one.error, one.error), one.details))),
@@ -216,7 +217,9 @@ def of_group(subject: Subject) -> Sections:
 
 
 def rebalances(subject: Subject, unit: str) -> list[Fact]:
-    """Each generation or epoch: who triggered it, why, and how long until all members had their assignment."""
+    """Each generation or epoch, the newest first: who triggered it, why, and how long until all members had their
+    assignment.
+    """
     moves = subject.moves
     by_generation: dict[int, list[Move]] = defaultdict(list)
     for move in moves:
@@ -240,7 +243,7 @@ def rebalances(subject: Subject, unit: str) -> list[Fact]:
     facts += [
         Fact("left", client(move.client_id, move.host), None, move.time_ns, None, move.reason) for move in gone
     ]  # fmt: skip
-    return facts
+    return facts[::-1]
 
 
 def trigger(joins: list[Move], leaves: list[Move], before: set[str], lost: list[Member]) -> tuple[str, str, int]:
@@ -383,7 +386,7 @@ def of_broker(subject: Subject) -> Sections:
         "Addresses": [Fact(server, ", ".join(roles), None, first_ns, last_ns, "") for server in sorted(known)],
         "Registrations": [
             Fact(f"epoch {epoch}", "", None, time_ns, None, "")
-            for time_ns, broker, epoch in dict.fromkeys(sorted(subject.registrations))
+            for time_ns, broker, epoch in dict.fromkeys(sorted(subject.registrations, reverse=True))
             if str(broker) in nodes
         ],
         "Follows": by_count(follows),

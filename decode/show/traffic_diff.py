@@ -113,13 +113,14 @@ def clients(before: Traffic, after: Traffic) -> Iterator[Difference]:
     for name in sorted({name for side in sides for name in side if name}):
         was, now = (f"{side[name].count:,} requests" if name in side else "" for side in sides)
         if not was or not now:
-            yield difference("client-new" if not was else "client-gone", name, was, now)
+            yield difference("client-new" if not was else "client-gone", client_name(name), was, now)
 
 
 def topic_ids(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    """Topics with an ID that was not there before: one that was recreated before, and not since, has none."""
     sides = [ids_of(traffic) for traffic in (before, after)]
     for topic in sorted(sides[0].keys() & sides[1].keys()):
-        if sides[0][topic] != sides[1][topic]:
+        if not sides[1][topic] <= sides[0][topic]:
             yield difference("topic-id", topic, *(" ".join(sorted(side[topic])) for side in sides))
 
 
@@ -135,13 +136,14 @@ def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
 def versions(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """The highest version of each client and API."""
     sides = [
-        gathered(traffic.calls.items(), lambda call: (call.client_id or "", call.api)) for traffic in (before, after)
+        gathered(traffic.calls.items(), lambda call: (client_name(call.client_id), call.api))
+        for traffic in (before, after)
     ]
     for key in sorted(sides[0].keys() & sides[1].keys()):
         was, now = (max(side[key].versions, default=-1) for side in sides)
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
-            yield difference(kind, " ".join(filter(None, key)), f"v{was}", f"v{now}")
+            yield difference(kind, " ".join(key), f"v{was}", f"v{now}")
 
 
 def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:

@@ -5,6 +5,8 @@ memory.
 """
 
 import ctypes
+import gc
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -16,6 +18,8 @@ PIECE_BYTES = 1 << 20
 AS_IT_COMES = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
 """What glibc otherwise adapts to the largest that was ever freed: what is larger than these goes back at once."""
 GIVE_BACK_BYTES = 1 << 20, 256 << 10
+frozen_modules = 0
+"""How many were loaded when this process last set its objects apart."""
 
 
 def in_pieces(rows: Iterable[Tagged]) -> Iterator[list[Tagged]]:
@@ -44,6 +48,18 @@ def hold_little() -> None:
     with suppress(OSError, AttributeError):  # another C library
         for option, size in zip(AS_IT_COMES, GIVE_BACK_BYTES, strict=True):
             ctypes.CDLL(None).mallopt(option, size)
+
+
+def freeze_modules() -> None:
+    """What loaded modules hold is not garbage: set it apart from what Python's collector looks through.
+
+    PySpark's worker collects after each task (`pyspark.daemon`). Looking through modules took a third of its CPU
+    time at 20,000 frames/s. Done only where modules were loaded since: what is alive now is never looked at again.
+    """
+    global frozen_modules  # noqa: PLW0603 - of this process, as the collector is
+    if frozen_modules != len(sys.modules):
+        frozen_modules = len(sys.modules)
+        gc.freeze()
 
 
 def give_back() -> None:

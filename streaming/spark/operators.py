@@ -62,9 +62,10 @@ def pack_batches(ticks: DataFrame, frames: str, checkpoint: str, settings: Setti
 
 
 def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]:
-    from wirecheck.streaming.spark.memory import in_pieces
+    from wirecheck.streaming.spark.memory import freeze_modules, in_pieces
     from wirecheck.streaming.steps.pack_step import pack_files
 
+    freeze_modules()
     for rows in pack_files(paths, settings):
         for piece in in_pieces(rows):
             yield record_batch(row._replace(bucket=keys(row.label, settings.buckets)[row.bucket]) for row in piece)
@@ -80,8 +81,10 @@ def decode_cells(exchanges: DataFrame, settings: Settings) -> DataFrame:
     from pyspark.sql.functions import pandas_udf, struct
 
     def decode(rows: pd.DataFrame) -> pd.DataFrame:
+        from wirecheck.streaming.spark.memory import freeze_modules
         from wirecheck.streaming.steps.decode_step import decode_row
 
+        freeze_modules()
         return frame(decode_row(row, settings) for row in tagged(rows))
 
     decode.__annotations__ = {"rows": pd.DataFrame, "return": pd.DataFrame}  # Spark reads the kind of UDF off its types
@@ -103,9 +106,10 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
         self.blob = handle.getValueState("bucket", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
-        from wirecheck.streaming.spark.memory import in_pieces
+        from wirecheck.streaming.spark.memory import freeze_modules, in_pieces
         from wirecheck.streaming.steps.follow_step import Bucket
 
+        freeze_modules()
         began_s = process_time()
         label, placed = key
         bucket = Bucket(label, keys(label, self.settings.buckets).index(placed), self.settings)
@@ -130,8 +134,10 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
         self.shards = handle.getMapState("shards", "name string", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
+        from wirecheck.streaming.spark.memory import freeze_modules
         from wirecheck.streaming.steps.judge_step import judge_rows
 
+        freeze_modules()
         began_s = process_time()
         emitted, changed = judge_rows(key[0], (row for part in rows for row in tagged(part)), self.load, self.settings)
         for name, blob in changed.items():

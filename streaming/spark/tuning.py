@@ -58,17 +58,13 @@ LOCAL = {
 }
 HEAP_MB = 1024
 """The most that Java's heap may take."""
-# a replay, minutes of work: start fast; take no sixty-fourth of the machine to begin with, as Java does, and give back
-# what a large batch took
+# start fast, and cost little beside the steps' Python: the compiler for long work and G1's own threads took three
+# quarters of Java's CPU time in a monitor (docs/performance.md). The heap takes no sixty-fourth of the machine to begin
+# with, as Java does, and gives back what a large batch took
 JVM = (
     "-Xms96m -Xmn48m -XX:SurvivorRatio=2"
     " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
     " -Djdk.lang.Process.launchMechanism=VFORK"  # a process costs half as much; Hadoop starts many
-)
-# a monitor, months of work: short pauses, what runs often compiled well, and memory given back while little happens
-LASTING_JVM = (
-    "-Xms96m -XX:+UseG1GC -XX:G1PeriodicGCInterval=60000 -XX:-UsePerfData -XX:MinHeapFreeRatio=20"
-    " -XX:MaxHeapFreeRatio=40 -Djdk.lang.Process.launchMechanism=VFORK"
 )
 
 
@@ -84,8 +80,6 @@ class Session:
     """Of the stateful steps, which a checkpoint keeps."""
     memory: str = f"{HEAP_MB}m"
     """The JVM's largest heap."""
-    lasting: bool = False
-    """For months, not for minutes."""
     verbose: bool = False
     """Spark's own words on the terminal instead of in WORK/spark.log."""
     archiving: bool = False
@@ -106,7 +100,7 @@ def settings(session: Session, archive: str = "") -> dict[str, str]:
         "spark.master": f"local[{session.cores}]",
         "spark.sql.shuffle.partitions": str(session.partitions),
         "spark.driver.memory": session.memory,
-        "spark.driver.extraJavaOptions": f"{LASTING_JVM if session.lasting else JVM} {files} {archive}",
+        "spark.driver.extraJavaOptions": f"{JVM} {files} {archive}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(session.work / "warehouse"),
         "spark.executorEnv.PYTHONPATH": python_path(),

@@ -113,7 +113,7 @@ def clients(before: Side, after: Side) -> Iterator[Difference]:
         row = now or was
         if row is not None and row["client_id"] and (was is None or now is None):
             kind = "client-gone" if now is None else "client-new"
-            yield difference(kind, row["client_id"], *counts(was, now, "requests", " requests"))
+            yield difference(kind, client_name(row["client_id"]), *counts(was, now, "requests", " requests"))
 
 
 def topic_ids(before: Side, after: Side) -> Iterator[Difference]:
@@ -145,7 +145,7 @@ def highest(side: Side) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for row in side.rows("clients"):
         for each in row["apis"]:
-            key = row["client_id"] or "", each["api"]
+            key = client_name(row["client_id"]), each["api"]
             found[key] = max([found.get(key, -1), *each["versions"]])
     return found
 

@@ -154,6 +154,16 @@ def test_no_version_is_on_another_line_than_its_api(run, monkeypatch, wide):
     assert max(map(len, told.splitlines())) <= wide
 
 
+@pytest.mark.parametrize("by", ["prefix", "software"])
+def test_groups_are_whole_at_80_columns(run, monkeypatch, by):
+    """Their headings, and no version on another line than its API."""
+    monkeypatch.setenv("COLUMNS", "80")
+    head, *lines = run("clients", ZOO, "--target", "4.0", "--group-by", by).stdout.splitlines()
+    assert head.split() == ["group", "clients", "rejected", "refused", "upgrade", "to", "last", "seen"]
+    assert any("ListOffsets v0," in line for line in lines)
+    assert all(re.search(r"\d\dZ$", line.rstrip()) for line in lines if re.match(r"(java|Java|sarama) ", line))
+
+
 def test_a_client_is_one_line_of_80_columns_and_problems_come_first(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("clients", ROOT / "examples/kraft4-stale-broker/capture.pcap.gz").stdout.splitlines()

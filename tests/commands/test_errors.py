@@ -10,6 +10,7 @@ import pytest
 import wirecheck
 from tests.commands.test_changes import capture
 from tests.decode.show.test_traffic import SECOND, fetch, produce, talking
+from wirecheck.commands import names
 
 
 @pytest.fixture
@@ -86,7 +87,26 @@ def test_names_of_addresses(run, failing, tmp_path, text):
     assert (row["host"], row["host_name"]) == ("10.0.4.12", "billing-7")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', "no address", '{"items": [{}]}'])
+def test_a_file_of_names_may_be_a_pipe_have_a_mark_of_order_and_long_names(run, failing, tmp_path):
+    """PowerShell writes the mark; a pipe that no process writes to is empty."""
+    (tmp_path / "names").write_text(json.dumps({"10.0.4.12": "x" * 1000}), "utf-8-sig")
+    told = run("errors", failing, "--names", tmp_path / "names")
+    assert f" {'x' * 253} (10.0.4.12)" in told.stdout
+    os.mkfifo(tmp_path / "pipe")
+    assert run("errors", failing, "--names", tmp_path / "pipe").exit_code == 2
+
+
+def test_names_beyond_the_bound_are_counted(run, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "MOST_NAMES", 1)
+    (tmp_path / "names").write_text("10.0.4.12 billing-7\n10.0.4.13 other\n10.0.4.14 third\n")
+    told = run("errors", failing, "--names", tmp_path / "names")
+    assert "billing-7 (10.0.4.12)" in told.stdout
+    assert "2 more names are not used; 1 are kept" in told.stderr
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[1]", '{"a": 1}', "no address", '{"items": [{}]}', '{"10.0.4.12": 5}', '{"10.0.4.12": NaN}',
+])  # fmt: skip
 def test_a_file_of_no_names_is_one_line(run, failing, tmp_path, text):
     (tmp_path / "names").write_text(text)
     told = run("errors", failing, "--names", tmp_path / "names")

@@ -19,7 +19,7 @@ def test_a_finding_is_a_row(run, verdict):
     assert (told.exit_code, told.stderr) == (0, "")
     (row,) = told.stdout.splitlines()
     sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-    assert sentence.startswith("Broker 3 rejects LeaderAndIsr for shipments partition 1. ")
+    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1. ")
     assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
 
 
@@ -168,3 +168,10 @@ def test_a_list_takes_no_second_of_the_processor(verdict):
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     assert used.ru_utime + used.ru_stime < 2
+
+
+def test_addresses_have_names(run, verdict, tmp_path):
+    (tmp_path / "hosts").write_text("127.0.1.3 broker-three\n")
+    assert "broker-three (127.0.1.3)" in run("findings", verdict, ID[:6], "--names", tmp_path / "hosts").stdout
+    listed = run("findings", verdict, "--names", tmp_path / "hosts", "--format", "json").stdout
+    assert listed == run("findings", verdict, "--format", "json").stdout

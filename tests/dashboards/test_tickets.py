@@ -28,7 +28,7 @@ def spoilt(verdict):
 
 def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
     text = markdown(verdict)
-    assert text.startswith("**Broker 3 does not replicate shipments partition 1")
+    assert text.startswith("**Broker 3 did not replicate shipments partition 1")
     assert "### TID002 leader-and-isr-inconsistent-topic-id (violation, x2, `yuqnnqvukzik2vec`)" in text
     assert text.count("\n* 2026-11-21T00:20:") == 4
     assert "\n**Next** On that broker, compare topic\\_id" in text

@@ -96,9 +96,9 @@ def test_each_rebalance_has_its_trigger_and_duration():
     join(first, 3, "m-1", 3)
     found = about("billing", first.close(), second.close(), kind="group")
     assert [(fact.what, fact.who, fact.details.partition(";")[0]) for fact in found["Rebalances"]] == [
-        ("generation 1", "billing-7 10.0.4.12", "first seen"),
-        ("generation 2", "shop 10.0.4.13", "member joined: rebalance enforced"),
         ("generation 3", "shop 10.0.4.13", "member left: the consumer is being closed"),
+        ("generation 2", "shop 10.0.4.13", "member joined: rebalance enforced"),
+        ("generation 1", "billing-7 10.0.4.12", "first seen"),
     ]
     assert "took 0.9 s, 2 members" in found["Rebalances"][1].details
     assert {fact.what for fact in found["Members"]} == {"m-1", "m-2"}
@@ -111,8 +111,8 @@ def test_a_member_that_does_not_rejoin_timed_out():
     first.ts_ns += 60 * SECOND
     join(first, 2, "m-1", 2)
     rebalances = about("billing", first.close(), second.close(), kind="group")["Rebalances"]
-    assert rebalances[-1].who == "shop 10.0.4.13"
-    assert rebalances[-1].details.startswith("session timeout: did not rejoin;")
+    assert rebalances[0].who == "shop 10.0.4.13"
+    assert rebalances[0].details.startswith("session timeout: did not rejoin;")
 
 
 @pytest.mark.parametrize("reason", [
@@ -126,7 +126,7 @@ def test_a_new_member_that_had_to_ask_for_its_id_gives_no_other_reason(reason):
     first.ts_ns = second.ts_ns
     join(first, 2, "m-1", 2)
     rebalances = about("billing", first.close(), second.close(), kind="group")["Rebalances"]
-    assert (rebalances[-1].who, rebalances[-1].details.partition(";")[0]) == ("shop 10.0.4.13", "member joined")
+    assert (rebalances[0].who, rebalances[0].details.partition(";")[0]) == ("shop 10.0.4.13", "member joined")
 
 
 def beat(talk, number, member, epoch, given, **more):
@@ -152,10 +152,10 @@ def test_epochs_of_a_group_and_who_moved_it_on():
     beat(second, 3, "m-2", -1, -1, client_id="shop")
     found = about("billing", first.close(), second.close(), kind="group")
     assert [(fact.what, fact.who, fact.details.partition(";")[0]) for fact in found["Rebalances"]] == [
-        ("epoch 1", "billing-7 10.0.4.12", "first seen"),
-        ("epoch 2", "shop 10.0.4.13", "member joined"),
-        ("epoch 3", "", "cause not seen"),
         ("epoch 4", "shop 10.0.4.13", "member left"),
+        ("epoch 3", "", "cause not seen"),
+        ("epoch 2", "shop 10.0.4.13", "member joined"),
+        ("epoch 1", "billing-7 10.0.4.12", "first seen"),
     ]
     assert [fact.details for fact in found["Members"]] == ["epoch 4", "epoch 3"]
 

@@ -66,6 +66,14 @@ def test_another_topic_id():
     assert found([first.close()], [second.close()]) == [("topic-id", "orders")]
 
 
+def test_a_topic_that_was_recreated_before_has_no_other_id_after():
+    first, second = talking(), talking()
+    metadata(first, 1)
+    metadata(first, 2, NEW)
+    metadata(second, 1, NEW)
+    assert found([first.close()], [second.close()]) == []
+
+
 def test_a_topic_without_an_id_is_no_difference():
     first, second = talking(), talking()
     metadata(first, 1)

@@ -36,3 +36,24 @@ def test_a_driver_takes_its_tables_from_the_system():
     shown = f"{code}; print(pa.default_memory_pool().backend_name)"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     assert done.stdout == "system\n"
+
+
+def test_modules_are_set_apart_once_and_later_cycles_are_still_collected():
+    """In a process of its own: the collector is one for all."""
+    code = """
+import gc
+from wirecheck.streaming.spark.memory import freeze_modules
+freeze_modules()
+first = gc.get_freeze_count()
+class Cycle: pass
+before = gc.get_freeze_count()
+freeze_modules()
+assert first > 10_000 and gc.get_freeze_count() == before, "frozen again without a new module"
+one = Cycle(); one.itself = one; del one
+assert gc.collect() >= 1, "a later cycle is not collected"
+import colorsys
+freeze_modules()
+assert gc.get_freeze_count() > before, "a new module is not set apart"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -43,7 +43,6 @@ def test_its_heap_and_its_folders_are_as_asked(tmp_path):
     assert (told["spark.master"], told["spark.driver.memory"]) == ("local[3]", "700m")
     assert told["spark.local.dir"].startswith(str(tmp_path))
     assert "UseSerialGC" in told["spark.driver.extraJavaOptions"]
-    assert "UseG1GC" in settings(Session(tmp_path, lasting=True))["spark.driver.extraJavaOptions"]
 
 
 @pytest.mark.parametrize(
