@@ -121,12 +121,14 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     refused = context.claims("id_refused", group, *subject)
+    places = [subject, ("name", name)] if name else [subject]
+    served = [claim for place in places for claim in context.claims("serves", group, *place)]
     for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
         numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
-        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject))
+        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject), served)
         offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline"
         words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
         words |= {"does": "rejected", "what": "was"} if again_ns else {"does": "rejects", "what": "is"}
@@ -136,9 +138,9 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
 
 
-def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim]) -> int | None:
-    """When a broker that refused partitions was back in the ISR of all of them; None if it was not seen to be. It may
-    never have left the ISR of a partition that is led anew: that says nothing.
+def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim], served: list[Claim]) -> int | None:
+    """When a broker that refused partitions was back in the ISR of all of them, or led and served them; None if it was
+    not seen to be. It may never have left the ISR of a partition that is led anew: that says nothing.
     """
     found = []
     for (partition,), claims in gathered(refused, "partition"):
@@ -146,11 +148,18 @@ def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim
             (state for state in states if state["partition"] == partition),
             key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)),
         )
-        was_out = any(not is_in_isr(broker, state) for state in mine)
         last_ns = max(claim.last.ts_ns for claim in claims)
-        if not was_out or not is_in_isr(broker, mine[-1]) or mine[-1].first.ts_ns <= last_ns:
+        if not mine or mine[-1].first.ts_ns <= last_ns or not is_in_isr(broker, mine[-1]):
             return None
-        found.append(mine[-1].first.ts_ns)
+        since_ns, places = mine[-1].first.ts_ns, {claim["endpoint"] for claim in claims}
+        was_out = any(not is_in_isr(broker, state) for state in mine)
+        serves = any(
+            one["partition"] == partition and one["endpoint"] in places and one.peak["latest"] >= since_ns
+            for one in served
+        )
+        if not was_out and not (serves and mine[-1]["leader"] == broker):
+            return None
+        found.append(since_ns)
     return max(found)
 
 

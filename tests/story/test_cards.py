@@ -12,7 +12,11 @@ from click.testing import CliRunner
 import wirecheck
 from tests.commands.conftest import EXAMPLE
 from tests.judge.cases_lives import clu001_fires__in_turn_for_less_than_10_s
-from tests.judge.cases_topic_ids import replica_back_in_sync
+from tests.judge.cases_topic_ids import (
+    replica_back_in_sync,
+    tid002_fires__leads_again,
+    tid002_fires__never_left_the_isr,
+)
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import cli
@@ -270,27 +274,23 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
 
 
 @pytest.mark.parametrize(
-    ("isr", "headline", "states"),
-    [
-        (
-            (1, 2),
-            "Broker 3 did not replicate t partition 0: one replica short",
-            "since 12:00:10 UTC, until 12:00:40 UTC",
-        ),
-        ((1, 2, 3), "Broker 3 does not replicate t partition 0: one replica short", "since 12:00:10 UTC"),
-    ],
+    ("case", "repaired"),
+    [(replica_back_in_sync, True), (tid002_fires__leads_again, True), (tid002_fires__never_left_the_isr, False)],
 )
-def test_a_replica_that_is_in_sync_again_is_not_short(isr, headline, states):
+def test_a_replica_that_is_in_sync_again_is_not_short(case, repaired):
     """Of bytes; the broker that never left the ISR, whoever leads, may still refuse the ID."""
     lab = Lab()
-    replica_back_in_sync(lab, isr)
+    case(lab)
     (finding,) = [one for one in lab.findings() if one["code"] == "TID002"]
     words = {word["name"]: word["value"] for word in finding["words"]}
+    assert bool(words["until"]) == repaired
     until = {"until": words["until"] and "2026-11-21 12:00:40.000 UTC"}
     rejects = found("TID002", at_s=10, topic="t", topic_ids=[NEW], brokers=[3], words=words | until)
     (card,) = cards([rejects], [])
-    assert (card["headline"], state(card)) == (headline, states)
-    assert card["action"]["sentence"].startswith("No action needed") == bool(words["until"])
+    does = "did not replicate" if repaired else "does not replicate"
+    assert card["headline"] == f"Broker 3 {does} t partition 0: one replica short"
+    assert state(card) == f"since 12:00:10 UTC{', until 12:00:40 UTC' if repaired else ''}"
+    assert card["action"]["sentence"].startswith("No action needed") == repaired
 
 
 def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_disk():
