@@ -14,6 +14,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     clock,
+    controllers_named,
     ends,
     gathered,
     goes_on,
@@ -128,11 +129,11 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
         numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
         again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject), served)
-        offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline until this is repaired"
+        offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline"
         words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
         words |= {"does": "rejected", "what": "was"} if again_ns else {"does": "rejects", "what": "is"}
         words["end"] = offline
-        words["earlier"] = f" (other IDs of this name: {', '.join(earlier)})" if earlier else ""
+        words["earlier"] = f" (another: {', '.join(earlier)})" if earlier and not again_ns else ""
         about = {"topic": name, "topic_ids": (topic_id,), "brokers": if_broker(where)}
         yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
 
@@ -304,7 +305,7 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
         still = list(served_after(since, topic, history, context.settings.broker_grace_ns))
         if still:
             last = clock(max(claim.last.ts_ns for claim in still))
-            words = {"time": clock(since), "last": last, "servers": servers_of(still)}
+            words = {"time": clock(since), "last": last, "servers": servers_of(still, context)}
             about = {**of_topic(topic, history), "brokers": brokers_of(still, context)}
             sides = (asked, *map(last_of, still))
             yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
@@ -401,7 +402,7 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
                 continue
             overlap_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
             if overlap_ns > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
-                words = {"by": one["by"].replace("@", ", epoch ")}
+                words = {"by": controllers_named([one["by"]])}
                 words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
                 about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
                 yield two_ids(topic, one["topic_id"], other["topic_id"], ends([one, other]), **about, words=words)
@@ -446,7 +447,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
                 "other": f"{old.topic_id} in Metadata of a broker that received it",
-                "by": ", ".join(sorted(by)).replace("@", ", epoch "),
+                "by": controllers_named(sorted(by)),
             },
         )
 

@@ -510,6 +510,13 @@ def tid014_fires(lab):
     lab.until = 60
 
 
+def tid014_fires__of_a_broker_and_a_client(lab):
+    """Brokers are called by their numbers."""
+    tid014_fires(lab)
+    lab.fetches([0, 1], ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    lab.metadata(0)
+
+
 def tid014_near_miss(lab):
     """The name arrives later."""
     lab.fetches([0, 1], ID_1)

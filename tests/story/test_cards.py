@@ -99,9 +99,9 @@ def changed(action, by):
     [
         (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
         (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
-        (BY, {"client_id": "app"}, " (deleted by admin (User:alice, 10.0.0.9), recreated by app)", BY),
-        (BY, {}, " (deleted by admin (User:alice, 10.0.0.9))", BY),
-        ({}, {"client_id": "app"}, " (recreated by app)", {"principal": None, "client_id": "app", "host": None}),
+        (BY, {"client_id": "app"}, "; admin (User:alice, 10.0.0.9) deleted it, app recreated it", BY),
+        (BY, {}, "; admin (User:alice, 10.0.0.9) deleted it", BY),
+        ({}, {"client_id": "app"}, "; app recreated it", {"principal": None, "client_id": "app", "host": None}),
         ({}, {}, "", None),
     ],
 )
@@ -110,7 +110,7 @@ def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text,
     words |= changed("deleted", deleted) | changed("created", created)
     (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
     assert card["cause"] == {
-        "sentence": f"t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
+        "sentence": f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
         "time": "2026-11-21T12:00:10.250000Z",
         "by": by,
     }
@@ -400,7 +400,9 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
-    switched = found("CLU004", topic_ids=[OLD], cluster="B", sides=[side("Fetch", 13)])
+    switched = found(
+        "CLU004", topic_ids=[OLD], cluster="B", words={"endpoint": "10.0.0.1:9092"}, sides=[side("Fetch", 13)]
+    )
     stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
     brief = refused(cluster="B", level="briefly", until_s=20, count=2)
     (card,) = cards([switched, stuck], [brief, refused()])
