@@ -1,10 +1,12 @@
 """How a command ends: exit codes, and one line per error.
 
-0 clean, 1 findings at or above --fail-on (or what a gate was asked about), 2 usage error or nothing usable, 130
-interrupted, 141 the reader of the output has gone (128 and the signal's number, as shells count).
+0 clean, 1 findings at or above --fail-on (or what a gate was asked about), 2 usage error, nothing usable, or a fault of
+wirecheck's own (with a traceback), 130 interrupted, 141 the reader of the output has gone (128 and the signal's number,
+as shells count).
 """
 
 import _thread
+import errno
 import logging
 import os
 import signal
@@ -30,6 +32,10 @@ EXTRAS = {
 """What a package that is not there is part of; all others are what judging needs."""
 
 
+DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+"""What is reported of a disk that is full, or fails."""
+
+
 class Stop(click.ClickException):
     """An end with one clear line on stderr and exit code 2."""
 
@@ -47,7 +53,8 @@ IN_ONE_LINE = (click.ClickException,)
 def in_one_line() -> Iterator[None]:
     """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on.
 
-    So does a program that was installed for less than it is asked for, and a place that this user may not look into.
+    So does a program that was installed for less than it is asked for, a place that this user may not look into, and a
+    disk that is full.
     """
     try:
         yield
@@ -64,6 +71,12 @@ def in_one_line() -> Iterator[None]:
         if error.filename is None:
             raise
         raise Stop(denied(error.filename)) from error
+    except OSError as error:
+        if error.errno not in DISK_FAULTS:
+            raise
+        if error.filename is None:
+            drop_output()
+        raise Stop(f"{error.filename or 'the output'}: {error.strerror}") from error
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:
@@ -110,9 +123,14 @@ def orderly() -> Iterator[None]:
         click.echo("wirecheck: interrupted", err=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        with suppress(OSError, ValueError):  # what is still buffered has no reader either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         sys.exit(UNREAD)
+
+
+def drop_output() -> None:
+    """What is still buffered could not be written either: Python would try again as it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import click
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop, denied
 from wirecheck.commands.screen import progress, tell
+from wirecheck.wording import reason_of
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.reading import Reading
@@ -109,7 +110,7 @@ def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: b
     if not pcaps:
         yield Frames(folders)
     elif are_few_bytes(pcaps):
-        write_frames(pcaps, folder, cluster, keep_records=keep_records)
+        write_frames(pcaps, folder, cluster, keep_records=keep_records, advice="set TMPDIR to another folder")
         yield Frames((*folders, folder))
     else:
         from wirecheck.capture.agent.reading import Reading
@@ -133,8 +134,10 @@ def are_few_bytes(pcaps: Iterable[Path]) -> bool:
     return size <= FEW_BYTES
 
 
-def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
-    """Captures into a folder of frames, in this process."""
+def write_frames(
+    files: list[Path], out: Path, cluster: str, *, keep_records: bool, advice: str = "choose another --out"
+) -> Any:
+    """Captures into a folder of frames, in this process. `advice`: what to do if that folder takes no more."""
     with progress("reading") as advance:
         from wirecheck.capture.arrow_alone import arrow_alone
 
@@ -154,7 +157,7 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
                     key_logs=options.key_logs(),
                 )
         except OSError as error:
-            raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error
+            raise Stop(f"{error.filename or out}: {reason_of(error)}; {advice}") from error
 
 
 @contextmanager

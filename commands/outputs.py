@@ -92,6 +92,15 @@ def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
                 path.rmdir()
 
 
+@contextmanager
+def writable(out: Path) -> Iterator[None]:
+    """Stop where tables cannot be written below it."""
+    try:
+        yield
+    except OSError as error:
+        raise Stop(f"{out}: {error.strerror}; choose another --out") from error
+
+
 def exchange(stage: Path, out: Path) -> None:
     """New tables for old ones. Those go with the stage."""
     new = list(stage.iterdir())

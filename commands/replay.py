@@ -24,7 +24,7 @@ from wirecheck.commands.inputs import (
     need_whole,
     places,
 )
-from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
+from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at, writable
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
 from wirecheck.wording import rfc3339
 
@@ -197,7 +197,8 @@ def judged(
             run = judged_locally(frames, settings)
             found = run.result()
             if out is not None:
-                run.write(tables)
+                with writable(out):
+                    run.write(tables)
         files = files_of(frames)
         shown = shown_of(found, files) if looked_into else {}
         return found, captured_of(files), busy(found, files, ports), shown

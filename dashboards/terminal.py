@@ -193,7 +193,7 @@ def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -
     for topic in topics:
         both = (topic["topic_id"] or "(no ID)", hex_id(topic["topic_id"]))
         cells = [named_cluster(topic["cluster"])] if many else []
-        cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
+        cells += [topic["name"] or "(name unknown)", ("  " if wide else "\n").join(both).strip()]
         cells += [
             topic["state"],
             clock(topic["first_seen"], axis) if wide else to_the_second(topic["first_seen"], axis),

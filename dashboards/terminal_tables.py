@@ -105,7 +105,7 @@ def topics_table(topics: list[Row], day: str = "") -> Table:
     for topic in topics:
         cells = (
             *(topic[column] for column in many),
-            topic["name"] or "(not named)",
+            topic["name"] or "(name unknown)",
             topic["topic_id"] or "(no ID)",
             topic["state"],
             str(len(topic["partitions"]) or ""),
@@ -164,7 +164,7 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     """Lines by their names; the first has none."""
     yield (
         "",
-        Text(topic["name"] or "(not named)", style="bold").append(
+        Text(topic["name"] or "(name unknown)", style="bold").append(
             f"  {topic['state']}  {'' if topic['cluster'] is None else 'cluster '}{named_cluster(topic['cluster'])}",
             style="not bold",
         ),

@@ -312,12 +312,12 @@ def lacking(row: Row) -> str | None:
 def partition_sentence(partitions: Sequence[Row]) -> str:
     first, left = partitions[0], len(partitions) - 1
     of = f"{first['topic']} {first['partitions']}".strip()
-    brokers = ", ".join(map(str, first["brokers"]))
+    broker = f"broker {', '.join(map(str, first['brokers']))}" if first["brokers"] else "a broker"
     if first["what"] == LEADERLESS:
-        text = f"{of} has no working leader: broker {brokers} rejects requests for it"
+        text = f"{of} has no working leader: {broker} rejects requests for it"
     else:
         does_not = "did not replicate" if first["until"] else "does not replicate"
-        text = f"broker {brokers} {does_not} {of}: {first['what']}"
+        text = f"{broker} {does_not} {of}: {first['what']}"
     return text + (f" ({left:,} more)" if left else "")
 
 
@@ -376,12 +376,12 @@ def requester(row: Row, action: str) -> dict[str, Any] | None:
 
 
 def by_whom(row: Row) -> str:
-    """` by lab-admin (User:alice, 10.0.0.9)`; both where one client deleted the topic and another created it."""
+    """` by lab-admin (User:alice, 10.0.0.9)`; else `; app deleted it` and who recreated it, as far as known."""
     deleted, created = requester(row, DELETED), requester(row, CREATED)
     if deleted == created:
         return f" by {party(deleted)}" if deleted else ""
-    parts = (f"{what} by {party(one)}" for what, one in (("deleted", deleted), ("recreated", created)) if one)
-    return f" ({', '.join(parts)})"
+    parts = (f"{party(one)} {what} it" for what, one in (("deleted", deleted), ("recreated", created)) if one)
+    return f"; {', '.join(parts)}"
 
 
 def party(one: Row) -> str:
@@ -510,7 +510,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in facts.harmed["clients"]))),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": ", ".join(map(str, entry["brokers"])),
-        "topic": row["topic"] or "(not named)",
+        "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "topic_id": (row["topic_ids"] or [""])[0],
         "deleted": deleted,
         "created": created,

@@ -158,16 +158,16 @@ class Fit(NamedTuple):
 NO_FIT = Fit(False, 0, frozenset())
 
 
-def explained(told: OpenFinding, fits: Sequence[Fit]) -> bool:
+def explained(finding: OpenFinding, fits: Sequence[Fit]) -> bool:
     """Whether these explain it whole, together."""
     brokers = frozenset().union(*(fit.brokers for fit in fits))
-    return any(fit.whole for fit in fits) or (bool(brokers) and brokers >= told.keys["brokers"])
+    return any(fit.whole for fit in fits) or (bool(brokers) and brokers >= finding.keys["brokers"])
 
 
 def linked(findings: Iterable[Row]) -> dict[str, Linked]:
     """By id what each has to do with the others, over open last revisions."""
-    causes = Causes(told for row in findings if (told := OpenFinding.of(row)) is not None)
-    origins = {name: causes.origin(name) for name in causes.told}
+    causes = Causes(one for row in findings if (one := OpenFinding.of(row)) is not None)
+    origins = {name: causes.origin(name) for name in causes.open_findings}
     consequences: dict[str, list[str]] = defaultdict(list)
     for name, origin in origins.items():
         if origin.cause:
@@ -179,68 +179,70 @@ CHANGED_CLUSTER = "CLU004"
 """The check about addresses: a client may keep an ID while its address leads to one cluster after the other."""
 
 
-def place(told: OpenFinding, cause: str) -> tuple[str, ...]:
+def place(finding: OpenFinding, cause: str) -> tuple[str, ...]:
     """Where a cause and what follows from it have to be."""
-    return told.place[:1] if cause == CHANGED_CLUSTER else told.place
+    return finding.place[:1] if cause == CHANGED_CLUSTER else finding.place
 
 
 class Causes:
     """Findings by what they offer as causes."""
 
     def __init__(self, findings: Iterable[OpenFinding]) -> None:
-        self.told = {told.id: told for told in sorted(findings, key=lambda told: told.id)}
+        self.open_findings = {finding.id: finding for finding in sorted(findings, key=lambda finding: finding.id)}
         self.known: dict[str, Origin] = {}
         self.offers: dict[tuple[Any, ...], list[str]] = defaultdict(list)
         """(place, code, relations, one key of each) to ids, in their order."""
-        wanted: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        relations_by_code: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         for rule in rules():
-            wanted[rule.cause].add(rule.relations)
-        for told in self.told.values():
-            for relations in wanted[told.code]:
-                for keys in product(*(told.keys[OFFERED_AS.get(name, name)] for name in relations)):
-                    self.offers[place(told, told.code), told.code, relations, keys].append(told.id)
+            relations_by_code[rule.cause].add(rule.relations)
+        for finding in self.open_findings.values():
+            for relations in relations_by_code[finding.code]:
+                for keys in product(*(finding.keys[OFFERED_AS.get(name, name)] for name in relations)):
+                    self.offers[place(finding, finding.code), finding.code, relations, keys].append(finding.id)
 
     def origin(self, name: str) -> Origin:
         if name not in self.known:
-            self.known[name] = self.traced(self.told[name])
+            self.known[name] = self.traced(self.open_findings[name])
         return self.known[name]
 
-    def traced(self, told: OpenFinding) -> Origin:
+    def traced(self, finding: OpenFinding) -> Origin:
         """Back along the rules, which have no circle, to where it began."""
-        direct = self.direct(told)
+        direct = self.direct(finding)
         before = frozenset(direct).union(*(self.origin(name).before for name in direct))
         nearest = [name for name in direct if not any(name in self.origin(other).before for other in direct)]
         roots = sorted({self.origin(name).cause or name for name in nearest})
-        if len(roots) == 1 and explained(told, list(direct.values())):
+        if len(roots) == 1 and explained(finding, list(direct.values())):
             return Origin(roots[0], (), before)
         return Origin(None, tuple(roots[:MOST_POSSIBLE]), before)
 
-    def direct(self, told: OpenFinding) -> dict[str, "Fit"]:
+    def direct(self, finding: OpenFinding) -> dict[str, "Fit"]:
         """The findings that it may follow from in one step, and what each explains."""
         found: dict[str, Fit] = {}
         rank = 0
-        for rule in rules_by_consequence().get(told.code, ()):
+        for rule in rules_by_consequence().get(finding.code, ()):
             if found and rule.rank > rank:
                 break
             rank = rule.rank
-            for name in self.fitting(rule, told):
+            for name in self.fitting(rule, finding):
                 each = "brokers" in rule.relations
-                brokers = self.told[name].keys["brokers"] & told.keys["brokers"] if each else frozenset()
+                brokers = self.open_findings[name].keys["brokers"] & finding.keys["brokers"] if each else frozenset()
                 found[name] = max(
                     found.get(name, NO_FIT), Fit(rule.sure and not each, len(brokers), brokers), key=lambda fit: fit[:2]
                 )
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
-    def fitting(self, rule: CauseRule, told: OpenFinding) -> Iterator[str]:
+    def fitting(self, rule: CauseRule, finding: OpenFinding) -> Iterator[str]:
         """Findings of the rule's cause that stand in its relation to this one, at a time that fits: of each key the
         first ones, as `direct` keeps no more.
         """
-        for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
-            offered = self.offers.get((place(told, rule.cause), rule.cause, rule.relations, keys), ())
-            yield from islice((name for name in offered if fits(rule, self.told[name], told)), MOST_POSSIBLE + 1)
+        for keys in product(*(finding.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
+            offered = self.offers.get((place(finding, rule.cause), rule.cause, rule.relations, keys), ())
+            yield from islice(
+                (name for name in offered if fits(rule, self.open_findings[name], finding)), MOST_POSSIBLE + 1
+            )
 
 
-def fits(rule: CauseRule, cause: OpenFinding, told: OpenFinding) -> bool:
+def fits(rule: CauseRule, cause: OpenFinding, finding: OpenFinding) -> bool:
     """Whether the cause's time fits."""
-    lasts = not rule.lasting or told.first_s <= cause.last_s + LATER_S
-    return cause.first_s <= told.first_s + SOONER_S and lasts
+    lasts = not rule.lasting or finding.first_s <= cause.last_s + LATER_S
+    return cause.first_s <= finding.first_s + SOONER_S and lasts

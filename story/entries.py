@@ -23,7 +23,7 @@ def fields(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
+ERRORS = fields("actual check dialect error errors outcome reason rule tolerance why")
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
     "after agent before bound but created described does endpoint former group holder host latter one other ranges"
@@ -37,7 +37,7 @@ SPEAKS = fields(
 """Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
 DIFFERS = fields(
     "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
-    " highest how isr last last_answer low minimum more names new offset offsets old one_brokers other_brokers"
+    " highest how isr last low minimum more names new offset offsets old one_brokers other_brokers"
     " partition partitions seconds since subjects then time to topic topic_id topics until"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
@@ -165,8 +165,9 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
     pairs = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
     requests = {request for request in pairs if request[0] != ADVERTISES} or pairs
     return {
+        **row["words"],
         "summary": str(row["summary"]).removesuffix("."),
-        "topic": row["topic"] or "(not named)",
+        "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "id": (row["topic_ids"] or [""])[0],
         "brokers": ", ".join(map(str, row["brokers"])),
         "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),

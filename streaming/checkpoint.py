@@ -19,7 +19,8 @@ from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import storage
-from wirecheck.streaming.store.storage import at, is_local, local, why
+from wirecheck.streaming.store.storage import at, is_local, local
+from wirecheck.wording import reason_of
 
 NAME, FORMAT = "checkpoint.json", 1
 QUERY = "query"
@@ -57,7 +58,7 @@ def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
     try:
         at(checkpoint)
     except (OSError, ValueError) as wrong:
-        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; name another --checkpoint") from wrong
+        raise CheckpointRefused(f"{checkpoint}: {reason_of(wrong)}; name another --checkpoint") from wrong
     with refused(checkpoint, NAME):
         stored = _read(checkpoint)
         if stored is None:
@@ -84,7 +85,7 @@ def refused(checkpoint: str, name: str) -> Iterator[None]:
     try:
         yield
     except OSError as wrong:
-        raise CheckpointRefused(f"{checkpoint}: {name}: {why(wrong)}; {NO_ACCESS}") from wrong
+        raise CheckpointRefused(f"{checkpoint}: {name}: {reason_of(wrong)}; {NO_ACCESS}") from wrong
     except CheckpointDamaged as wrong:
         raise CheckpointRefused(f"{checkpoint}: {wrong}; {NEW}") from wrong
     except (ValueError, KeyError, TypeError) as wrong:
@@ -128,7 +129,7 @@ def locked(checkpoint: str) -> Iterator[None]:
         handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
-        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
+        raise CheckpointRefused(f"{checkpoint}: {reason_of(wrong)}; {fix}") from wrong
     with os.fdopen(handle):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

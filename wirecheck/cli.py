@@ -6,13 +6,15 @@ So the agent starts without Spark, and `--help` starts at once. Nothing is decid
 import atexit
 import gc
 import os
+import sys
+import traceback
 from importlib import import_module
 from typing import Any
 
 import click
 
 from wirecheck import extension_modules
-from wirecheck.commands.ending import in_one_line, orderly
+from wirecheck.commands.ending import UNUSABLE, in_one_line, orderly
 
 GROUPS = {
     "Check captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "diff", "explain"),
@@ -65,7 +67,13 @@ class CommandGroup(click.Group):
             from wirecheck.commands.completion import Bash
 
             add_completion_class(Bash)
-        return super().main(*arguments, **extra)
+        try:
+            return super().main(*arguments, **extra)
+        except Exception:
+            if not extra.get("standalone_mode", True):
+                raise
+            traceback.print_exc()
+            sys.exit(UNUSABLE)  # Python's own 1 would mean that something was found
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with in_one_line():

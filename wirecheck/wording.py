@@ -78,3 +78,14 @@ def client_name(client_id: str | None) -> str:
 def broker_name(broker: str) -> str:
     """`broker 3`, or the address of a broker whose ID is not known."""
     return f"broker {broker}" if broker.isdecimal() else broker
+
+
+ARROW_DETAIL = re.compile(r"Detail: \[errno \d+\] (.+)", re.IGNORECASE)
+"""Where Arrow's long sentence about a local file has the system's reason."""
+
+
+def reason_of(error: Exception) -> str:
+    """What the system reported, in a few words without the path."""
+    message = str(getattr(error, "strerror", None) or error or type(error).__name__)
+    detail = ARROW_DETAIL.search(message)
+    return detail[1] if detail else message.strip().splitlines()[0]

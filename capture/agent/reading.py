@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from wirecheck.child_python import python_path
+from wirecheck.wording import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -157,7 +158,7 @@ def main(*arguments: str) -> None:
     except (InputError, KeyLogError) as error:
         _say(wrong=str(error))
     except OSError as error:
-        _say(wrong=f"{error.filename or out}: {error.strerror or error}; choose another --out")
+        _say(wrong=f"{error.filename or out}: {reason_of(error)}; set TMPDIR to another folder")
 
 
 if __name__ == "__main__":

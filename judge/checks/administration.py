@@ -15,13 +15,15 @@ from wirecheck.judge.topology.clusters import Group
 
 PREDICTED = {
     DUPLICATE: "INVALID_REQUEST (42)",
-    UNAUTHORIZED: "TOPIC_AUTHORIZATION_FAILED (29), in version 0 CLUSTER_AUTHORIZATION_FAILED (31)",
+    UNAUTHORIZED: "TOPIC_AUTHORIZATION_FAILED (29)",
     BOTH: "INVALID_REQUEST (42)",
-    LATE: "REQUEST_TIMED_OUT (7), and the topic may be created later",
+    LATE: "REQUEST_TIMED_OUT (7)",
     NO_TIMEOUT: "REQUEST_TIMED_OUT (7)",
-    PARTLY: "one per topic",
+    PARTLY: "once for each topic",
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
+UNAUTHORIZED_IN_0 = "CLUSTER_AUTHORIZATION_FAILED (31)"
+"""The same in version 0 of the API."""
 EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
 
 
@@ -39,7 +41,6 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
         born = next((first for first in births(topic) if first.first.ts_ns >= claims[0].first.ts_ns), None)
         if rule == LATE and born is None:
             continue
-        actual = sorted({claim["error"] for claim in claims})
         created = born if rule in {LATE, NO_TIMEOUT} else None
         yield resting_on(
             claims,
@@ -50,11 +51,29 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
             client_ids=(claims[0]["client_id"],),
             words={
                 "rule": rule,
-                "predicted": EXISTS if rule == BOTH and existed(topic, claims[0].first.ts_ns) else PREDICTED[rule],
-                "actual": ", ".join("not captured" if error < 0 else error_name(error) for error in actual),
-                "then": f". The topic was created at {clock(created.first.ts_ns)}" if created else "",
+                "then": f"; created at {clock(created.first.ts_ns)}" if created else "",
+                **answers(predicted(rule, topic, claims), claims),
             },
         )
+
+
+def predicted(rule: str, topic: Topic, claims: list[Claim]) -> str:
+    if rule == BOTH and existed(topic, claims[0].first.ts_ns):
+        return EXISTS
+    return UNAUTHORIZED_IN_0 if rule == UNAUTHORIZED and claims[0].first.version == 0 else PREDICTED[rule]
+
+
+def answers(expected: str, claims: list[Claim]) -> dict[str, str]:
+    """What Kafka answers and what this broker answered, as words of the finding; an answer may not be captured."""
+    errors = sorted({claim["error"] for claim in claims if claim["error"] >= 0})
+    actual = ", ".join(error_name(error) if error else "no error" for error in errors)
+    if not actual:
+        outcome = f"Kafka answers {expected}; this broker's answer was not captured"
+    elif expected.startswith(actual):
+        outcome = f"Kafka and this broker answer {expected}"
+    else:
+        outcome = f"Kafka answers {expected}, this broker {actual}"
+    return {"predicted": expected, "actual": actual, "outcome": outcome}
 
 
 def births(topic: Topic) -> list[Claim]:

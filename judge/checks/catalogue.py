@@ -54,7 +54,7 @@ KINDS: Mapping[str, str] = {
     "visibility": "data that was not captured or not decoded",
 }
 STATUSES: Mapping[str, str] = {
-    "stable": "verified on captures of real clusters, without false positives; its message and ID format stay",
+    "stable": "verified on captures of real clusters without false positives; messages and IDs stay",
     "preview": "verified on synthetic traffic only",
 }
 SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")

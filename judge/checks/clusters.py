@@ -120,7 +120,7 @@ def odd(host: str, uses: list[UnauthorizedUse]) -> Evidence:
         kind=None if grave else "information",
         words={
             "who": f"Host {host}",
-            "why": "no broker lists it, and no request of it was granted",
+            "why": "no broker lists it or granted its requests",
             "what": "; ".join(in_words(kind, by_kind[kind]) for kind in kinds),
         },
     )

@@ -23,6 +23,7 @@ from wirecheck.judge.checks.shapes import (
     of_id,
     requesters,
     resting_on,
+    servers_of,
     stuck_client,
 )
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
@@ -168,7 +169,7 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
     streaks = {id(claim): streak for claim, streak in lasting(answers, {100, 3}, {"AlterPartition"}, context)}
     for (partition,), claims in gathered((claim for claim in answers if id(claim) in streaks), "partition"):
         first_ns = min(streaks[id(claim)].first_ns for claim in claims)
-        words = {"partition": partition, "requester": requesters(claims, group, context)}
+        words = {"partition": partition, **requesters(claims, group, context)}
         about = {**of_id(subject, group, context), "client_ids": clients_of(claims)}
         yield resting_on(claims, subject[1], partition, **about, first_ns=first_ns, words=words)
 
@@ -178,7 +179,7 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
     for claim, streak in lasting(answers, {100, 3, 6}, {"AssignReplicasToDirs"}, context):
         who = claim["client_id"]
         columns = {**of_id(subject, group, context), "count": streak.count, "first_ns": streak.first_ns}
-        words = {"broker": who, "requester": requesters([claim], group, context)}
+        words = {"broker": who, **requesters([claim], group, context)}
         yield resting_on([claim], who, subject[1], **columns, client_ids=(who,), words=words)
 
 
@@ -197,8 +198,16 @@ def replica_set_contradiction(subject: Subject, group: Group, context: CheckCont
         rules = [*broken_rules(last)] if last["source"] in (*CONTROL, "metadata-log") else []
         if rules and context.passed(last.first.ts_ns + context.settings.broker_grace_ns):
             for rule in rules:
-                words = {"partition": partition, "rule": rule.replace("-", " ")}
+                words = {"partition": partition, "rule": BROKEN[rule]}
                 yield resting_on([last], subject[1], partition, rule, **of_id(subject, group, context), words=words)
+
+
+BROKEN = {
+    "replica-listed-twice": "a replica is listed twice",
+    "isr-outside-replicas": "the ISR has brokers that are not replicas",
+    "leader-outside-isr": "the leader is not in the ISR",
+}
+"""What is wrong with a partition's replicas in words."""
 
 
 def broken_rules(claim: Claim) -> Iterator[str]:
@@ -214,7 +223,7 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     answers = context.claims("answer", group, *subject)
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
-        words = {"api": claim["api"], "server": claim["endpoint"]}
+        words = {"api": claim["api"], "server": servers_of([claim], context)}
         yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
 
 
@@ -423,7 +432,7 @@ class Process:
 
     @property
     def text(self) -> str:
-        return f"the process at {self.address or self.first.client} (connection from {self.last.client})"
+        return f"{self.address or self.first.client} (connection from {self.last.client})"
 
 
 def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

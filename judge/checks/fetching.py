@@ -80,9 +80,9 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
                 "errors": names_of(errors),
-                "requester": requesters(claims, group, context),
+                **requesters(claims, group, context),
                 "since": clock(first_ns),
-                "servers": servers_of(claims),
+                "servers": servers_of(claims, context),
             },
         )
 
@@ -115,7 +115,7 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
         alone = [run for run in flips if all(abs(run[FIRST] - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and alone[-1][LAST] - alone[0][FIRST] > grace_ns:
             streak = Streak(sum(run[COUNT] for run in flips), alone[0][FIRST], alone[-1][LAST])
-            words = {"server": claim["endpoint"]}
+            words = {"server": servers_of([claim], context)}
             yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
 
 
@@ -262,7 +262,7 @@ def disagreed(claim: Claim, error: int | str, what: str, since: str, context: Ch
         *(claim["client_id"], claim["host"], context.node(claim), error),
         client_ids=(claim["client_id"],),
         brokers=(context.broker(claim),),
-        words={"server": claim["endpoint"], "error": what, "since": since},
+        words={"server": servers_of([claim], context), "error": what, "since": since},
     )
 
 
@@ -316,7 +316,7 @@ def forgets_unknown_partition(subject: Subject, group: Group, context: CheckCont
             client_ids=(claims[0]["client_id"],),
             brokers=brokers_of(claims, context),
             count=len(partitions),
-            words={"partitions": ", ".join(partitions[:SHOWN]), "server": servers_of(claims)},
+            words={"partitions": ", ".join(partitions[:SHOWN]), "server": servers_of(claims, context)},
         )
 
 

@@ -49,7 +49,7 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     if before:
         found["given a partition before it was created"] = [*before, created[0]]
     if created and (alive := lives_on(subject, created[0], group, context)):
-        found["under the name of an ID that was removed only later"] = alive
+        found["given the name of an ID that was removed only later"] = alive
     for rule, claims in found.items():
         if not by_one_server(claims):
             continue

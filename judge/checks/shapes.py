@@ -229,10 +229,11 @@ def resting_on(claims: Collection[Claim], *key: Any, **columns: Any) -> Evidence
     return Evidence(key, **{"sides": ends(claims), "count": sum(claim.count for claim in claims), **columns})
 
 
-def of_link(claim: Claim, **words: Any) -> Evidence:
+def of_link(claim: Claim, context: CheckContext, **words: Any) -> Evidence:
     """One finding per client host and endpoint."""
     host, endpoint = claim["host"], claim["endpoint"]
-    return resting_on([claim], host, endpoint, words={"host": host, "server": endpoint, **words})
+    words = {"host": host, "server": servers_of([claim], context), **words}
+    return resting_on([claim], host, endpoint, words=words)
 
 
 def of_id(subject: Subject, group: Group, context: CheckContext) -> dict[str, Any]:
@@ -260,8 +261,24 @@ def if_broker(node: int | str) -> tuple[int, ...]:
     return (node,) if isinstance(node, int) else ()
 
 
-def servers_of(claims: Iterable[Claim]) -> str:
-    return ", ".join(sorted({claim["endpoint"] for claim in claims}))
+def server_name(endpoint: str, ts_ns: int, context: CheckContext) -> str:
+    """As people know it: by its broker's number, and its address behind it."""
+    context.watch()  # which broker it is may become known later
+    broker = context.clusters.broker(endpoint, ts_ns)
+    return endpoint if broker is None else f"broker {broker} ({endpoint})"
+
+
+def servers_of(claims: Iterable[Claim], context: CheckContext) -> str:
+    """One server by its name, several by their numbers as far as these are known."""
+    last = {claim["endpoint"]: claim.last.ts_ns for claim in sorted(claims, key=lambda claim: claim.last)}
+    if len(last) == 1:
+        return server_name(*last.popitem(), context)
+    context.watch()
+    brokers = {endpoint: context.clusters.broker(endpoint, ts_ns) for endpoint, ts_ns in last.items()}
+    numbers = sorted({number for number in brokers.values() if number is not None})
+    unknown = sorted(endpoint for endpoint, number in brokers.items() if number is None)
+    noun = "broker" if len(numbers) == 1 else "brokers"
+    return ", ".join(([f"{noun} {', '.join(map(str, numbers))}"] if numbers else []) + unknown)
 
 
 def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]]]:
@@ -303,13 +320,19 @@ def stuck_client(
     return resting_on([claim], *key, **{**about, "first_ns": streak.first_ns, **columns}, words=words)
 
 
-def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> str:
-    """The brokers among those who asked, by number, as a word of a finding. A client ID proves nothing: it counts only
-    from a host that acts as that broker.
+def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> dict[str, str]:
+    """The brokers among those who asked, by number, as words of a finding. A client ID proves nothing: it counts only
+    from a host that acts as that broker. A broker that is the only client is called by its number.
     """
     named = {(broker_of(claim["client_id"]), claim["host"]) for claim in claims}
     brokers = {broker for broker, host in named if broker is not None and context.acts_as(broker, host, group)}
-    return ",".join(map(str, sorted(brokers)))
+    words = {"requester": ",".join(map(str, sorted(brokers)))}
+    return words | ({"client": f"broker {words['requester']}"} if len(brokers) == len(named) == 1 else {})
+
+
+def controllers_named(by: Iterable[str]) -> str:
+    """`3@1` as 3 (epoch 1)."""
+    return ", ".join(f"{controller} (epoch {epoch})" for controller, _, epoch in (one.partition("@") for one in by))
 
 
 def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:

@@ -10,7 +10,16 @@ from typing import Any
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import apis_of, clients_of, clock, ends, gathered, resting_on
+from wirecheck.judge.checks.shapes import (
+    apis_of,
+    clients_of,
+    clock,
+    controllers_named,
+    counted,
+    ends,
+    gathered,
+    resting_on,
+)
 from wirecheck.judge.checks.topic_ids import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.client_ids import broker_of
@@ -188,7 +197,22 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
         return
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):
-        yield used_by(uses, max(uses, key=lambda claim: claim.last), subject[1], words={"apis": apis_of(uses)})
+        words = {"apis": apis_of(uses), "client": users_of(uses, group, context)}
+        yield used_by(uses, max(uses, key=lambda claim: claim.last), subject[1], words=words)
+
+
+SHOWN = 3
+"""So many clients a summary names."""
+
+
+def users_of(uses: list[Claim], group: Group, context: CheckContext) -> str:
+    """Who uses an ID: brokers by their numbers, then clients by their IDs."""
+    senders = {(claim["client_id"], sender_of(claim, group, context)) for claim in uses}
+    brokers = sorted({broker for _, broker in senders if broker is not None})
+    clients = sorted({client or "(no client ID)" for client, broker in senders if broker is None})
+    numbers = f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(map(str, brokers))}"
+    more = [counted(len(clients) - SHOWN, "other client")] if len(clients) > SHOWN else []
+    return ", ".join([*([numbers] if brokers else []), *clients[:SHOWN], *more])
 
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -198,7 +222,7 @@ def stale_partition_in_incremental(subject: Subject, group: Group, context: Chec
             partition, where, old = order["partition"], context.node(order), before["topic_id"]
             about = {"topic": order["name"], "topic_ids": (old, subject[1]), "brokers": (context.broker(order),)}
             words = {"partition": partition, "where": where, "old": old, "new": subject[1]}
-            words["by"] = order["by"].replace("@", ", epoch ")
+            words["by"] = controllers_named([order["by"]])
             sides = (first_of(before), *ends([order]))
             yield resting_on([order], subject[1], partition, where, sides=sides, **about, words=words)
 

@@ -14,6 +14,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     clock,
+    controllers_named,
     ends,
     gathered,
     goes_on,
@@ -120,24 +121,26 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     refused = context.claims("id_refused", group, *subject)
+    places = [subject, ("name", name)] if name else [subject]
+    served = [claim for place in places for claim in context.claims("serves", group, *place)]
     for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
         numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
-        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject))
-        offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline until this is repaired"
+        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject), served)
+        offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline"
         words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
         words |= {"does": "rejected", "what": "was"} if again_ns else {"does": "rejects", "what": "is"}
         words["end"] = offline
-        words["earlier"] = f" (other IDs of this name: {', '.join(earlier)})" if earlier else ""
+        words["earlier"] = f" (another: {', '.join(earlier)})" if earlier and not again_ns else ""
         about = {"topic": name, "topic_ids": (topic_id,), "brokers": if_broker(where)}
         yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
 
 
-def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim]) -> int | None:
-    """When a broker that refused partitions was back in the ISR of all of them; None if it was not seen to be. It may
-    never have left the ISR of a partition that is led anew: that says nothing.
+def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim], served: list[Claim]) -> int | None:
+    """When a broker that refused partitions was back in the ISR of all of them, or led and served them; None if it was
+    not seen to be. It may never have left the ISR of a partition that is led anew: that says nothing.
     """
     found = []
     for (partition,), claims in gathered(refused, "partition"):
@@ -145,11 +148,18 @@ def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim
             (state for state in states if state["partition"] == partition),
             key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)),
         )
-        was_out = any(not is_in_isr(broker, state) for state in mine)
         last_ns = max(claim.last.ts_ns for claim in claims)
-        if not was_out or not is_in_isr(broker, mine[-1]) or mine[-1].first.ts_ns <= last_ns:
+        if not mine or mine[-1].first.ts_ns <= last_ns or not is_in_isr(broker, mine[-1]):
             return None
-        found.append(mine[-1].first.ts_ns)
+        since_ns, places = mine[-1].first.ts_ns, {claim["endpoint"] for claim in claims}
+        was_out = any(not is_in_isr(broker, state) for state in mine)
+        serves = any(
+            one["partition"] == partition and one["endpoint"] in places and one.peak["latest"] >= since_ns
+            for one in served
+        )
+        if not was_out and not (serves and mine[-1]["leader"] == broker):
+            return None
+        found.append(since_ns)
     return max(found)
 
 
@@ -295,7 +305,7 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
         still = list(served_after(since, topic, history, context.settings.broker_grace_ns))
         if still:
             last = clock(max(claim.last.ts_ns for claim in still))
-            words = {"time": clock(since), "last": last, "servers": servers_of(still)}
+            words = {"time": clock(since), "last": last, "servers": servers_of(still, context)}
             about = {**of_topic(topic, history), "brokers": brokers_of(still, context)}
             sides = (asked, *map(last_of, still))
             yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
@@ -392,7 +402,7 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
                 continue
             overlap_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
             if overlap_ns > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
-                words = {"by": one["by"].replace("@", ", epoch ")}
+                words = {"by": controllers_named([one["by"]])}
                 words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
                 about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
                 yield two_ids(topic, one["topic_id"], other["topic_id"], ends([one, other]), **about, words=words)
@@ -437,7 +447,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
                 "other": f"{old.topic_id} in Metadata of a broker that received it",
-                "by": ", ".join(sorted(by)).replace("@", ", epoch "),
+                "by": controllers_named(sorted(by)),
             },
         )
 

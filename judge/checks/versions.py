@@ -70,7 +70,7 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
             first_ns=claims[0].first.ts_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
-                "server": servers_of(claims),
+                "server": servers_of(claims, context),
                 "does": DOES[claims[0].kind],
                 "api": api,
                 "version": version,
@@ -130,13 +130,12 @@ def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) ->
 
 
 def shown(ranges: Ranges, key: int) -> str:
+    """Every 4.x advertises versions of Produce below those that it accepts."""
     low, high = ranges.get(key, (-1, -1))
     if high < 0:
-        return " (it does not advertise the API)"
+        return "no version of it"
     lowest = lowest_in_4().get(key, low) if is_4(ranges) else low
-    return (
-        f" (it advertises {low} to {high}{f', as every 4.x, and accepts none below {lowest}' if lowest > low else ''})"
-    )
+    return f"{lowest} to {high}" + (f" but advertises {low} to {high}" if lowest > low else "")
 
 
 def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | None:
@@ -264,8 +263,8 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
                 continue  # the capture need not show that the address is another cluster's now, or was before
             to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
             if to_and_fro or order_of(new) < order_of(old):
-                how = "and back" if to_and_fro else "down"
-                ranges = f"the versions of Kafka {old} and then those of {new} ({how})"
+                back = f", and later those of {old} again" if to_and_fro else ""
+                ranges = f"the versions of Kafka {old}, then those of {new}{back}"
                 yield ranges_of(endpoint, [before, after], ranges, context)
         for claim in claims:
             if of_no_release(claim["ranges"]):
@@ -274,7 +273,13 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
 
 def ranges_of(endpoint: str, claims: list[Claim], ranges: str, context: CheckContext) -> Evidence:
     where = context.node(claims[-1])
-    return resting_on(claims, where, endpoint, brokers=if_broker(where), words={"server": endpoint, "ranges": ranges})
+    return resting_on(
+        claims,
+        where,
+        endpoint,
+        brokers=if_broker(where),
+        words={"server": servers_of(claims, context), "ranges": ranges},
+    )
 
 
 Level = tuple[int, tuple[int, ...], int, range]
@@ -320,7 +325,7 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
-            words={"api": api, "version": number, "server": servers_of(claims)},
+            words={"api": api, "version": number, "server": servers_of(claims, context)},
         )
 
 
@@ -344,7 +349,7 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         by_api["Fetch"] = fetched(controller, claims, followers)
         sent.append((controller, epoch, by_api, claims))
         if not any(fits(level, by_api) for level in LEVELS) and not of_two_zookeepers(claims):
-            what = f"sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
+            what = f"Controller {controller} sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
             yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
@@ -413,7 +418,8 @@ def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
         if ahead:
             compared = [claim for other in (broker, *ahead) for claim in newest[other][3]]
             both = tuple(sorted({broker, *ahead}))
-            what = f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"
+            newer = f"controller{'s' if len(ahead) > 1 else ''} {', '.join(map(str, ahead))}"
+            what = f"Controller {broker} still uses an older inter-broker protocol than {newer}"
             yield resting_on(compared, both, brokers=both, count=len(compared), words={"what": what})
 
 
@@ -450,7 +456,8 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
         if behind:
             both = tuple(sorted({*behind, *new}))
             sides = tuple(last_of(claim) for claim in claims if claim["broker"] in both)
-            what = f"some follow with Fetch v{low}, some with v{high} since {about(start_ns(since))}"
+            numbers = ", ".join(map(str, both))
+            what = f"Brokers {numbers} have replicated with Fetch v{low} and v{high} since {about(start_ns(since))}"
             yield Evidence((both,), sides, brokers=both, words={"what": what})
 
 
@@ -477,7 +484,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             topics = ", ".join(name for name, _ in bare[:SHOWN])
             sides = ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN])
             columns = {"topic": bare[0][0] if len(bare) == 1 else None, "count": len(late), "first_ns": since}
-            words = {"broker": broker, "since": about(since), "topics": f": {topics}" if topics else ""}
+            words = {"broker": broker, "since": about(since), "topics": topics or "some topic"}
             yield resting_on(mine, broker, sides=sides, brokers=(broker,), **columns, words=words)
 
 

@@ -23,6 +23,8 @@ from wirecheck.judge.checks.shapes import (
     longest_wait,
     of_link,
     resting_on,
+    server_name,
+    servers_of,
 )
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, slot_name
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
@@ -39,24 +41,31 @@ TOLERATED = {
     "list-groups-second-tags": "1 extra byte (a second, empty section of tagged fields)",
 }
 """Named tolerances in words."""
+UNANSWERED = {
+    "closed_by_client": "the client closed the connection",
+    "closed_by_server": "the server closed the connection",
+    "pending": "none until the capture ended",
+    "response_unseen": "bytes that may hold it were not captured",
+}
+"""Outcomes of a request without a response in words."""
 
 
 def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in summed(context.claims("missing", group, *subject)):
         cut = claim.tally.get("cut", 0)
-        how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
-        yield of_link(claim, gaps=claim.count, **{**claim.tally, "cut": how})
+        how = f"; the snap length cut {cut:,} of them" if cut else ""
+        yield of_link(claim, context, gaps=claim.count, **{**claim.tally, "cut": how})
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in summed(context.claims("midway", group, *subject)):
-        yield of_link(claim, connections=claim.count)
+        yield of_link(claim, context, connections=claim.count)
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     hidden = summed(context.claims("encrypted", group, *subject))
     if hidden:
-        words = {"connections": sum(claim.count for claim in hidden), "server": hidden[0]["endpoint"]}
+        words = {"connections": sum(claim.count for claim in hidden), "server": servers_of(hidden, context)}
         yield resting_on(hidden, hidden[0]["endpoint"], words=words)
 
 
@@ -65,7 +74,7 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
         context.watch()
         return
     for claim in summed(context.claims("unread", group, *subject)):
-        yield of_link(claim, connections=claim.count, bytes=claim.tally["payload_bytes"])
+        yield of_link(claim, context, connections=claim.count, bytes=claim.tally["payload_bytes"])
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -73,8 +82,8 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
         last_ns = seen_ns(host, endpoint, context)
         overdue = [(claim, count) for claim in claims if (count := overdue_of(claim, last_ns, context))]
         if overdue:
-            why = ", ".join(sorted({claim["outcome"].replace("_", " ") for claim, _ in overdue}))
-            words = {"host": host, "server": endpoint, "api": api, "why": why}
+            why = ", ".join(sorted({UNANSWERED[claim["outcome"]] for claim, _ in overdue}))
+            words = {"host": host, "server": servers_of(claims, context), "api": api, "why": why}
             count = sum(count for _, count in overdue)
             yield resting_on([claim for claim, _ in overdue], host, endpoint, api, count=count, words=words)
 
@@ -104,10 +113,8 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         found = pauses(claim, context)
         if not found:
             continue
-        context.watch()  # who is behind the endpoint
         endpoint, longest = claim["endpoint"], max(found, key=lambda pause: (pause.seconds, -pause.first_ns))
         broker = context.clusters.broker(endpoint, longest.last_ns)
-        who = endpoint if broker is None else f"Broker {broker} ({endpoint})"
         moments = [
             moment
             for pause in found
@@ -118,7 +125,11 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         ]
         seen = claim.first._replace(api="", version=-1, correlation_id=-1)
         sides = tuple(Side(seen._replace(ts_ns=ts_ns), what) for ts_ns, what in moments)
-        words = {"who": who, "seconds": f"{longest.seconds:.1f}", "from": clock(longest.first_ns)}
+        words = {
+            "who": server_name(endpoint, longest.last_ns, context),
+            "seconds": f"{longest.seconds:.1f}",
+            "from": clock(longest.first_ns),
+        }
         words["to"] = clock(longest.last_ns)
         words["more"] = f" {len(found) - 1} shorter pauses." if len(found) > 1 else ""
         yield Evidence((endpoint,), sides, brokers=(broker,), count=len(found), words=words)
@@ -130,7 +141,6 @@ def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> I
     found = [(claim, wait) for claim, wait in hurt if wait is not None]
     if not found:
         return
-    context.watch()  # who is behind the endpoint
     claims, (last, longest) = [claim for claim, _ in found], max(found, key=lambda one: one[1].seconds)
     endpoint, broker = last["endpoint"], context.clusters.broker(last["endpoint"], longest.last_ns)
     sides = tuple(
@@ -142,7 +152,7 @@ def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> I
         )
     )
     words = {
-        "who": endpoint if broker is None else f"Broker {broker} ({endpoint})",
+        "who": server_name(endpoint, longest.last_ns, context),
         "clients": len({(claim["client_id"], claim["host"]) for claim in claims}),
         "seconds": f"{longest.seconds:.0f}",
         "apis": apis_of(claims),
@@ -231,14 +241,16 @@ SHOWN = 3
 def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     certain = summed(context.claims("unreadable", group, *subject))
     for key, claims in gathered(certain, lambda claim: claim.key[:5]):
-        words = dict(zip(("api", "version", "side", "reason"), key, strict=False))
-        yield resting_on(claims, *key, client_ids=(key[-1],), words=words)
+        api, version, side, reason, client_id = key
+        direction = "request of" if side == "request" else "response to"
+        words = {"api": api, "version": version, "side": direction, "reason": reason}
+        yield resting_on(claims, *key, client_ids=(client_id,), words=words)
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "api"]
     for (key, endpoint), claims in gathered(unknown, "key endpoint"):
-        yield resting_on(claims, key, endpoint, words={"key": key, "server": endpoint})
+        yield resting_on(claims, key, endpoint, words={"key": key, "server": servers_of(claims, context)})
 
 
 def version_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -275,12 +287,12 @@ def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckCo
 
 def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     claims = (claim for claim in context.claims("unpaired", group, *subject) if claim["what"] == what)
-    yield from map(of_link, summed(claims))
+    yield from (of_link(claim, context) for claim in summed(claims))
 
 
 def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in context.claims("dialect", group, *subject):
-        words = {"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]}
+        words = {"host": claim["host"], "server": servers_of([claim], context), "dialect": claim["dialect"]}
         yield resting_on([claim], claim["host"], claim["endpoint"], claim["dialect"], words=words)
 
 
@@ -288,6 +300,6 @@ def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> I
     for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
         whose = "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has"
-        words = {"server": claim["endpoint"], "error": claim["error"], "api": claim["api"], "whose": whose}
+        words = {"server": servers_of([claim], context), "error": claim["error"], "api": claim["api"], "whose": whose}
         kind = None if drafted else "visibility"
         yield resting_on([claim], claim["endpoint"], claim["error"], kind=kind, words=words)

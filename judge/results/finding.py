@@ -19,6 +19,8 @@ SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
 GROWING = frozenset({"count", "last", "last_answer", "connections", "bytes", "gaps", "cut"})
 """Words of findings that go on while the same is seen again: how often, and when last."""
+NOUNS = ("broker ", "brokers ", "unnamed software ")
+"""What a sentence may begin with besides a name."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
 """Columns of a finding of which each change is news."""
 
@@ -96,7 +98,7 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
     sides = sorted(set(evidence.sides), key=lambda side: (side.sighting, side.claim))
     times = [side.sighting.ts_ns for side in sides]
     brokers = sorted({broker for broker in evidence.brokers if broker is not None})
-    words = words_of(evidence, brokers)
+    words = words_of(rule, evidence, brokers)
     return {
         "code": rule.code,
         "name": rule.name,
@@ -106,7 +108,7 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
         "topic_ids": list(evidence.topic_ids),
         "client_ids": [client or "" for client in evidence.client_ids],
         "brokers": brokers,
-        "summary": rule.summary.format(**words),
+        "summary": capitalized(rule.summary.format(**words)),
         "words": [{"name": name, "value": str(evidence.words[name])} for name in sorted(evidence.words)],
         "first_seen": min(times) if evidence.first_ns is None else evidence.first_ns,
         "last_seen": max(times) if evidence.last_ns is None else evidence.last_ns,
@@ -116,15 +118,22 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
 
 
 class Number(int):
-    """In a sentence `{count:time}` is 1 time or 2 times."""
+    """In a sentence `{count:time}` is 1 time or 2,000 times; `{epoch}` is the number alone."""
 
     def __format__(self, noun: str) -> str:
-        return f"{int(self)}" if not noun else f"{int(self)} {noun}{'' if self == 1 else 's'}"
+        return f"{int(self)}" if not noun else f"{int(self):,} {noun}{'' if self == 1 else 's'}"
 
 
-def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
+def capitalized(sentence: str) -> str:
+    """Names from the wire stay as they are."""
+    return sentence[:1].upper() + sentence[1:] if sentence.startswith(NOUNS) else sentence
+
+
+def words_of(rule: Rule, evidence: Evidence, brokers: list[int]) -> dict[str, object]:
+    """A topic without a known name is called by its ID, unless the sentence has that too."""
+    unnamed = "(name unknown)" if "{topic_id}" in rule.summary or not evidence.topic_ids else evidence.topic_ids[0]
     words = {
-        "topic": evidence.topic or "(not named)",
+        "topic": evidence.topic or unnamed,
         "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
         "client": ", ".join(client or "(no client ID)" for client in evidence.client_ids),
         "brokers": ", ".join(map(str, brokers)),

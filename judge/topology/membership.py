@@ -396,6 +396,13 @@ def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: 
         for node, cluster_id in stated.items()
         if cluster_id in split
     }
+    hosts: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for (endpoint, _), place in places.items():
+        hosts[place].add(host_of(endpoint))
+    for node, (cluster_id, of_list) in places.items():
+        here = [one for one in sorted(split[cluster_id]) if host_of(node[0]) in hosts[cluster_id, one]]
+        if of_list is None and len(here) == 1:  # as a controller that shares its host with a broker
+            places[node] = cluster_id, here[0]
     smallest: dict[tuple[str, str | None], str] = {}
     for (endpoint, _), place in places.items():
         smallest[place] = min(endpoint, smallest.get(place, endpoint))

@@ -45,7 +45,8 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, leased
 from wirecheck.streaming.store.run_result import LatestRows
-from wirecheck.streaming.store.storage import at, is_local, spelled, why
+from wirecheck.streaming.store.storage import at, is_local, spelled
+from wirecheck.wording import reason_of
 
 LOOK_S = 0.2
 ROUNDS = 25
@@ -83,7 +84,9 @@ def run(
     except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
-        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
+        raise MonitorError(
+            f"{failure.filename or plan.out}: {reason_of(failure)}; fix that and start again"
+        ) from failure
     except KeyboardInterrupt as failure:
         raise MonitorError(ENDED) from failure
 
@@ -152,7 +155,7 @@ def writable(out: str, asked: str | None) -> str:
             TemporaryFile(dir=folder).close()
         there = result_folder.kind_of(out)
     except (OSError, ValueError) as wrong:
-        raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
+        raise MonitorError(f"{out}: {reason_of(wrong)}; let this user write there, or name another --out") from wrong
     if there not in {None, kind}:
         raise MonitorError(f"{out}: holds {there} tables; continue with --tables {there}, or name another --out")
     result_folder.loaded(kind)
@@ -191,7 +194,7 @@ def need_frames(frames: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as wrong:
-        raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
+        raise MonitorError(f"{frames}: {reason_of(wrong)}; let this user read it, or name another --frames") from wrong
 
 
 def restore(page: Page, plan: Plan, run: str) -> None:

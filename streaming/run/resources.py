@@ -23,7 +23,8 @@ from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front, is_this_machi
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.store import compaction, result_folder
 from wirecheck.streaming.store.lease import Lease
-from wirecheck.streaming.store.storage import is_local, local, why
+from wirecheck.streaming.store.storage import is_local, local
+from wirecheck.wording import reason_of
 
 ONE_SIGNAL_S = 1.0
 """timeout(1) sends its signal to the process, and then to the process's group: what comes so soon is no second one."""
@@ -49,7 +50,7 @@ def served(plan: Plan, front: Front | None = None, runbooks: Mapping[str, str] =
             )
         except OSError as wrong:
             fix = "choose another --metrics-port, or another --metrics-address"
-            raise MonitorError(f"metrics cannot be served at {where}: {why(wrong)}; {fix}") from wrong
+            raise MonitorError(f"metrics cannot be served at {where}: {reason_of(wrong)}; {fix}") from wrong
         yield page
 
 
@@ -92,7 +93,7 @@ def workplace(checkpoint: str) -> Iterator[Path]:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
-        raise MonitorError(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
+        raise MonitorError(f"{checkpoint}: {reason_of(wrong)}; {fix}") from wrong
     try:
         yield work
     finally:
@@ -136,9 +137,8 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
         if run:
             keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
     except (OSError, ValueError, CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
-        say(
-            f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"
-        )
+        problem = failed if isinstance(failed, ValueError) else reason_of(failed)
+        say(f"tables were not compacted: {problem}; tried again later")
     give_back()
 
 

@@ -3,7 +3,6 @@
 So the job needs no shared local disk. What lies at a path is not known here.
 """
 
-import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,8 +12,6 @@ S3 = {"s3", "s3a"}
 STORES = {"s3", "gcs", "abfs"}
 """By Arrow's names for them."""
 Place = tuple[fs.FileSystem, str]
-DETAIL = re.compile(r"Detail: \[errno \d+\] (.+)", re.IGNORECASE)
-"""Where Arrow's long sentence about a local file says what the system said."""
 
 
 def at(where: str | Path) -> Place:
@@ -71,10 +68,3 @@ def put(system: fs.FileSystem, path: str, content: bytes) -> None:
 
 def names(system: fs.FileSystem, folder: str) -> set[str]:
     return {info.base_name for info in system.get_file_info(fs.FileSelector(folder, allow_not_found=True))}
-
-
-def why(wrong: Exception) -> str:
-    """What the system said, in a few words without the path."""
-    message = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
-    detail = DETAIL.search(message)
-    return detail[1] if detail else message.strip().splitlines()[0]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -275,3 +276,29 @@ def test_what_this_user_may_not_look_into_is_said_in_a_line_and_is_no_finding(ru
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {closed}")
     assert told.stderr.endswith(f": permission denied to user {user_name()}\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("command", [["replay", "--format", "json"], ["replay"], ["decode"], ["topics"], ["errors"]])
+def test_a_full_disk_behind_the_output_is_one_line_and_no_finding(command):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "wirecheck", *command, str(EXAMPLE)],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "wirecheck: the output: No space left on device\n")
+
+
+def test_a_fault_of_its_own_is_no_finding(monkeypatch, capsys):
+    def fails(*_arguments, **_options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("wirecheck.commands.explain.explain.callback", fails)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["explain", "TID002"])
+    assert end.value.code == 2
+    assert "ZeroDivisionError" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_a_topic_without_an_id_or_a_name_is_shown_as_such():
     rows = [{**TOPIC, "topic_id": None}, {**TOPIC, "name": None, "state": "unresolved"}]
     lines = page(RESULT | {"topics": rows})
     assert any("(no ID)" in line for line in lines)
-    assert any("(not named)" in line and "unresolved" in line for line in lines)
+    assert any("(name unknown)" in line and "unresolved" in line for line in lines)
 
 
 def test_no_name_reaches_the_terminal_as_a_command():

@@ -191,33 +191,32 @@ CREATE_TOPICS = (
     (
         adm001_fires__authorization,
         "3 (authorization)",
-        "(29), in version 0 CLUSTER_AUTHORIZATION_FAILED (31)",
-        "TOPIC_AUTHORIZATION_FAILED (29).",
+        "Kafka and this broker answer TOPIC_AUTHORIZATION_FAILED (29).",
     ),
     (
         adm001_fires__assignment_and_counts,
         "4 (assignment and counts)",
-        "answer is INVALID_REQUEST (42)",
-        "INVALID_REQUEST (42).",
+        "Kafka and this broker answer INVALID_REQUEST (42).",
     ),
     (
         adm001_fires__assignment_and_counts_of_a_topic_that_exists,
         "4 (assignment and counts)",
-        "answer is TOPIC_ALREADY_EXISTS (36), which it checks first",
-        "TOPIC_ALREADY_EXISTS (36).",
+        "Kafka and this broker answer TOPIC_ALREADY_EXISTS (36), which it checks first.",
     ),
     (
         adm001_fires__late,
         "5 (timeout, then created)",
-        "(7), and the topic may be created later",
-        "REQUEST_TIMED_OUT (7). The topic was created at 2027",
+        "Kafka and this broker answer REQUEST_TIMED_OUT (7); created at 2027-01-15 08:00:20.001 UTC.",
     ),
     (
         adm001_fires__no_timeout,
         "6 (timeout not above 0)",
-        "answer is REQUEST_TIMED_OUT (7)",
-        "REQUEST_TIMED_OUT (7). The topic was created at 2027",
+        "Kafka and this broker answer REQUEST_TIMED_OUT (7); created at 2027-01-15 08:00:20.001 UTC.",
     ),
-    (adm001_fires__partly, "7 (partial result)", "answer is one per topic", "INVALID_REPLICATION_FACTOR (38)."),
+    (
+        adm001_fires__partly,
+        "7 (partial result)",
+        "Kafka answers once for each topic, this broker INVALID_REPLICATION_FACTOR (38).",
+    ),
 )
-"""Cases of CreateTopics with the rule, the prediction and the answer that the finding names."""
+"""Cases of CreateTopics with the rule, and Kafka's answer and the broker's, as the finding names them."""

@@ -35,17 +35,27 @@ def tid002_fires(lab):
     lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3, errors=[(ID_1, 103)])
 
 
-def replica_back_in_sync(lab, isr=(1, 2)):
+def replica_back_in_sync(lab, isr=(1, 2), leader=1):
     """Broker 3 refuses the ID; later its disk is repaired, and it is in the ISR of the next epoch."""
     lab.metadata(0, [("orders", ID_1)])
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
     lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4, {"isr": list(isr)})])
     lab.control(1, "LeaderAndIsr", [("orders", ID_1, 4, {"isr": list(isr)})], server=B3, errors=[(ID_1, 103)])
-    lab.control(40, "UpdateMetadata", [("orders", ID_1, 5)])
+    lab.control(40, "UpdateMetadata", [("orders", ID_1, 5, {"leader": leader})])
 
 
 def tid002_fires__in_sync_again(lab):
     replica_back_in_sync(lab)
+
+
+def tid002_fires__never_left_the_isr(lab):
+    replica_back_in_sync(lab, isr=(1, 2, 3))
+
+
+def tid002_fires__leads_again(lab):
+    """The only replica in sync refuses the ID; repaired, it leads the partition and serves it."""
+    replica_back_in_sync(lab, isr=(3,), leader=3)
+    lab.fetches([42, 44], ID_1, server=B3)
 
 
 def tid002_near_miss(lab):
@@ -498,6 +508,13 @@ def tid013_cannot_know(lab):
 def tid014_fires(lab):
     lab.fetches([0, 1], ID_1)
     lab.until = 60
+
+
+def tid014_fires__of_a_broker_and_a_client(lab):
+    """Brokers are called by their numbers."""
+    tid014_fires(lab)
+    lab.fetches([0, 1], ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    lab.metadata(0)
 
 
 def tid014_near_miss(lab):

@@ -70,6 +70,13 @@ def test_nothing_false_is_found(told):
     assert [finding["summary"] for finding in grave if finding["code"] not in allowed and "*" not in allowed] == []
 
 
+def test_every_client_that_is_hurt_is_named_and_nobody_else(told):
+    """Truth by the clients' own counters and logs: refused or without a response for longer than a client's grace."""
+    scenario, result = told
+    named = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
+    assert named == set(scenario.truth["expect"]["hurt"])
+
+
 def test_every_message_captured_whole_is_decoded(told):
     _, result = told
     coverage = result["coverage"]

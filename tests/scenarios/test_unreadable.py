@@ -88,4 +88,4 @@ def test_what_a_snap_length_cut_is_unseen_and_nobodys_foreign_protocol(tmp_path,
     gone = sum(packet.wire_bytes - len(packet.data) for packet in packets)
     assert result["coverage"]["unseen_bytes"] == result["coverage"]["details"]["unseen_bytes"]["snap length"] == gone
     assert [finding["code"] for finding in result["findings"]] == ["VIS001"]
-    assert f"the snap length of the capture cut {gone:,} of them" in result["findings"][0]["summary"]
+    assert f"the snap length cut {gone:,} of them" in result["findings"][0]["summary"]

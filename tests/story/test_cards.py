@@ -12,7 +12,11 @@ from click.testing import CliRunner
 import wirecheck
 from tests.commands.conftest import EXAMPLE
 from tests.judge.cases_lives import clu001_fires__in_turn_for_less_than_10_s
-from tests.judge.cases_topic_ids import replica_back_in_sync
+from tests.judge.cases_topic_ids import (
+    replica_back_in_sync,
+    tid002_fires__leads_again,
+    tid002_fires__never_left_the_isr,
+)
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import cli
@@ -95,9 +99,9 @@ def changed(action, by):
     [
         (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
         (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
-        (BY, {"client_id": "app"}, " (deleted by admin (User:alice, 10.0.0.9), recreated by app)", BY),
-        (BY, {}, " (deleted by admin (User:alice, 10.0.0.9))", BY),
-        ({}, {"client_id": "app"}, " (recreated by app)", {"principal": None, "client_id": "app", "host": None}),
+        (BY, {"client_id": "app"}, "; admin (User:alice, 10.0.0.9) deleted it, app recreated it", BY),
+        (BY, {}, "; admin (User:alice, 10.0.0.9) deleted it", BY),
+        ({}, {"client_id": "app"}, "; app recreated it", {"principal": None, "client_id": "app", "host": None}),
         ({}, {}, "", None),
     ],
 )
@@ -106,7 +110,7 @@ def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text,
     words |= changed("deleted", deleted) | changed("created", created)
     (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
     assert card["cause"] == {
-        "sentence": f"t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
+        "sentence": f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
         "time": "2026-11-21T12:00:10.250000Z",
         "by": by,
     }
@@ -270,27 +274,23 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
 
 
 @pytest.mark.parametrize(
-    ("isr", "headline", "states"),
-    [
-        (
-            (1, 2),
-            "Broker 3 did not replicate t partition 0: one replica short",
-            "since 12:00:10 UTC, until 12:00:40 UTC",
-        ),
-        ((1, 2, 3), "Broker 3 does not replicate t partition 0: one replica short", "since 12:00:10 UTC"),
-    ],
+    ("case", "repaired"),
+    [(replica_back_in_sync, True), (tid002_fires__leads_again, True), (tid002_fires__never_left_the_isr, False)],
 )
-def test_a_replica_that_is_in_sync_again_is_not_short(isr, headline, states):
+def test_a_replica_that_is_in_sync_again_is_not_short(case, repaired):
     """Of bytes; the broker that never left the ISR, whoever leads, may still refuse the ID."""
     lab = Lab()
-    replica_back_in_sync(lab, isr)
+    case(lab)
     (finding,) = [one for one in lab.findings() if one["code"] == "TID002"]
     words = {word["name"]: word["value"] for word in finding["words"]}
+    assert bool(words["until"]) == repaired
     until = {"until": words["until"] and "2026-11-21 12:00:40.000 UTC"}
     rejects = found("TID002", at_s=10, topic="t", topic_ids=[NEW], brokers=[3], words=words | until)
     (card,) = cards([rejects], [])
-    assert (card["headline"], state(card)) == (headline, states)
-    assert card["action"]["sentence"].startswith("No action needed") == bool(words["until"])
+    does = "did not replicate" if repaired else "does not replicate"
+    assert card["headline"] == f"Broker 3 {does} t partition 0: one replica short"
+    assert state(card) == f"since 12:00:10 UTC{', until 12:00:40 UTC' if repaired else ''}"
+    assert card["action"]["sentence"].startswith("No action needed") == repaired
 
 
 def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_disk():
@@ -400,7 +400,9 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
-    switched = found("CLU004", topic_ids=[OLD], cluster="B", sides=[side("Fetch", 13)])
+    switched = found(
+        "CLU004", topic_ids=[OLD], cluster="B", words={"endpoint": "10.0.0.1:9092"}, sides=[side("Fetch", 13)]
+    )
     stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
     brief = refused(cluster="B", level="briefly", until_s=20, count=2)
     (card,) = cards([switched, stuck], [brief, refused()])

@@ -6,7 +6,7 @@ from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results.finding import Evidence, Number, words_of
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 times"), (1, "1 time"), (2, "2 times"), (12345, "12345 times")])
+@pytest.mark.parametrize(("count", "said"), [(0, "0 times"), (1, "1 time"), (2, "2 times"), (12345, "12,345 times")])
 def test_one_is_singular(count, said):
     assert f"{Number(count):time}" == said
 
@@ -23,6 +23,6 @@ def test_no_sentence_gives_a_plural_to_one(code):
 
 
 def test_numbers_of_a_sentence_know_their_nouns_and_words_stay_words():
-    found = words_of(Evidence((), (), count=1, words={"bytes": 300, "why": "late"}), [])
+    found = words_of(CHECKS["VIS001"], Evidence((), (), count=1, words={"bytes": 300, "why": "late"}), [])
     told = "{count:time}, {bytes:byte}, {why}"
     assert told.format(**found) == "1 time, 300 bytes, late"

@@ -59,3 +59,14 @@ def test_a_broker_is_of_the_cluster_whose_later_id_it_reports():
 )
 def test_what_both_clusters_may_report_tells_nothing(broker, copy):
     assert keys(broker, copy)[BROKER] == "x"
+
+
+def test_a_controller_that_reports_nothing_is_of_the_only_cluster_on_its_host():
+    brokers = ("10.0.0.1:9092", "10.9.0.1:9092")
+    lists = [claim("address", end, end, 1) for end in brokers]
+    names = [claim("names", end, peak={f"least:t:{number:022}": 0}) for number, end in enumerate(brokers)]
+    twins = [Twins(*brokers, (names[0], names[1]), "both answer as broker 1")]
+    controllers = {"10.0.0.1:9093": "x@10.0.0.1:9092", "10.9.0.1:9093": "x@10.9.0.1:9092", "10.5.0.1:9093": "x"}
+    stated = {(end, 0): "x" for end in (*brokers, *controllers)}
+    found = taken_apart(stated, {"names": names, "address": lists}, twins)
+    assert {end: found[end, 0] for end in controllers} == controllers
