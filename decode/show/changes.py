@@ -162,7 +162,7 @@ class Changes(Coverage):
     def add(self, exchanges: Exchanges) -> None:
         self.cover(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
-        for found in requests_in(exchanges):
+        for found in requests_in(administrative(exchanges)):
             self.keep(found)
 
     def keep(self, found: Seen) -> None:
@@ -237,9 +237,13 @@ class Changes(Coverage):
         return "created automatically for a Metadata request" if automatic else ""
 
 
-def requests_in(exchanges: Exchanges) -> Iterator[Seen]:
-    """Administrative requests, of clients and in Envelopes."""
-    pairs = of_apis(exchanges, [*API_KEYS, ENVELOPE])
+def administrative(exchanges: Exchanges) -> Exchanges:
+    """Those that change something, and Envelopes."""
+    return of_apis(exchanges, [*API_KEYS, ENVELOPE])
+
+
+def requests_in(pairs: Exchanges) -> Iterator[Seen]:
+    """Of administrative exchanges what clients request, also in Envelopes."""
     if not len(pairs):
         return
     decoded = decode(pairs.messages)

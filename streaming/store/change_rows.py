@@ -6,14 +6,14 @@ table is read.
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.show.changes import Changes, Frame, Seen, Target, requests_in
+from wirecheck.decode.show.changes import Changes, Frame, Seen, Target, administrative, requests_in
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions
@@ -29,13 +29,15 @@ def change_rows(exchanges: Exchanges, *, principals: bool) -> tuple[dict[str, pa
     """`changes` with rows for at most so many requests, if there are some; how many more requests and objects there
     are. Without `principals` a row has neither the principal nor the client's address.
     """
-    found = requests_in(exchanges)
-    kept = list(islice(found, MOST_ROWS))
-    if not kept:
+    pairs = administrative(exchanges)
+    if not len(pairs):
         return {}, Counter()
-    more = sum(one.others for one in kept) + sum(1 for _ in found)
-    table = table_of("changes", [row_of(exchanges.label, one, principals=principals) for one in kept])
-    return {"changes": table}, Counter({(CHANGES_NOT_KEPT, ""): more} if more else {})
+    kept = list(requests_in(pairs.only(np.arange(min(len(pairs), MOST_ROWS)))))
+    more = sum(one.others for one in kept) + max(0, len(pairs) - MOST_ROWS)
+    rows = [row_of(exchanges.label, one, principals=principals) for one in kept]
+    return {"changes": table_of("changes", rows)} if rows else {}, Counter(
+        {(CHANGES_NOT_KEPT, ""): more} if more else {}
+    )
 
 
 def row_of(label: str, one: Seen, *, principals: bool) -> Row:

@@ -57,9 +57,10 @@ def test_files_of_what_is_counted_leave_whole_compacted_or_not(tmp_path):
         written_s = OLD_S + number * DAY_S / 8 if number < 4 else NOW_S - 3600
         tell(tmp_path, "coverage", number, [{"id": f"{number}", "revision": 1, "withdrawn": False}], written_s)
         tell(tmp_path, "exchanges", number, [{"label": f"{number}"}], written_s)
+        tell(tmp_path, "changes", number, [{"id": f"{number}", "revision": 1, "targets": []}], written_s)
     compaction.compact(tmp_path, "r", CompactionTerms(NOW_S, 0), 7)
     compaction.retire(tmp_path, "r", BEFORE_S, 7)
-    assert names(tmp_path, "coverage") == ["4", "5", "6", "7"]
+    assert names(tmp_path, "coverage") == names(tmp_path, "changes") == ["4", "5", "6", "7"]
     assert Folders(tmp_path / "exchanges" / "run=r").numbers() == [4, 5, 6, 7]
     compaction.retire(tmp_path, "r", NOW_S, 6)
     assert Folders(tmp_path / "exchanges" / "run=r").numbers() == [7]
