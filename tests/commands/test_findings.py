@@ -19,7 +19,7 @@ def test_a_finding_is_a_row(run, verdict):
     assert (told.exit_code, told.stderr) == (0, "")
     (row,) = told.stdout.splitlines()
     sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1. ")
+    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1: ")
     assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
 
 
