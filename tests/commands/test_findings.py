@@ -19,7 +19,7 @@ def test_a_finding_is_a_row(run, verdict):
     assert (told.exit_code, told.stderr) == (0, "")
     (row,) = told.stdout.splitlines()
     sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1. ")
+    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1: ")
     assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
 
 
@@ -46,7 +46,7 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
         (["--topic", "pallets"], 0, "no open finding is like this"),
         (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets; to accept this, give --allow"),
         (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding is like this"),
-        (["zzz"], 2, f"no finding zzz; say one of: {ID}"),
+        (["zzz"], 2, f"no finding zzz; known findings: {ID}"),
         (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
     ],
 )
