@@ -239,7 +239,7 @@ def at_least_one(
     if none:
         given = [name for name, value in choices.items() if value is not False and value not in {None, ()}]
         narrowed = [f"--{OPTION.get(name, name)}" for name in given]
-        asked = f" passes {', '.join(narrowed)}" if narrowed else ""
+        asked = f" matches {', '.join(narrowed)}" if narrowed else ""
         hidden = f"; encrypted connections: {len(noticed.encrypted)}" if noticed.encrypted else ""
         for (source, number), packet in sorted(noticed.frames.items()):
             hidden += f"; frame {number} of {source}: {packet.src} > {packet.dst}, {packet.payload_bytes} bytes"

@@ -129,4 +129,4 @@ def one_finding(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
     among = found or rows
     shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
     what = f"{len(found)} findings are called {name}" if found else f"no finding {name}"
-    raise Stop(f"{what}; say one of: {shown}" if among else f"{what}; there are no findings")
+    raise Stop(f"{what}; known findings: {shown}" if among else f"{what}; there are no findings")

@@ -18,7 +18,7 @@ def size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)
     number = int(float(found[1]) * SIZES[found[2].upper()]) if found else 0
     if number <= 0:
-        raise click.BadParameter(f"{text!r} is no size; write it like 64M or 10G")
+        raise click.BadParameter(f"{text!r} is not a size; write it like 64M or 10G")
     return number
 
 
@@ -27,7 +27,7 @@ def duration(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smhd]?)", str(text).strip())
     seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
     if seconds <= 0:
-        raise click.BadParameter(f"{text!r} is no duration; write it like 30s, 15m, 24h or 7d")
+        raise click.BadParameter(f"{text!r} is not a duration; write it like 30s, 15m, 24h or 7d")
     return seconds
 
 

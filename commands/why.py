@@ -85,7 +85,7 @@ def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
     if not kinds:
         raise Stop(unknown(subject))
     if asked not in {None, *kinds}:
-        raise Stop(f"{subject.name} is no {asked} in this capture; it is a {' and a '.join(kinds)}")
+        raise Stop(f"{subject.name} is not a {asked} in this capture; it is a {' and a '.join(kinds)}")
     kind = asked or kinds[0]
     return kind, [other for other in kinds if other != kind]
 

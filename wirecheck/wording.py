@@ -28,7 +28,7 @@ class TimeSpan(NamedTuple):
         try:
             time = datetime.fromisoformat(f"1970-01-01T{text}" if of_day else text)
         except ValueError:
-            raise ValueError(f"{text!r} is no time; write it like 00:20:03.5 or 2026-11-21T00:20:03Z") from None
+            raise ValueError(f"{text!r} is not a time; write it like 00:20:03.5 or 2026-11-21T00:20:03Z") from None
         digits = re.search(r"\.(\d+)", text)
         fraction = digits[1] if digits else ""
         ns = cls.of(time.replace(microsecond=0)).ns + int(f"{fraction:0<9}"[:9])

@@ -21,7 +21,7 @@ def lowest(target: str) -> dict[int, int]:
     """Per API key the lowest version that some release of the line serves. Raises LookupError for an unknown line."""
     versions = releases.lowest(target)
     if not versions:
-        raise LookupError(f"no release {target} is known; there are {', '.join(lines())}")
+        raise LookupError(f"unknown release {target}; known releases: {', '.join(lines())}")
     return versions
 
 

@@ -56,7 +56,7 @@ def test_what_is_neither_says_how_to_write_it(text):
         (["-i", "lo", "--port", "9092", "--filter", "tcp"], "give --port or --filter, and not both"),
         (["-r", "x.pcap", "--retain", "3h"], "--retain goes with -i, not with -r"),
         (["-r", "x.pcap", "--port", "3"], "--port goes with -i, not with -r"),
-        (["-i", "lo", "--max-disk", "lots"], "'lots' is no size; write it like 64M or 10G"),
+        (["-i", "lo", "--max-disk", "lots"], "'lots' is not a size; write it like 64M or 10G"),
     ],
 )
 def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_path):

@@ -96,10 +96,10 @@ def test_bytes_that_are_no_message_say_why(run, data, said, code):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--topic", "nowhere"), " passes --topic"),
-        (("--api", "Heartbeat", "--version", 0), " passes --api, --version"),
-        (("--connection", "192.0.2.1"), " passes --connection"),
-        (("--port", 9), " passes --port"),
+        (("--topic", "nowhere"), " matches --topic"),
+        (("--api", "Heartbeat", "--version", 0), " matches --api, --version"),
+        (("--connection", "192.0.2.1"), " matches --connection"),
+        (("--port", 9), " matches --port"),
     ],
 )
 def test_where_no_message_passes_that_is_said(run, arguments, said):
@@ -125,7 +125,7 @@ def test_a_capture_without_kafka_is_said_to_have_none_and_why(run, tmp_path, ask
     pcap.write_bytes(traffic.pcap(traffic.packets(talk.segments)))
     for options, code in (((), 2), (("--side", "request"), 0)):
         result = run("decode", pcap, *options)
-        passes = " passes --side" if options else ""
+        passes = " matches --side" if options else ""
         assert (result.exit_code, result.stdout) == (code, "")
         assert result.stderr == f"wirecheck: no Kafka message in {pcap}{passes}{hidden}\n"
 
@@ -241,7 +241,7 @@ def test_from_a_packet_in_wireshark_to_its_message(run):
     assert (line["api"], line["side"], line["frame"]["first"]) == ("LeaderAndIsr", "request", 1924)
     empty = run("decode", EXAMPLE, "--frame", 1925)
     assert (empty.exit_code, empty.stdout) == (0, "")
-    assert f"passes --frame; frame 1925 of {EXAMPLE}: 127.0.1.3:19093 > 127.0.0.1:39666, 0 bytes" in empty.stderr
+    assert f"matches --frame; frame 1925 of {EXAMPLE}: 127.0.1.3:19093 > 127.0.0.1:39666, 0 bytes" in empty.stderr
 
 
 def test_what_follows_is_not_read_once_enough_is_said(run, tmp_path):

@@ -137,10 +137,10 @@ def test_times_are_taken_as_rows_print_them(run, tmp_path, talk):
     day = json.loads(run("decode", capture, "--limit", 1, "--format", "json").stdout)["time"][:10]
     assert run("decode", capture, "--since", f"{day}T{clock[2]}").stdout.count("\n") == 2
     assert run("decode", capture, "--until", clock[0][:5]).stdout.count("\n") == 4  # the whole minute
-    assert run("decode", capture, "--since", f"{day}T23:59:59.999999999Z").stderr.endswith(" passes --since\n")
+    assert run("decode", capture, "--since", f"{day}T23:59:59.999999999Z").stderr.endswith(" matches --since\n")
     for wrong in ("noon", "25:00", "2026-13-01"):
         result = run("decode", capture, "--since", wrong)
-        assert (result.exit_code, "is no time; write it like 00:20:03.5" in result.stderr) == (2, True)
+        assert (result.exit_code, "is not a time; write it like 00:20:03.5" in result.stderr) == (2, True)
 
 
 def test_another_day_is_said(run, tmp_path, talk):

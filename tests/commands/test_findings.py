@@ -46,7 +46,7 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
         (["--topic", "pallets"], 0, "no open finding is like this"),
         (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets; to accept this, give --allow"),
         (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding is like this"),
-        (["zzz"], 2, f"no finding zzz; say one of: {ID}"),
+        (["zzz"], 2, f"no finding zzz; known findings: {ID}"),
         (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
     ],
 )

@@ -37,7 +37,7 @@ def test_text_csv_and_the_library(run):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["ticket"], "close to it: tickets"),
-    (["tickets", "--type", "group"], "tickets is no group in this capture; it is a topic"),
+    (["tickets", "--type", "group"], "tickets is not a group in this capture; it is a topic"),
 ])  # fmt: skip
 def test_a_name_that_is_not_there_names_what_is(run, arguments, words):
     name, *options = arguments

@@ -45,6 +45,6 @@ def test_a_client_with_a_number_for_a_name_is_a_client():
 
 
 def test_an_unknown_release_names_those_that_are_known():
-    with pytest.raises(LookupError, match=r"no release 9 is known; there are 2\.4, "):
+    with pytest.raises(LookupError, match=r"unknown release 9; known releases: 2\.4, "):
         rejected(client(), "9")
     assert "4.0" in lines()
