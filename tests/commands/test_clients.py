@@ -75,7 +75,7 @@ def test_a_list_of_all_who_speak_is_no_gate(run, verdict, form):
 
 def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
     told = run("clients", verdict, "--target", "five")
-    assert (told.exit_code, "there are 2.4, " in told.stderr) == (2, True)
+    assert (told.exit_code, "unknown release five; known releases: 2.4, " in told.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", [["topics"], ["clients"], ["clients", "--target", "4.0", "--format", "json"]])

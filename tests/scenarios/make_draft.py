@@ -199,6 +199,7 @@ def truth(name, topics, events, must, may=("VER003",)):  # LeaderAndIsr v3 besid
         "events": [{"ts": BEGIN + at_s, "what": what} for at_s, what in events],
         "expected": [{"kind": "must-find", "text": text} for _, text in must],
         "expect": {
+            "hurt": [],
             "must": [found for found, _ in must],
             "may": list(may),
             "ids_not_on_wire": [],
