@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.inputs import latest, need_whole, result_folder, tell_unread
+from wirecheck.commands.inputs import need_whole, result_folder, results_in
 from wirecheck.commands.listing import Cells, Listing, Row, as_row, inputs_argument, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
 from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirecheck.decode.show.changes import Change, Changes
 
 
@@ -68,9 +69,7 @@ def changes(
 
     folder = result_folder(inputs)
     if folder is not None:
-        if ports:
-            raise click.UsageError("--port takes pcaps and folders of frames")
-        kept, coverage = of_results(folder)
+        kept, coverage = of_results(folder, ports)
         show(kept, f"{plural(coverage['messages'], 'message')}, {coverage['decoded_messages']:,} decoded")
         need_whole(coverage, strict=strict)
         return
@@ -80,15 +79,11 @@ def changes(
         show(found, found.text())
 
 
-def of_results(folder: Path) -> "tuple[Changes, Row]":
+def of_results(folder: Path, ports: "Sequence[int]") -> "tuple[Changes, Row]":
     """What a replay or a monitor has kept, and its coverage. Stop where there is nothing."""
     from wirecheck.streaming.store.change_rows import changes_in
 
-    try:
-        result = latest(folder, ("coverage", "totals"))
-    except LookupError as error:
-        raise Stop(str(error)) from error
-    tell_unread(result)
+    result = results_in(folder, ports, ("coverage", "totals"))
     return changes_in(folder, result), result.json()["coverage"]
 
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import completion, names
-from wirecheck.commands.ending import FOUND, Stop
+from wirecheck.commands.ending import FOUND
 from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.inputs import holds_tables, latest, need_whole, tell_unread
+from wirecheck.commands.inputs import holds_tables, need_whole, results_in
 from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
 from wirecheck.commands.units import time
 from wirecheck.wording import EPOCH, TimeSpan, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -79,9 +79,7 @@ def diff(
     """
     gates, times = asked["gates"], asked["times"]
     if any(holds_tables(Path(name)) for name in (before, after) if name):
-        if ports:
-            raise click.UsageError("--port takes pcaps and folders of frames")
-        found, notes = of_results(before, after, times, strict=strict)
+        found, notes = of_results(before, after, times, ports, strict=strict)
         show(found, form, every=every, notes=notes)
     else:
         if after is None or times:
@@ -120,7 +118,7 @@ def show(found: "list[Difference]", form: str, *, every: bool, notes: tuple[str,
 
 
 def of_results(
-    before: str, after: str | None, times: "tuple[TimeSpan, ...]", *, strict: bool
+    before: str, after: str | None, times: "tuple[TimeSpan, ...]", ports: "Sequence[int]", *, strict: bool
 ) -> "tuple[list[Difference], tuple[str, ...]]":
     """Differences, and what each of the two rests on. Stop where there are no results."""
     from wirecheck.streaming.store.result_diff import Side, at_times, differences
@@ -128,12 +126,8 @@ def of_results(
     names = [name for name in (before, after) if name]
     if not all(holds_tables(Path(name)) for name in names) or (len(names), len(times)) not in {(2, 0), (1, 2)}:
         raise click.UsageError(WRONG_USE)
-    try:
-        results = [latest(Path(name)) for name in names]
-    except LookupError as error:
-        raise Stop(str(error)) from error
+    results = [results_in(Path(name), ports) for name in names]
     for result in results:
-        tell_unread(result)
         need_whole(result.json()["coverage"], strict=strict)
     if not times:
         notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]

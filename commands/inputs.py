@@ -178,15 +178,14 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
     if out is not None:
         tables.append(out)
     if len(tables) > 1 or (tables and len(inputs) + (out is not None) > 1):
-        raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
+        raise click.UsageError(NOT_BOTH)
     if not tables and not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
     if not tables:
         places(inputs)
-    try:
-        found, busy_ports = (latest(tables[0]), "") if tables else judged(inputs, cluster)
-    except LookupError as error:
-        raise Stop(str(error)) from error
+    if tables:
+        return results_in(tables[0])
+    found, busy_ports = judged(inputs, cluster)
     tell_unread(found, busy_ports)
     return found
 
@@ -258,8 +257,25 @@ def result_folder(inputs: tuple[str, ...]) -> Path | None:
     """The folder of a replay's or a monitor's results among the inputs. Stop if it is not the only one."""
     found = [path for path in map(Path, inputs) if holds_tables(path)]
     if found and len(inputs) > 1:
-        raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
+        raise click.UsageError(NOT_BOTH)
     return found[0] if found else None
+
+
+NOT_BOTH = "give one folder of a replay or a monitor, or pcaps and folders of frames, not both"
+
+
+def results_in(folder: Path, ports: Iterable[int] = (), tables: tuple[str, ...] = ()) -> "Result":
+    """The result tables, or these, of the run that wrote last. Stop where there are none. Results are not kept by
+    port, so a choice of ports is refused.
+    """
+    if ports:
+        raise click.UsageError("--port takes pcaps and folders of frames")
+    try:
+        found = latest(folder, tables)
+    except LookupError as error:
+        raise Stop(str(error)) from error
+    tell_unread(found)
+    return found
 
 
 def holds_tables(path: Path) -> bool:

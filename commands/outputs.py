@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wirecheck.commands.ending import Stop
+from wirecheck.wording import reason_of
 
 OURS_ALONE = 0o077
 """What nobody else may do with what is written: files are 0600, folders 0700."""
@@ -98,7 +99,7 @@ def writable(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Stop(f"{out}: {error.strerror}; choose another --out") from error
+        raise Stop(f"{out}: {reason_of(error)}; choose another --out") from error
 
 
 def exchange(stage: Path, out: Path) -> None:

@@ -185,8 +185,8 @@ def harm_of(
 
 
 def unhurt(entry: Row, context: CardContext) -> str:
-    """What is known where no client was refused for long: of data that may be lost, whoever wrote it, not that nobody
-    is affected.
+    """The sentence where no client was refused for long. Where data may be lost, it does not say that no client is
+    affected.
     """
     codes = [one["code"] for one in (entry, *entry["consequences"])]
     losses = (one.text for code in codes for one in sentences().get((code, "unhurt"), ()))

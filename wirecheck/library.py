@@ -175,7 +175,7 @@ def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Pat
 
         folder = result_folder(tuple(map(str, paths)))
         frames = Source(paths, several(keylog)).tables() if folder is None else ()
-        found = list((changes_of(frames, ports) if folder is None else of_results(folder)[0]).merged())
+        found = list((changes_of(frames, ports) if folder is None else of_results(folder, ports)[0]).merged())
     return table_of(Change, found, "changes")
 
 
@@ -226,10 +226,10 @@ def diff(
     from wirecheck.commands.inputs import holds_tables
     from wirecheck.decode.show.traffic_diff import Difference, differences
 
-    if after is None or holds_tables(pathlib.Path(before)):
+    if after is None or any(holds_tables(pathlib.Path(side)) for side in (before, after)):
         times = tuple(one for one in map(span, at or ()) if one is not None)
         with as_input_error():
-            found, _ = of_results(str(before), str(after) if after else None, times, strict=False)
+            found, _ = of_results(str(before), str(after) if after else None, times, ports, strict=False)
         return table_of(Difference, found, "differences")
     return table_of(
         Difference, differences(*(traffic([side], ports, keylog) for side in (before, after))), "differences"

@@ -332,9 +332,10 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
         api = API_KEYS.get(int(inside.messages.key[row])) if inside.messages.side[row] == REQUEST else None
-        body = body_of(inner, row)
-        envelope = body_of(decoded, outer)
-        if api is None or body is None or envelope is None:
+        if api is None:
+            continue
+        body, envelope = body_of(inner, row), body_of(decoded, outer)
+        if body is None or envelope is None:
             continue
         host = client_host(base64.b64decode(envelope["clientHostAddress"]))
         data = envelope["requestPrincipal"]

@@ -7,7 +7,7 @@ it surely came before the first success or after the last. Connections of one cl
 itself: what one of them is granted does not hide that another is refused.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -277,8 +277,13 @@ def servers_of(claims: Iterable[Claim], context: CheckContext) -> str:
     brokers = {endpoint: context.clusters.broker(endpoint, ts_ns) for endpoint, ts_ns in last.items()}
     numbers = sorted({number for number in brokers.values() if number is not None})
     unknown = sorted(endpoint for endpoint, number in brokers.items() if number is None)
-    noun = "broker" if len(numbers) == 1 else "brokers"
-    return ", ".join(([f"{noun} {', '.join(map(str, numbers))}"] if numbers else []) + unknown)
+    return ", ".join([*numbered(numbers), *unknown])
+
+
+def numbered(brokers: Sequence[int]) -> list[str]:
+    """`broker 1` or `brokers 1, 2`, as one part of a list; no part if there are none."""
+    noun = "broker" if len(brokers) == 1 else "brokers"
+    return [f"{noun} {', '.join(map(str, brokers))}"] if brokers else []
 
 
 def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]]]:
@@ -292,11 +297,12 @@ def with_former(claim: Claim, subject: Subject, group: Group, context: CheckCont
     """With the answers over time that its client got at the same address while that led to other clusters: a streak of
     errors goes on when the address changes.
     """
-    if context.clusters.alone:
+    former = [] if context.clusters.alone else context.clusters.formerly(group)
+    if not former:
         return claim
     found = claim.copy()
-    for former in context.clusters.formerly(group):
-        for other in context.claims(claim.kind, former, *subject):
+    for one in former:
+        for other in context.claims(claim.kind, one, *subject):
             if other.key == claim.key and other.last.ts_ns <= claim.first.ts_ns:
                 add_runs(found.runs, other.runs)
     return found

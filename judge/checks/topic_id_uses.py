@@ -18,6 +18,7 @@ from wirecheck.judge.checks.shapes import (
     counted,
     ends,
     gathered,
+    numbered,
     resting_on,
 )
 from wirecheck.judge.checks.topic_ids import renumbered
@@ -210,9 +211,8 @@ def users_of(uses: list[Claim], group: Group, context: CheckContext) -> str:
     senders = {(claim["client_id"], sender_of(claim, group, context)) for claim in uses}
     brokers = sorted({broker for _, broker in senders if broker is not None})
     clients = sorted({client or "(no client ID)" for client, broker in senders if broker is None})
-    numbers = f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(map(str, brokers))}"
     more = [counted(len(clients) - SHOWN, "other client")] if len(clients) > SHOWN else []
-    return ", ".join([*([numbers] if brokers else []), *clients[:SHOWN], *more])
+    return ", ".join([*numbered(brokers), *clients[:SHOWN], *more])
 
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -140,24 +140,22 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
 
 def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim], served: list[Claim]) -> int | None:
     """When a broker that refused partitions was back in the ISR of all of them, or led and served them; None if it was
-    not seen to be. It may never have left the ISR of a partition that is led anew: that says nothing.
+    not seen to be. A broker that never left the ISR may still refuse the ID: a new leader epoch alone proves nothing.
     """
     found = []
     for (partition,), claims in gathered(refused, "partition"):
-        mine = sorted(
-            (state for state in states if state["partition"] == partition),
-            key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)),
-        )
+        mine = [state for state in states if state["partition"] == partition]
+        latest = max(mine, key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)), default=None)
         last_ns = max(claim.last.ts_ns for claim in claims)
-        if not mine or mine[-1].first.ts_ns <= last_ns or not is_in_isr(broker, mine[-1]):
+        if latest is None or latest.first.ts_ns <= last_ns or not is_in_isr(broker, latest):
             return None
-        since_ns, places = mine[-1].first.ts_ns, {claim["endpoint"] for claim in claims}
+        since_ns, places = latest.first.ts_ns, {claim["endpoint"] for claim in claims}
         was_out = any(not is_in_isr(broker, state) for state in mine)
         serves = any(
             one["partition"] == partition and one["endpoint"] in places and one.peak["latest"] >= since_ns
             for one in served
         )
-        if not was_out and not (serves and mine[-1]["leader"] == broker):
+        if not was_out and not (serves and latest["leader"] == broker):
             return None
         found.append(since_ns)
     return max(found)

@@ -30,8 +30,8 @@ def audit(tmp_path):
 
 
 def test_a_line_says_who_what_where_and_the_answer(run, audit):
-    told = run("changes", audit)
-    assert told.exit_code == 0
+    ended = run("changes", audit)
+    assert ended.exit_code == 0
     expected = (
         (
             "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092 ok "
@@ -39,8 +39,8 @@ def test_a_line_says_who_what_where_and_the_answer(run, audit):
         ),
         "22:13:21 DeleteTopics a\\x1b[2Jb lab-admin - 10.0.4.13 via 10.0.1.3:9092 no answer seen",
     )
-    assert tuple(" ".join(line.split()) for line in told.stdout.splitlines()) == expected
-    assert "2 changes: 1 accepted, 1 without an answer" in told.stderr
+    assert tuple(" ".join(line.split()) for line in ended.stdout.splitlines()) == expected
+    assert "2 changes: 1 accepted, 1 without an answer" in ended.stderr
 
 
 def test_json_and_csv_have_the_same_cells(run, audit):
@@ -60,8 +60,8 @@ def test_json_and_csv_have_the_same_cells(run, audit):
     (["--port", "9093"], ["CreateTopics"]), (["--port", "1"], []),
 ])  # fmt: skip
 def test_only_what_was_asked_for(run, audit, options, actions):
-    told = run("changes", audit, *options, "--format", "json")
-    assert [json.loads(line)["action"] for line in told.stdout.splitlines()] == actions
+    ended = run("changes", audit, *options, "--format", "json")
+    assert [json.loads(line)["action"] for line in ended.stdout.splitlines()] == actions
 
 
 def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
@@ -80,16 +80,16 @@ def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
 
 
 def test_a_missing_file_is_one_line(run, tmp_path):
-    told = run("changes", tmp_path / "nosuch.pcap")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert "nosuch.pcap" in told.stderr
+    ended = run("changes", tmp_path / "nosuch.pcap")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "nosuch.pcap" in ended.stderr
 
 
 def test_a_capture_without_changes_says_so(run, tmp_path):
     fetch = direct("Fetch", 4, {"replicaId": -1, "maxWaitMs": 1, "minBytes": 1, "topics": []}, {"responses": []})
-    told = run("changes", capture(tmp_path, fetch))
-    assert (told.exit_code, told.stdout) == (0, "")
-    assert "0 changes" in told.stderr
+    ended = run("changes", capture(tmp_path, fetch))
+    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert "0 changes" in ended.stderr
 
 
 def test_the_library_gives_values(audit):
@@ -125,10 +125,10 @@ def test_the_library_reads_results(audit, results):
     (("why", "songs", "RESULTS"), "this command reads pcaps and folders of frames"),
 ])  # fmt: skip
 def test_what_results_cannot_answer_is_one_line(run, audit, results, asked, line):
-    told = run(*({"RESULTS": results, "AUDIT": audit}.get(word, word) for word in asked))
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert line in told.stderr.replace("\n", " ")
-    assert told.stderr.count("\n") <= 2
+    ended = run(*({"RESULTS": results, "AUDIT": audit}.get(word, word) for word in asked))
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert line in ended.stderr.replace("\n", " ")
+    assert ended.stderr.count("\n") <= 2
 
 
 def test_results_keep_so_many_requests_and_count_the_others(run, tmp_path, monkeypatch):
@@ -139,9 +139,9 @@ def test_results_keep_so_many_requests_and_count_the_others(run, tmp_path, monke
     path = capture(tmp_path, direct("DeleteTopics", 5, two), other)
     out = tmp_path / "verdict"
     run("replay", path, "--out", out, "--fail-on", "never")
-    told = run("changes", out, "--format", "json")
-    assert [json.loads(line)["object"] for line in told.stdout.splitlines()] == ["one"]
-    assert "not listed: 2 more changes" in told.stderr
+    ended = run("changes", out, "--format", "json")
+    assert [json.loads(line)["object"] for line in ended.stdout.splitlines()] == ["one"]
+    assert "not listed: 2 more changes" in ended.stderr
 
 
 def test_results_without_principals_have_neither_them_nor_addresses(run, audit, tmp_path):
@@ -156,8 +156,8 @@ def test_results_without_principals_have_neither_them_nor_addresses(run, audit, 
 def test_a_cell_of_the_text_is_not_longer_than_a_screen(run, tmp_path):
     """Kafka refuses such a name; JSON has all of it."""
     path = capture(tmp_path, direct("DeleteTopics", 5, {"topicNames": ["o" * 3_000]}))
-    told = run("changes", path)
-    assert f"{'o' * 487}... (3,013 characters)  lab-admin" in told.stdout
+    ended = run("changes", path)
+    assert f"{'o' * 487}... (3,013 characters)  lab-admin" in ended.stdout
     assert "o" * 3_000 in run("changes", path, "--format", "json").stdout
 
 

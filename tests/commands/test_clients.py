@@ -17,18 +17,18 @@ GAVE_UP = {"java-admin-1.0.2", "java-admin-0.11.0.3"}  # against the new cluster
 
 
 def test_a_gate_names_exactly_those_who_could_not_talk_to_4(run):
-    told = run("clients", ZOO, "--target", "4.0", "--format", "json")
-    found = {row["client_id"] for row in json.loads(told.stdout)["clients"] if row["rejected_by_target"]}
+    ended = run("clients", ZOO, "--target", "4.0", "--format", "json")
+    found = {row["client_id"] for row in json.loads(ended.stdout)["clients"] if row["rejected_by_target"]}
     truth = json.loads((ZOO.parent / "truth.json").read_text())
     could_not = {row["client_id"] for row in truth["clients"] if row.get("could_talk") is False}
     assert {name.removesuffix("-new") for name in could_not if name.endswith("-new")} == TOO_OLD | GAVE_UP
     assert found == {f"{name}-old" for name in TOO_OLD | GAVE_UP} | {f"{name}-new" for name in TOO_OLD}
-    assert told.exit_code == 1
+    assert ended.exit_code == 1
 
 
 def test_the_report_says_what_to_do_and_guesses_old_java_right(run, tmp_path):
-    told = run("clients", ZOO, "--target", "4.0", "--format", "json", "--report", tmp_path / "upgrade.html")
-    rows = {row["client_id"]: row for row in json.loads(told.stdout)["clients"]}
+    ended = run("clients", ZOO, "--target", "4.0", "--format", "json", "--report", tmp_path / "upgrade.html")
+    rows = {row["client_id"]: row for row in json.loads(ended.stdout)["clients"]}
     assert rows["java-0.10.2.2-old"]["upgrade_to"] == "2.1.0"
     assert (rows["sarama-0.10.2.0-old"]["upgrade_to"], rows["sarama-0.10.2.0-old"]["advice"][:18]) == (
         None, "set Config.Version",
@@ -43,39 +43,39 @@ def test_the_report_says_what_to_do_and_guesses_old_java_right(run, tmp_path):
 
 
 def test_groups_and_the_other_direction(run):
-    told = run("clients", ZOO, "--target", "2.8", "--group-by", "prefix", "--format", "json")
-    groups = {row["group"]: row["rejected_versions"] for row in map(json.loads, told.stdout.splitlines())}
-    assert (told.exit_code, groups["librdkafka"]) == (1, ["ConsumerGroupHeartbeat v1"])
+    ended = run("clients", ZOO, "--target", "2.8", "--group-by", "prefix", "--format", "json")
+    groups = {row["group"]: row["rejected_versions"] for row in map(json.loads, ended.stdout.splitlines())}
+    assert (ended.exit_code, groups["librdkafka"]) == (1, ["ConsumerGroupHeartbeat v1"])
     assert run("clients", ZOO, "--group-by", "host").exit_code == 2
 
 
 def test_text_says_who_where_with_what(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    told = run("clients", ZOO, "--target", "4.0")
-    assert told.stdout.startswith("10 of 54 clients send versions that 4.0 refuses")
-    assert "v1.61.1" in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80
+    ended = run("clients", ZOO, "--target", "4.0")
+    assert ended.stdout.startswith("10 of 54 clients send versions that 4.0 refuses")
+    assert "v1.61.1" in ended.stdout
+    assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
 def test_modern_clients_pass(run, verdict):
-    told = run("clients", verdict, "--target", "4.0")
-    assert (told.exit_code, told.stdout) == (0, "3 clients seen, none sends a version that 4.0 refuses\n")
+    ended = run("clients", verdict, "--target", "4.0")
+    assert (ended.exit_code, ended.stdout) == (0, "3 clients seen, none sends a version that 4.0 refuses\n")
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "json"])
 def test_a_list_of_all_who_speak_is_no_gate(run, verdict, form):
-    told = run("clients", "--from", verdict, "--format", form)
-    assert told.exit_code == 0
+    ended = run("clients", "--from", verdict, "--format", form)
+    assert ended.exit_code == 0
     if form == "csv":
-        rows = list(csv.DictReader(io.StringIO(told.stdout)))
+        rows = list(csv.DictReader(io.StringIO(ended.stdout)))
         assert (len(rows), rows[0]["address"]) == (9, "127.0.0.1")
     elif form == "json":
-        assert "rejected_by_target" not in json.loads(told.stdout)["clients"][0]
+        assert "rejected_by_target" not in json.loads(ended.stdout)["clients"][0]
 
 
 def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
-    told = run("clients", verdict, "--target", "five")
-    assert (told.exit_code, "unknown release five; known releases: 2.4, " in told.stderr) == (2, True)
+    ended = run("clients", verdict, "--target", "five")
+    assert (ended.exit_code, "unknown release five; known releases: 2.4, " in ended.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", [["topics"], ["clients"], ["clients", "--target", "4.0", "--format", "json"]])
@@ -83,23 +83,23 @@ def test_what_could_not_be_read_is_told_beside_the_answer(run, command, tmp_path
     whole = gzip.decompress(EXAMPLE.read_bytes())
     (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
     (tmp_path / "notes.txt").write_text("no pcap")
-    told = run(*command, tmp_path / "cut.pcap", tmp_path / "notes.txt")
-    assert told.exit_code == 0
-    said = told.stderr.splitlines()
+    ended = run(*command, tmp_path / "cut.pcap", tmp_path / "notes.txt")
+    assert ended.exit_code == 0
+    said = ended.stderr.splitlines()
     assert said[0].startswith(f"wirecheck: {tmp_path}/cut.pcap: truncated packet at byte offset ")
     assert said[1] == f"wirecheck: {tmp_path}/notes.txt: not a pcap or pcapng file"
 
 
 def test_a_gate_does_not_open_for_what_it_cannot_read(run):
-    told = run("clients", ROOT / "tests/scenarios/captures/zk28-sasl-tls/capture.pcap.gz", "--target", "2.8")
-    assert re.search(r"^wirecheck: not in this answer: .*encrypted connections", told.stderr, re.MULTILINE)
+    ended = run("clients", ROOT / "tests/scenarios/captures/zk28-sasl-tls/capture.pcap.gz", "--target", "2.8")
+    assert re.search(r"^wirecheck: not in this answer: .*encrypted connections", ended.stderr, re.MULTILINE)
 
 
 def test_a_gate_does_not_open_for_nothing(run, tmp_path):
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(traffic.Talk().open().close().segments)))
-    told = run("clients", tmp_path / "web.pcap", "--target", "4.0")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == ("wirecheck: no Kafka traffic in 6 frames of 1 connection; busy ports: 9092 (6 frames)\n")
+    ended = run("clients", tmp_path / "web.pcap", "--target", "4.0")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr == ("wirecheck: no Kafka traffic in 6 frames of 1 connection; busy ports: 9092 (6 frames)\n")
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_where_there_are_several_clusters_each_refused_client_has_its_own(run, m
 
 
 def test_brokers_and_controllers_are_listed_where_they_are_asked_for(run, verdict):
-    told, every = run("clients", verdict).stdout, run("clients", verdict, "--brokers").stdout
-    assert "broker-1-fetcher-0" not in told
-    assert told.endswith("\n6 brokers and controllers are not listed; --brokers lists them\n")
+    clients, every = run("clients", verdict).stdout, run("clients", verdict, "--brokers").stdout
+    assert "broker-1-fetcher-0" not in clients
+    assert clients.endswith("\n6 brokers and controllers are not listed; --brokers lists them\n")
     assert "broker-1-fetcher-0" in every
     assert "not listed" not in every
 
@@ -148,10 +148,10 @@ def test_brokers_and_controllers_are_listed_where_they_are_asked_for(run, verdic
 @pytest.mark.parametrize("wide", [80, 120])
 def test_no_version_is_on_another_line_than_its_api(run, monkeypatch, wide):
     monkeypatch.setenv("COLUMNS", str(wide))
-    told = run("clients", ZOO, "--target", "4.0").stdout
-    assert re.search(r"(Fetch|Metadata) v?\d", told)
-    assert [line for line in told.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
-    assert max(map(len, told.splitlines())) <= wide
+    ended = run("clients", ZOO, "--target", "4.0").stdout
+    assert re.search(r"(Fetch|Metadata) v?\d", ended)
+    assert [line for line in ended.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
+    assert max(map(len, ended.splitlines())) <= wide
 
 
 @pytest.mark.parametrize("by", ["prefix", "software"])
@@ -183,8 +183,8 @@ def test_a_client_whose_version_is_not_accepted_has_a_problem(run, monkeypatch):
 def test_addresses_have_names(run, verdict, tmp_path):
     (tmp_path / "hosts").write_text("127.0.0.1 lab\n")
     assert "lab (127.0.0.1)" in run("clients", verdict, "--names", tmp_path / "hosts").stdout
-    told = run("clients", verdict, "--names", tmp_path / "hosts", "--format", "json")
-    assert {(row["address"], row["address_name"]) for row in json.loads(told.stdout)["clients"]} == {
+    ended = run("clients", verdict, "--names", tmp_path / "hosts", "--format", "json")
+    assert {(row["address"], row["address_name"]) for row in json.loads(ended.stdout)["clients"]} == {
         ("127.0.0.1", "lab")
     }
 

@@ -33,10 +33,10 @@ def test_a_gate(run, pair, options, status):
 
 
 def test_no_difference_passes_and_says_over_what(run):
-    told = run("diff", STALE, STALE)
-    assert (told.exit_code, told.stdout) == (0, "")
-    assert "0 differences" in told.stderr
-    assert told.stderr.count("messages, all decoded") == 2
+    ended = run("diff", STALE, STALE)
+    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert "0 differences" in ended.stderr
+    assert ended.stderr.count("messages, all decoded") == 2
 
 
 def test_all_forms_have_the_same_rows(run, pair):
@@ -63,18 +63,18 @@ def results(run, pair, tmp_path):
 
 
 def test_results_of_two_runs(run, results):
-    told = run("diff", *results, "--format", "json")
-    assert told.exit_code == 1
-    kinds = {row["kind"] for row in map(json.loads, told.stdout.splitlines())}
+    ended = run("diff", *results, "--format", "json")
+    assert ended.exit_code == 1
+    kinds = {row["kind"] for row in map(json.loads, ended.stdout.splitlines())}
     assert kinds == {"finding-new", "note-new", "error-new", "client-new", "client-gone"}
     assert [run("diff", *results, "--fail-on", gate).exit_code for gate in ("findings", "versions")] == [1, 0]
     assert "0 differences" in run("diff", results[0], results[0]).stderr
 
 
 def test_two_times_of_one_run(run, results):
-    told = run("diff", results[0], "--at", "22:13:10", "--at", "22:13:30", "--all")
-    assert "client-new billing-7" in " ".join(told.stdout.split())
-    assert "before: 2023-11-14 22:13:10 UTC" in told.stderr
+    ended = run("diff", results[0], "--at", "22:13:10", "--at", "22:13:30", "--all")
+    assert "client-new billing-7" in " ".join(ended.stdout.split())
+    assert "before: 2023-11-14 22:13:10 UTC" in ended.stderr
     (new,) = wirecheck.diff(results[0], at=("22:13:10", "22:13:30"))
     assert (new.kind, new.subject) == ("client-new", "billing-7")
     assert {one.kind for one in wirecheck.diff(*results)} > {"finding-new", "client-gone"}
@@ -87,5 +87,14 @@ def test_two_times_of_one_run(run, results):
 ])  # fmt: skip
 def test_wrong_use_of_results_is_one_line(run, pair, results, asked):
     places = {"BEFORE": results[0], "AFTER": results[1], "PCAP": pair[0]}
-    told = run("diff", *(places.get(word, word) for word in asked))
-    assert (told.exit_code, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    ended = run("diff", *(places.get(word, word) for word in asked))
+    assert (ended.exit_code, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+
+
+def test_the_library_refuses_what_the_command_refuses(pair, results):
+    with pytest.raises(wirecheck.InputError, match="give two captures"):
+        wirecheck.diff(pair[0], results[1])
+    with pytest.raises(wirecheck.InputError, match="--port takes pcaps"):
+        wirecheck.diff(*results, ports=[9092])
+    with pytest.raises(wirecheck.InputError, match="--port takes pcaps"):
+        wirecheck.changes(results[0], ports=[9092])

@@ -32,13 +32,13 @@ def words(text):
 
 
 def test_a_line_says_what_fails_for_whom_and_how_often(run, failing):
-    told = run("errors", failing)
-    assert words(told.stdout) == [
+    ended = run("errors", failing)
+    assert words(ended.stdout) == [
         f"write rejected ongoing NOT_LEADER_OR_FOLLOWER Produce a\\x1b[2Jb billing-7 10.0.4.12 4 of 4 {TIMES} {BROKER}",
         f"write rejected stopped UNKNOWN_TOPIC_OR_PARTITION Produce orders shop 10.0.4.13 1 of 1 22:13:20 {BROKER}",
     ]
-    assert "2 errors, 1 ongoing; 10 messages, all decoded, 22:13:20 to 22:13:23 UTC" in told.stderr
-    assert told.exit_code == 0
+    assert "2 errors, 1 ongoing; 10 messages, all decoded, 22:13:20 to 22:13:23 UTC" in ended.stderr
+    assert ended.exit_code == 0
 
 
 def test_json_csv_and_the_library_have_the_same_rows(run, failing):
@@ -56,16 +56,16 @@ def test_json_csv_and_the_library_have_the_same_rows(run, failing):
     (["--error", "not_leader_or_follower"], ["billing-7"]), (["--error", "NONE"], []),
 ])  # fmt: skip
 def test_only_what_was_asked_for(run, failing, options, clients):
-    told = run("errors", failing, *options, "--format", "json")
-    assert [json.loads(line)["client_id"] for line in told.stdout.splitlines()] == clients
+    ended = run("errors", failing, *options, "--format", "json")
+    assert [json.loads(line)["client_id"] for line in ended.stdout.splitlines()] == clients
 
 
 def test_no_errors_say_over_what(run, tmp_path):
     talk = talking()
     fetch(talk, 1)
-    told = run("errors", capture(tmp_path, talk.close()))
-    assert (told.stdout, told.exit_code) == ("", 0)
-    assert "0 errors, 0 ongoing; 2 messages, all decoded" in told.stderr
+    ended = run("errors", capture(tmp_path, talk.close()))
+    assert (ended.stdout, ended.exit_code) == ("", 0)
+    assert "0 errors, 0 ongoing; 2 messages, all decoded" in ended.stderr
 
 
 POD = {"metadata": {"name": "billing-7"}, "spec": {}, "status": {"podIP": "10.0.4.12", "podIPs": [{"ip": "10.0.4.12"}]}}
@@ -78,9 +78,9 @@ NODE = {"metadata": {"name": "agent"}, "spec": {"hostNetwork": True}, "status": 
 ])  # fmt: skip
 def test_names_of_addresses(run, failing, tmp_path, text):
     (tmp_path / "names").write_text(text)
-    told = run("errors", failing, "--names", tmp_path / "names")
-    assert "billing-7 (10.0.4.12)" in told.stdout
-    assert "(10.0.4.13)" not in told.stdout
+    ended = run("errors", failing, "--names", tmp_path / "names")
+    assert "billing-7 (10.0.4.12)" in ended.stdout
+    assert "(10.0.4.13)" not in ended.stdout
     (row, *_) = map(
         json.loads, run("errors", failing, "--names", tmp_path / "names", "--format", "json").stdout.splitlines()
     )
@@ -90,8 +90,8 @@ def test_names_of_addresses(run, failing, tmp_path, text):
 def test_a_file_of_names_may_be_a_pipe_have_a_mark_of_order_and_long_names(run, failing, tmp_path):
     """PowerShell writes the mark; a pipe that no process writes to is empty."""
     (tmp_path / "names").write_text(json.dumps({"10.0.4.12": "x" * 1000}), "utf-8-sig")
-    told = run("errors", failing, "--names", tmp_path / "names")
-    assert f" {'x' * 253} (10.0.4.12)" in told.stdout
+    ended = run("errors", failing, "--names", tmp_path / "names")
+    assert f" {'x' * 253} (10.0.4.12)" in ended.stdout
     os.mkfifo(tmp_path / "pipe")
     assert run("errors", failing, "--names", tmp_path / "pipe").exit_code == 2
 
@@ -99,9 +99,9 @@ def test_a_file_of_names_may_be_a_pipe_have_a_mark_of_order_and_long_names(run, 
 def test_names_beyond_the_bound_are_counted(run, failing, tmp_path, monkeypatch):
     monkeypatch.setattr(names, "MOST_NAMES", 1)
     (tmp_path / "names").write_text("10.0.4.12 billing-7\n10.0.4.13 other\n10.0.4.14 third\n")
-    told = run("errors", failing, "--names", tmp_path / "names")
-    assert "billing-7 (10.0.4.12)" in told.stdout
-    assert "2 more names are not used; 1 are kept" in told.stderr
+    ended = run("errors", failing, "--names", tmp_path / "names")
+    assert "billing-7 (10.0.4.12)" in ended.stdout
+    assert "2 more names are not used; 1 are kept" in ended.stderr
 
 
 @pytest.mark.parametrize("text", [
@@ -109,24 +109,24 @@ def test_names_beyond_the_bound_are_counted(run, failing, tmp_path, monkeypatch)
 ])  # fmt: skip
 def test_a_file_of_no_names_is_one_line(run, failing, tmp_path, text):
     (tmp_path / "names").write_text(text)
-    told = run("errors", failing, "--names", tmp_path / "names")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert len(told.stderr.splitlines()) == 1
+    ended = run("errors", failing, "--names", tmp_path / "names")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [["errors"], ["changes"], ["why", "orders"], ["decode"], ["topics"], ["replay"]])
 @pytest.mark.parametrize(("content", "said"), [(b"no capture\n" * 9, "not a pcap"), (b"", "empty file")])
 def test_a_file_that_is_no_capture_is_one_line(run, tmp_path, words, content, said):
     (tmp_path / "a.pcap").write_bytes(content)
-    told = run(*words, tmp_path / "a.pcap")
-    assert (told.exit_code, told.stdout, told.stderr.count("\n"), said in told.stderr) == (2, "", 1, True)
+    ended = run(*words, tmp_path / "a.pcap")
+    assert (ended.exit_code, ended.stdout, ended.stderr.count("\n"), said in ended.stderr) == (2, "", 1, True)
 
 
 @pytest.mark.parametrize("command", ["errors", "changes"])
 def test_a_capture_without_kafka_is_no_empty_list(run, tmp_path, failing, command):
     (tmp_path / "none.pcap").write_bytes(failing.read_bytes()[:24])
-    told = run(command, tmp_path / "none.pcap")
-    assert (told.exit_code, "none.pcap: no Kafka messages could be read" in told.stderr) == (2, True)
+    ended = run(command, tmp_path / "none.pcap")
+    assert (ended.exit_code, "none.pcap: no Kafka messages could be read" in ended.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("options", "said"), [
@@ -135,8 +135,8 @@ def test_a_capture_without_kafka_is_no_empty_list(run, tmp_path, failing, comman
     (["--error", "NOT_LEADER"], "NOT_LEADER: no such error; close to it: NOT_LEADER_OR_FOLLOWER"),
 ])  # fmt: skip
 def test_a_name_that_was_not_seen_is_an_error(run, failing, options, said):
-    told = run("errors", failing, *options)
-    assert (told.exit_code, said in told.stderr) == (2, True)
+    ended = run("errors", failing, *options)
+    assert (ended.exit_code, said in ended.stderr) == (2, True)
 
 
 def test_on_a_terminal_the_worst_stay_on_the_screen(run, failing, monkeypatch, capsys):

@@ -7,14 +7,14 @@ from wirecheck.dashboards.verdict import blamed, sentence
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def told(request, tmp_path_factory):
+def judged(request, tmp_path_factory):
     scenario = Scenario(request.param)
     files = frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
     return scenario, plain([files], scenario.settings)
 
 
-def test_topics_and_ids_are_those_of_the_truth(told):
-    scenario, result = told
+def test_topics_and_ids_are_those_of_the_truth(judged):
+    scenario, result = judged
     expect = scenario.truth["expect"]
     unseen, unnamed = map(tuple, expect["ids_not_on_wire"]), {topic_id for _, topic_id in expect["ids_never_named"]}
     true = {(topic["name"], topic["topic_id"]) for topic in scenario.truth["topics"] if topic["topic_id"]} - set(unseen)
@@ -22,8 +22,8 @@ def test_topics_and_ids_are_those_of_the_truth(told):
     assert {(row["name"], row["topic_id"]) for row in result["topics"] if row["topic_id"]} == true
 
 
-def test_a_recreated_topic_knows_its_earlier_ids_oldest_first(told):
-    scenario, result = told
+def test_a_recreated_topic_knows_its_earlier_ids_oldest_first(judged):
+    scenario, result = judged
     for row in result["topics"]:
         if row["state"] != "current" or row["topic_id"] is None:
             continue
@@ -40,17 +40,17 @@ def of_cluster(topic, scenario, row):
     return not isinstance(ids, dict) or ids[topic["cluster"]] == row["cluster"]
 
 
-def test_clusters_are_told_apart(told):
-    scenario, result = told
+def test_clusters_are_told_apart(judged):
+    scenario, result = judged
     ids = scenario.truth["cluster_id"]
     true = set(ids.values()) if isinstance(ids, dict) else {ids}
-    told = [cluster["cluster_id"] for cluster in result["clusters"]]
-    assert len(told) == scenario.truth["expect"].get("clusters", 1)
-    assert set(told) <= true
+    found = [cluster["cluster_id"] for cluster in result["clusters"]]
+    assert len(found) == scenario.truth["expect"].get("clusters", 1)
+    assert set(found) <= true
 
 
-def test_what_has_to_be_found_is_found(told):
-    scenario, result = told
+def test_what_has_to_be_found_is_found(judged):
+    scenario, result = judged
     for wanted in scenario.truth["expect"]["must"]:
         found = [
             finding
@@ -63,22 +63,22 @@ def test_what_has_to_be_found_is_found(told):
         assert {topic_id for finding in found for topic_id in finding["topic_ids"]} >= set(wanted.get("topic_ids", []))
 
 
-def test_nothing_false_is_found(told):
-    scenario, result = told
+def test_nothing_false_is_found(judged):
+    scenario, result = judged
     allowed = {wanted["code"] for wanted in scenario.truth["expect"]["must"]} | set(scenario.truth["expect"]["may"])
     grave = [finding for finding in result["findings"] if finding["kind"] in {"violation", "anomaly"}]
     assert [finding["summary"] for finding in grave if finding["code"] not in allowed and "*" not in allowed] == []
 
 
-def test_every_client_that_is_hurt_is_named_and_nobody_else(told):
+def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     """Truth by the clients' own counters and logs: refused or without a response for longer than a client's grace."""
-    scenario, result = told
+    scenario, result = judged
     named = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
     assert named == set(scenario.truth["expect"]["hurt"])
 
 
-def test_every_message_captured_whole_is_decoded(told):
-    _, result = told
+def test_every_message_captured_whole_is_decoded(judged):
+    _, result = judged
     coverage = result["coverage"]
     assert (coverage["decoded_messages"], coverage["undecoded_messages"]) == (coverage["messages"], 0)
 
@@ -118,8 +118,8 @@ STORIES = {
 """By capture where each fault began, and what follows from it; all others are healthy."""
 
 
-def test_each_fault_is_one_story_and_health_is_none(told):
-    scenario, result = told
+def test_each_fault_is_one_story_and_health_is_none(judged):
+    scenario, result = judged
     stories = [(entry["code"], sorted(under["code"] for under in entry["consequences"])) for entry in blamed(result)]
     assert stories == STORIES.get(scenario.name, [])
     assert not any(finding["possible_causes"] for finding in result["findings"])

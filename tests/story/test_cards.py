@@ -278,7 +278,7 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
     [(replica_back_in_sync, True), (tid002_fires__leads_again, True), (tid002_fires__never_left_the_isr, False)],
 )
 def test_a_replica_that_is_in_sync_again_is_not_short(case, repaired):
-    """Of bytes; the broker that never left the ISR, whoever leads, may still refuse the ID."""
+    """Findings made of bytes: a broker that never left the ISR may still refuse the ID, with any leader."""
     lab = Lab()
     case(lab)
     (finding,) = [one for one in lab.findings() if one["code"] == "TID002"]

@@ -139,7 +139,7 @@ def beat(talk, number, member, epoch, given, **more):
 
 
 def test_epochs_of_a_group_and_who_moved_it_on():
-    """KIP-848: a member that joins or leaves moves the group on; where nobody did, the cause is not on the wire."""
+    """KIP-848: a member that joins or leaves moves the group on; otherwise the cause is not on the wire."""
     first, second = talking(), talking(("10.0.4.13", 40000), at=5 * SECOND)
     beat(first, 1, "m-1", 0, 1)
     beat(second, 1, "m-2", 0, 2, client_id="shop")

@@ -13,7 +13,7 @@ def harms(lab):
     return sorted(lab.judge()["harms"].values(), key=lambda row: (row["client_id"] or "", row["api"]))
 
 
-def told(lab):
+def levels(lab):
     return [(row["client_id"], row["level"], row["count"], row["recovered"]) for row in harms(lab)]
 
 
@@ -41,7 +41,7 @@ def test_a_success_ends_it_and_what_ends_soon_was_brief():
     lab.metadata(1, [("orders", ID_1)])
     talk = lab.fetches([2 + n / 10 for n in range(9)], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
     lab.fetches([4, 40, 80], ID_1, client_id="reader", talk=talk)
-    assert told(lab) == [("reader", "briefly", 9, True)]
+    assert levels(lab) == [("reader", "briefly", 9, True)]
 
 
 def test_single_errors_between_successes_are_no_row():
@@ -51,7 +51,7 @@ def test_single_errors_between_successes_are_no_row():
     for at in range(2, 200, 4):
         lab.fetches([at], ID_1, NOT_LEADER, talk=talk)
         lab.fetches([at + 1], ID_1, talk=talk)
-    assert told(lab) == []
+    assert levels(lab) == []
 
 
 def test_one_that_never_got_anything_is_hurt_by_few_errors():
@@ -60,7 +60,7 @@ def test_one_that_never_got_anything_is_hurt_by_few_errors():
     lab.fetches([2, 20, 40, 60, 80], ID_1, UNKNOWN_TOPIC_ID, client_id="visitor")
     lab.fetches([2], ID_1, client_id="reader")
     lab.fetches([20, 40, 60, 80, 90], ID_1, UNKNOWN_TOPIC_ID, client_id="reader", talk=lab.talk(B1, "reader"))
-    assert told(lab) == [("reader", "briefly", 5, False), ("visitor", HURT, 5, False)]
+    assert levels(lab) == [("reader", "briefly", 5, False), ("visitor", HURT, 5, False)]
 
 
 def test_by_name_each_partition_counts_by_itself():
@@ -107,7 +107,7 @@ def test_a_leader_that_is_found_ends_it():
     produces(lab, [1], "orders")
     answers_without_leader(lab, range(2, 50, 4))
     answers_without_leader(lab, [60], led=True)
-    assert told(lab) == [("writer", HURT, 12, True)]
+    assert levels(lab) == [("writer", HURT, 12, True)]
 
 
 def test_a_partition_that_is_written_meanwhile_has_a_leader():
@@ -115,7 +115,7 @@ def test_a_partition_that_is_written_meanwhile_has_a_leader():
     lab = Lab()
     produces(lab, [1, 20], "orders")
     answers_without_leader(lab, range(2, 50, 4))
-    assert told(lab) == []
+    assert levels(lab) == []
 
 
 def test_short_and_rare_elections_are_brief():
@@ -123,7 +123,7 @@ def test_short_and_rare_elections_are_brief():
     produces(lab, [1], "orders")
     for start in (2, 100, 200):
         answers_without_leader(lab, range(start, start + 12, 2))
-    assert told(lab) == [("writer", "briefly", 6, False)]
+    assert levels(lab) == [("writer", "briefly", 6, False)]
 
 
 def test_a_follower_is_no_client():
@@ -136,7 +136,7 @@ def test_a_follower_is_no_client():
         answer = {"responses": [{"topicId": ID_1, "partitions": [{**row, "abortedTransactions": None}]}]}
         talk.ask(at, "Fetch", 13, {**asked, "replicaId": 2}, answer)
         lab.until = at
-    assert told(lab) == []
+    assert levels(lab) == []
 
 
 def test_of_many_clients_the_worst_stay_and_the_others_are_counted():
