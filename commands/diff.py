@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.inputs import holds_tables, need_whole, results_in
@@ -42,10 +42,10 @@ OF_GATE = {
 """Kinds of differences that fail each gate, beside the first three."""
 
 
-@click.command(short_help="Compare two captures or results; a gate for CI.")
+@click.command(cls=options.Sections, short_help="Compare two captures or two results; usable in CI.")
 @click.argument("before", shell_complete=completion.path)
 @click.argument("after", required=False, shell_complete=completion.path)
-@click.option("--at", "times", type=time, multiple=True, metavar="TIME", help="Give it twice: two times of BEFORE.")
+@click.option("--at", "times", type=time, multiple=True, metavar="TIME", help="Compare two times of BEFORE; give this option twice.")
 @click.option(
     "--fail-on",
     "gates",
@@ -53,9 +53,9 @@ OF_GATE = {
     type=click.Choice(GATES),
     default=("matters",),
     show_default=True,
-    help="Exit 1 on these differences (repeatable). matters: all that are worse after.",
+    help="Exit 1 on these differences (repeatable). matters: everything that is worse after.",
 )
-@click.option("--all", "every", is_flag=True, help="Print all lines, also those that are better after.")
+@click.option("--all", "every", is_flag=True, help="Print all lines, also what is better after.")
 @options_of_listing
 def diff(
     before: str, after: str | None, form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@click.command(short_help="Write the frames behind a finding as pcapng.")
+@click.command(cls=options.Sections, short_help="Write the frames behind a finding as pcapng.")
 @click.argument("finding", shell_complete=completion.code)
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...", shell_complete=completion.path)
 @options.tables
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 @options.cluster
 @options.keylog
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
-@click.option("--with-keys", is_flag=True, help="Add the keys of its TLS connections to the file.")
+@click.option("--with-keys", is_flag=True, help="Add the keys of the finding's TLS connections to the file.")
 @options.principals
 def evidence(
     finding: str,
@@ -65,8 +65,8 @@ def evidence(
     same finding in the file.
 
     TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
-    the plaintext that was not redacted. With --no-principals, Envelopes do not say for whom they are, and TLS frames
-    are decrypted.
+    the plaintext that was not redacted. With --no-principals, forwarded requests
+    (Envelope) have no principal or address, and TLS frames are written decrypted.
 
     \b
     Examples:

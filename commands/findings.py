@@ -20,7 +20,7 @@ POLL_S = 1.0
 """How often the tables are looked at for what came since."""
 
 
-@click.command(short_help="List the open findings of a monitor or replay.")
+@click.command(cls=options.Sections, short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("finding_id", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice

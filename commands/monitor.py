@@ -53,7 +53,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     return path
 
 
-@click.command(short_help="Continuously check frames from agents.")
+@click.command(cls=options.Sections, short_help="Continuously check frames from agents.")
 @click.option(
     "--frames", required=True, metavar="DIR", shell_complete=completion.path,
     help="Directory that the agents write to: a path or a URI.",

@@ -39,7 +39,7 @@ SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
-@click.command(short_help="Check capture files for topic-ID and version problems.")
+@click.command(cls=options.Sections, short_help="Check capture files for topic-ID and version problems.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Write the result tables (Parquet) to this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Also write a self-contained HTML report.")
@@ -63,7 +63,7 @@ SCHEMA_VERSION = 1
 @options.principals
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet
-@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics, all findings and Spark's log.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -80,13 +80,13 @@ def replay(
 
     Reads pcap and pcapng (also compressed), - for standard input, and directories written by `wirecheck capture`.
 
-    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Input
-    that can be read in part is an error with --strict only.
+    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Partly
+    readable input is an error only with --strict.
 
     \b
     Examples:
       wirecheck replay incident.pcapng
-      wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
+      wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > out.json
       wirecheck replay incident.pcapng --output markdown > ticket.md
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
