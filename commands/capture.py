@@ -92,7 +92,7 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
     Examples:
       wirecheck capture -i eth0 --port 9092 --out frames/ --cluster prod
       wirecheck capture -i eth0 --port 9092 --out spool/ --ship s3://bucket/frames
-      wirecheck capture -i eth0 --filter 'not port 22' --out frames/ --duration 60s
+      wirecheck capture -i eth0 --filter 'not port 22' --out frames/
       wirecheck capture -i eth0 --port 9093 --keylog keys.log --out frames/
       wirecheck capture -r incident.pcapng --out frames/
     """

@@ -45,15 +45,24 @@ OF_GATE = {
 @click.command(cls=options.Sections, short_help="Compare two captures or two results; usable in CI.")
 @click.argument("before", shell_complete=completion.path)
 @click.argument("after", required=False, shell_complete=completion.path)
-@click.option("--at", "times", type=time, multiple=True, metavar="TIME", help="Compare two times of BEFORE; give this option twice.")
+@click.option(
+    "--at",
+    "times",
+    type=time,
+    multiple=True,
+    metavar="TIME",
+    help="Compare two times of BEFORE; give this option twice.",
+)
 @click.option(
     "--fail-on",
     "gates",
     multiple=True,
     type=click.Choice(GATES),
+    metavar="KIND",
     default=("matters",),
     show_default=True,
-    help="Exit 1 on these differences (repeatable). matters: everything that is worse after.",
+    help="Exit with 1 on these differences (repeatable): matters (all that are worse after), any, never, "
+    f"{', '.join(GATES[3:])}.",
 )
 @click.option("--all", "every", is_flag=True, help="Print all lines, also what is better after.")
 @options_of_listing
@@ -74,7 +83,7 @@ def diff(
     \b
     Examples:
       wirecheck diff before.pcapng after.pcapng
-      wirecheck diff before.pcapng after.pcapng --fail-on errors --fail-on versions
+      wirecheck diff before.pcapng after.pcapng --fail-on errors
       wirecheck diff verdict/ --at 2026-11-21T10:00Z --at 2026-11-22T10:00Z
     """
     gates, times = asked["gates"], asked["times"]

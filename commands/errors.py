@@ -52,7 +52,8 @@ def errors(
     Examples:
       wirecheck errors incident.pcapng
       wirecheck errors incident.pcapng --client billing-7 --ongoing
-      wirecheck errors frames/ --format json | jq 'select(.effect == "login failed")'
+      wirecheck errors frames/ --format json |
+        jq 'select(.effect == "login failed")'
     """
     from wirecheck.decode.show.error_rows import error_rows
     from wirecheck.decode.show.traffic import counted

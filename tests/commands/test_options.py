@@ -13,6 +13,7 @@ import pytest
 
 from tests.awaited import PATIENCE_S
 from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.cli import COMMANDS, main
 from wirecheck.commands import completion
 
 
@@ -166,3 +167,16 @@ def test_a_quiet_agent_says_only_what_is_wrong(run, tmp_path):
         (False, True),
         (False, True),
     ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns_and_names_every_option_once_in_a_section(run, command):
+    lines = run(command, "--help").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    parameters = main.get_command(None, command).params
+    heads = [number for number, line in enumerate(lines) if line.endswith(":") and not line.startswith(" ")]
+    listed = [line.split()[0].rstrip(",") for line in lines[heads[0] :] if line.startswith("  -")]
+    names = [*(parameter.opts[0] for parameter in parameters if parameter.param_type_name == "option"), "-h"]
+    assert sorted(listed) == sorted(names)
+    sections = {lines[number] for number in heads}
+    assert sections == {"Options:"} or sections >= {"Input:", "Output:"}
