@@ -23,7 +23,9 @@ Row = dict[str, Any]
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables
 @click.option(
-    "--target", metavar="RELEASE", help="Upgrade gate: exit with 1 if a client sends versions that RELEASE (such as 4.0) rejects."
+    "--target",
+    metavar="RELEASE",
+    help="Upgrade gate: exit with 1 if a client sends versions that RELEASE (such as 4.0) rejects.",
 )
 @click.option(
     "--group-by",
@@ -32,7 +34,10 @@ Row = dict[str, Any]
     help="With --target, print one line per client ID prefix (team), software or host.",
 )
 @click.option(
-    "--report", type=options.TARGET, metavar="FILE", help="With --target, also write an HTML page of the clients to upgrade."
+    "--report",
+    type=options.TARGET,
+    metavar="FILE",
+    help="With --target, also write an HTML page of the clients to upgrade.",
 )
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
 @options.cluster

@@ -203,7 +203,7 @@ def hex_bytes(digits: str) -> bytes:
         raise ValueError("--hex has no digits")
     odd = re.search(r"[^0-9a-fA-F]", plain)
     if odd:
-        raise ValueError(f"--hex: {odd[0]!r}, behind {odd.start()} digits, is no hex digit")
+        raise ValueError(f"--hex: {odd[0]!r} after {odd.start()} digits is not a hex digit")
     if len(plain) % 2:
         raise ValueError(f"--hex has {len(plain)} digits, an odd number: one is missing, or was cut off at the end")
     return bytes.fromhex(plain)

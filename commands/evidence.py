@@ -145,8 +145,8 @@ class Search:
         found = enough(pairs, every, self.proves)
         if found is None:
             raise Stop(
-                f"{self.finding['id']}: these frames do not give this finding again; nothing is written. Are they all "
-                "of the pcaps or folders it was found in?"
+                f"{self.finding['id']}: a replay of these frames does not give this finding, so nothing is written; "
+                "give all captures or folders in which it was found"
             )
         table = self.frames(found)
         try:
@@ -167,10 +167,10 @@ class Search:
             keys = key_lines(found, options.key_logs(), self.captures) if self.with_keys else b""
             if self.gives_it(found, keys):  # without keys in it by those of --keylog
                 if not self.with_keys:
-                    self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
+                    self.notes.append("its TLS frames are encrypted; give --keylog to read it")
                 return found, keys
         self.notes.append(
-            "TLS is decrypted in it: it has the plaintext that is not redacted, and its own sequence numbers"
+            "its TLS frames are decrypted: it has the plaintext that is not redacted, and new sequence numbers"
         )
         return table, b""
 

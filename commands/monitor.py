@@ -204,7 +204,7 @@ def moment(ns: int) -> str:
 
 def no_setting(name: str, names: Iterable[str | None]) -> str:
     close = get_close_matches(name, list(filter(None, names)), 1)
-    return f"{name} is no setting" + (f", did you mean {close[0]}?" if close else "")
+    return f"{name} is not a setting" + (f", did you mean {close[0]}?" if close else "")
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -222,5 +222,5 @@ def judge_settings(words: dict[str, str]) -> Any:
         if name not in names:
             raise Stop(f"judge: {no_setting(name, names)}; there are {', '.join(names)}")
         if not value.isdigit():
-            raise Stop(f"judge: {name} is a number of at least 0, not {value}")
+            raise Stop(f"judge: {name} must be a number of at least 0, not {value}")
     return Settings(**{name: int(value) for name, value in words.items()})

@@ -93,7 +93,7 @@ def replay(
       wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
     """
     if tables := next(filter(holds_tables, map(Path, inputs)), None):
-        raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
+        raise Stop(f"{tables}: holds result tables, not captures; `wirecheck findings {tables}` lists their findings")
     places(inputs)
     choice_of = options.choice_of(choices)
     engine = SPARK if engine == SPARK else "local"
@@ -282,7 +282,7 @@ def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
     frames.wait()
     files = files_of(frames)
     try:
-        with progress("Spark is starting", then="judging") as advance:
+        with progress("Spark is starting", then="checking") as advance:
             return query.judge(files, tables, advance)
     except QueryError as error:
         raise Stop(str(error)) from error

@@ -55,7 +55,7 @@ PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 def top(
     inputs: tuple[str, ...], interfaces: tuple[str, ...], ports: tuple[int, ...], window: int, *, once: bool
 ) -> None:
-    """Show open findings with their age, the busiest clients (requests, errors, latency, throttling), and the last errors.
+    """Show open findings with their age, the busiest clients, and the last errors.
 
     INPUT is a capture that is being written, folders of frames, or the --out folder of a monitor. Without a terminal,
     or with --once, the view is printed once: for an interface after --window seconds, otherwise at the end of INPUT.

@@ -32,7 +32,9 @@ Row = dict[str, Any]
     help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
 )
 @click.option("--at", type=time, metavar="TIME", help="Show the state at TIME, such as 00:20:03, not at the end.")
-@click.option("--ids", is_flag=True, help="Print only a map from topic IDs to names, replaced and deleted IDs included.")
+@click.option(
+    "--ids", is_flag=True, help="Print only a map from topic IDs to names, replaced and deleted IDs included."
+)
 @options.cluster
 @options.keylog
 @names.option

@@ -208,7 +208,7 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     told = run_command("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
-    assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")
+    assert told.stderr.endswith(" connections; only port 19092 was checked; busy ports: 9092 (8 frames)\n")
     assert told.stderr.count("\n") == 1
     assert told.stdout.startswith(" ? No result: no Kafka traffic in 0 frames of 0 connections.\n")
     assert "Findings" not in told.stdout

@@ -257,7 +257,7 @@ class _Loop:
         self._writer.put(ClockWentBack())
         reason = f"went back by {back_ns / 1e9:.1f} s"
         self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), "clock", reason=reason))
-        self.say(f"the clock {reason}; what waited to be trimmed is redacted")
+        self.say(f"the clock {reason}; payload that waited for redaction is redacted completely")
 
     def _tell_losses(self) -> None:
         """What the kernel dropped and what is no frame, since this was last told."""

@@ -107,8 +107,8 @@ class Reading:
 def _ended(code: int) -> str:
     """Of a process that did not come to say why."""
     if code < 0:
-        return f"who read the captures was ended by {signal.Signals(-code).name}; is there enough memory?"
-    return f"who read the captures ended with code {code}"
+        return f"the process that reads the captures was ended by {signal.Signals(-code).name}; is there enough memory?"
+    return f"the process that reads the captures ended with code {code}"
 
 
 def _say(**message: Any) -> None:

@@ -68,8 +68,8 @@ class Destination:
             if there.size == size:
                 return 0
             words = (
-                f"{self.name}/{file.name} is there with {there.size:,} bytes, not {size:,}:"
-                " does another agent of this name ship there?"
+                f"{self.name}/{file.name} exists already with {there.size:,} bytes, not {size:,}:"
+                " does another agent with this name ship there?"
             )
             raise ConflictError(words)
         content = file.read_bytes()  # first: a stream that is left half-written would close, and the object appear

@@ -96,8 +96,8 @@ class Feed:
             last, following = self.arrivals.restarted[agent]
             self.warned.add(agent)
             yield (
-                f"agent {agent} counts its files from 1 again (up to {last:,}, while {following - 1:,} were read): "
-                "they are not read; give it another name (capture --agent), for its spool or folder was emptied"
+                f"agent {agent} numbers its files from 1 again (up to {last:,}; {following - 1:,} were read before): "
+                "they are not read. Its spool or folder was emptied: give it another name (capture --agent)"
             )
 
     def judged(self) -> None:

@@ -35,7 +35,7 @@ keeps the most it ever held, and a replay of gigabytes holds half as much again.
 CONNECT = {"SPARK_REMOTE": ("",), "SPARK_CONNECT_MODE_ENABLED": ("", "0"), "SPARK_API_MODE": ("", "classic")}
 """By which of them PySpark becomes a client of Spark Connect, which values apart; spark-submit --remote sets them."""
 NO_CONNECT = (
-    "a monitor is the query's driver and no client of one: unset it, and submit with --master (docs/monitor.md)"
+    "the monitor cannot be a Spark Connect client: unset it, and use spark-submit --master (docs/monitor-spark.md)"
 )
 
 

@@ -102,7 +102,7 @@ class Lease:
             if lease_now is None or lease_now.content["released"]:
                 return lease_now
             if lease_now.version != lease.version:
-                refusal = f"another monitor ({lease_now.content['holder']}) is at work on it; end that one first"
+                refusal = f"another monitor ({lease_now.content['holder']}) is using it; stop that one first"
                 raise LeaseRefused(f"{self.checkpoint}: {refusal}")
         return lease
 
@@ -210,16 +210,16 @@ def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Itera
         reason = str(wrong).strip().splitlines()[0]
         raise LeaseRefused(f"{checkpoint}: no lease: {reason}; let this user read and write there") from wrong
     except (ValueError, KeyError, TypeError) as wrong:
-        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
+        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is running") from wrong
     if not safe:
-        say(f"{checkpoint}: its store takes a second PUT over a first: {ALONE}")
+        say(f"{checkpoint}: its store does not support conditional PUTs: {ALONE}")
     try:
         yield lease if safe else None
     finally:
         lease.give_back()
 
 
-ALONE = "nothing keeps another monitor out; see to it that there is one"
+ALONE = "a second monitor is not prevented; make sure that only one runs"
 
 
 def version_of(answer: Mapping[str, Any]) -> "UpdateVersion":
