@@ -28,16 +28,26 @@ ENGINES = ("auto", "spark", "local")
 """auto is local. 23 November 2026, two quiet cores, captures of records, wall time: 100 MB 1.5 s locally and 13.9 s by
 Spark, 1 GB 3.5 and 14.1, 4 GB 9.6 and 26.6. Each further GB costs 2 s locally and 4 s by Spark."""
 SECTIONS = {
-    "Input": "from interfaces first frames config keylog names cluster agent dialect hex follow strict promiscuous"
-    " buffer-mb",
-    "Selection": "port filter api version side connection topic topic-id client group type object error failed ongoing"
-    " frame only code allow-missing-topic since until at limit all brokers target group-by window",
-    "Output": "out output ids tree report format fail-on keep-records with-keys no-principals quiet verbose roll-mb"
-    " roll-s max-disk retain ship retain-results tables exchanges checkpoint",
-    "Server": "metrics-port metrics-address page allowed-host external-url log-format",
-}
+    "Input": (
+        "from", "interfaces", "first", "frames", "config", "keylog", "names", "cluster", "agent", "dialect",
+        "hex", "follow", "strict", "promiscuous", "buffer-mb",
+    ),
+    "Selection": (
+        "port", "filter", "api", "version", "side", "connection", "topic", "topic-id", "client", "group",
+        "type", "object", "error", "failed", "ongoing", "frame", "only", "code", "allow-missing-topic",
+        "since", "until", "at", "limit", "all", "brokers", "target", "group-by", "window",
+    ),
+    "Output": (
+        "out", "output", "ids", "tree", "report", "format", "fail-on", "keep-records", "with-keys",
+        "no-principals", "quiet", "verbose", "roll-mb", "roll-s", "max-disk", "retain", "ship",
+        "retain-results", "tables", "exchanges", "checkpoint",
+    ),
+    "Server": (
+        "metrics-port", "metrics-address", "page", "allowed-host", "external-url", "log-format",
+    ),
+}  # fmt: skip
 """Options by what they are for, named by their first long name, or by their parameter; others come last."""
-SECTION_OF = {name: section for section, names in SECTIONS.items() for name in names.split()}
+SECTION_OF = {name: section for section, names in SECTIONS.items() for name in names}
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 

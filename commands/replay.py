@@ -114,14 +114,13 @@ def replay(
             write(page_of(names.in_words(result), found, beside))
     if form != "text":
         click.echo(as_json(result) if form == "json" else ticket(result, form))
-        for line in result["coverage"]["input_errors"]:
-            tell(f"wirecheck: {line}")
     else:
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
         terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices["verbose"])
-    for line in suggestions(result["coverage"]):
+    unread = result["coverage"]["input_errors"] if form != "text" or not sys.stdout.isatty() else []
+    for line in (*unread, *suggestions(result["coverage"])):
         tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)

@@ -52,7 +52,7 @@ def test_what_is_neither_says_how_to_write_it(text):
     [
         ([], "give -i IFACE or -r FILE, and not both"),
         (["-i", "lo", "-r", "x.pcap"], "give -i IFACE or -r FILE, and not both"),
-        (["-i", "lo", "x.pcap"], "x.pcap: files are read with -r"),
+        (["-i", "lo", "x.pcap"], "x.pcap: read files with -r, without -i"),
         (["-i", "lo", "--port", "9092", "--filter", "tcp"], "give --port or --filter, and not both"),
         (["-r", "x.pcap", "--retain", "3h"], "--retain goes with -i, not with -r"),
         (["-r", "x.pcap", "--port", "3"], "--port goes with -i, not with -r"),

@@ -87,8 +87,8 @@ def test_a_replay_of_results_says_what_lists_them(run, verdict):
     told = run("replay", verdict)
     assert told.exit_code == 2
     assert told.stderr == (
-        f"wirecheck: {verdict}: holds result tables, which are judged already; "
-        f"wirecheck findings {verdict} lists them\n"
+        f"wirecheck: {verdict}: holds result tables, not captures; "
+        f"`wirecheck findings {verdict}` lists their findings\n"
     )
 
 

@@ -162,7 +162,7 @@ def test_quiet_is_an_option_of_what_takes_long(run):
 
 def test_a_quiet_agent_says_only_what_is_wrong(run, tmp_path):
     told = [run("capture", "-r", EXAMPLE, "--out", tmp_path / "a", *more).stderr for more in ((), ("-q",), ("-q",))]
-    assert [("9,045 frames in 1 file" in words, "counts twice" in words) for words in told] == [
+    assert [("9,045 frames in 1 file" in words, "count twice" in words) for words in told] == [
         (True, False),
         (False, True),
         (False, True),

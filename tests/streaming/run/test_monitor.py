@@ -433,7 +433,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     assert expected["coverage"]["missing_files"] == 1
     assert Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json() == expected
     assert shown(page) == totals_of(expected)
-    assert len([line for line in said if line.startswith("a batch was repeated")]) == 1
+    assert len([line for line in said if line.startswith("a repeated batch gave a different result")]) == 1
     again = Page()
     prepared(plan, Settings(), again)
     assert shown(again) == shown(page)

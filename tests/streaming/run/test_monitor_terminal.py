@@ -92,7 +92,7 @@ def test_ctrl_c_ends_it_in_order(terminal, tmp_path):
     time.sleep(1)
     terminal.press(CTRL_C)
     code = terminal.ended()
-    assert "wirecheck: ending when the batch that runs is finished" in terminal.text
+    assert "wirecheck: stopping after the current batch" in terminal.text
     assert [finding["code"] for finding in latest(tmp_path / "out").json()["findings"] if finding["code"] == "TID002"]
     said = lines(terminal.text)
     assert code == 0, terminal.text
