@@ -39,7 +39,8 @@ class Plan:
     once: bool = False
     """Judge what is there and end."""
     interval_s: float = 1.0
-    """A batch at most this often. Less than the two seconds of an agent's files: else a late batch makes all later ones late."""
+    """A batch at most this often. If it were the two seconds of an agent's files, one late batch would make all later
+    ones late."""
     max_batch_bytes: int = 32 << 20
     """Frames files of one batch, together."""
     retain_s: float = 3600.0
