@@ -263,7 +263,7 @@ class Blocks:
         """Begin a section: (length of its block, or 0 while it is not all here; what is wrong with it)."""
         order = bytes(block[8:12])
         if order not in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a"):
-            return 0, "section with an unknown byte order"
+            return 0, "section of no known byte order"
         big = order == b"\x1a\x2b\x3c\x4d"
         total = struct.unpack(">I" if big else "<I", block[4:8])[0]
         if total < 28 or total % 4 or total > MAX_BLOCK_BYTES:
@@ -313,7 +313,7 @@ class Blocks:
         """Of if_tsresol, whose high bit says a power of two."""
         power, finest = value & 127, _FINEST_BINARY if value & 128 else _FINEST_DECIMAL
         if power > finest:
-            self._lie(f"if_tsresol {value}, not a possible fraction of a second, read as microseconds", offset)
+            self._lie(f"if_tsresol {value}, a fraction of a second that cannot be, read as microseconds", offset)
             return 6
         return BINARY + power if value & 128 else power
 

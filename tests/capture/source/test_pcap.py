@@ -118,7 +118,7 @@ BROKEN = {
     "simple packet block too short": (NG + ONE + t.block(3, b""), "impossible packet length"),
     "section of no byte order": (
         NG + ONE + b"\n\r\r\n" + bytes(24),
-        "section with an unknown byte order",
+        "section of no known byte order",
     ),
     "section of 12 bytes": (NG + ONE + struct.pack("<III", 0x0A0D0D0A, 12, 0x1A2B3C4D), "impossible block length"),
 }
@@ -148,15 +148,15 @@ MOST = 1 << 64
 LYING = {
     "a decimal fraction that int64 does not hold": (
         declared((9, b"\x13")),
-        "if_tsresol 19, not a possible fraction of a second, read as microseconds",
+        "if_tsresol 19, a fraction of a second that cannot be, read as microseconds",
     ),
     "a decimal fraction whose power of ten is 0 in int64": (
         declared((9, b"\x64")),
-        "if_tsresol 100, not a possible fraction of a second, read as microseconds",
+        "if_tsresol 100, a fraction of a second that cannot be, read as microseconds",
     ),
     "a binary fraction that int64 does not hold": (
         declared((9, b"\xff")),
-        "if_tsresol 255, not a possible fraction of a second, read as microseconds",
+        "if_tsresol 255, a fraction of a second that cannot be, read as microseconds",
     ),
     "a unit of no bytes": (declared((9, b"")), "option 9 of 0 bytes, ignored"),
     "an offset of three billion centuries": (
