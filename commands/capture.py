@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts
 
 SPOOL_BYTES = 10 << 30
-"""How much waits to be shipped at most, if not said otherwise."""
+"""Default limit of the bytes that wait to be shipped."""
 OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
@@ -138,7 +138,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 
 
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> None:
-    """Listen until told to stop; then say what was captured, in one line."""
+    """Capture until a signal or `--duration`; then print one line with the counts."""
     with one_line_errors(out):
         from wirecheck.capture.arrow_alone import arrow_alone
 

@@ -141,7 +141,7 @@ def show_groups(found: list[Row], form: str) -> None:
 
 
 def need_release(target: str | None) -> None:
-    """Wrong use where it is asked for one that nobody knows."""
+    """Raises a usage error if the release is unknown."""
     if target is None:
         return
     from wirecheck.streaming.store import upgrade_gate

@@ -1,6 +1,6 @@
 """`wirecheck decode`: the messages of pcaps and of an agent's frames, or one message in hex, as people read them.
 
-Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode room.
+Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode package.
 """
 
 import re
@@ -117,7 +117,7 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
 
 @contextmanager
 def printed(*, at_once: bool) -> Iterator[Callable[[str], None]]:
-    """Give what prints lines: each as it comes, or where nobody waits for it, with others."""
+    """Yields a function that prints lines: at once, or several together if they go into a pipe or file."""
     held: list[str] = []
 
     def put(text: str) -> None:
@@ -232,7 +232,7 @@ def unless_broken(found: Iterator[dict[str, Any]], broken: list[str]) -> Iterato
 def at_least_one(
     found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "message_lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
-    """The same lines; where there is none, that is said. Stop where there is none however little is asked."""
+    """The same lines, with a message if there are none. Raises Stop if there are none without any filter."""
     none = True
     for line in found:
         none = False

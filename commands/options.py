@@ -181,7 +181,7 @@ quiet = click.option(
 
 
 def form(*choices: str) -> Decorator:
-    """`--format`, text unless told otherwise."""
+    """`--format`, text by default."""
     kinds = ("text", *choices)
     return click.option(
         "--format",

@@ -276,7 +276,7 @@ def new_files(inputs: list[Path], scratch: Path, *, ends: bool) -> Iterator[list
 
 
 def show(source: Live | Results, *, once: bool) -> None:
-    """Draw until somebody quits; or once."""
+    """Draw until the user quits, or once."""
     from wirecheck.dashboards.top_screen import Screen
 
     screen = Screen(still=once)
