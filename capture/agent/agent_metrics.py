@@ -31,7 +31,7 @@ HANGS_S = 60.0
 
 
 class AgentCollector:
-    """One agent's metrics, made anew for each scrape."""
+    """One agent's metrics, computed for each scrape."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts

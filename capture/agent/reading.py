@@ -64,7 +64,7 @@ class Reading:
         self._process.wait()
 
     def files(self, on_progress: Callable[[int, int], None] | None = None) -> Iterator[Path]:
-        """Each file once it is whole, until all are there. on_progress is told (bytes of the inputs read, in all).
+        """Each file once it is whole, until all are there. on_progress gets (bytes of the inputs read, in all).
 
         Raises ReadingError.
         """

@@ -160,7 +160,7 @@ class Shipper(threading.Thread):
                 self._news.wait(_LOOK_S)
 
     def finish(self, wait_s: float = LAST_CHANCE_S) -> None:
-        """No file comes any more; what cannot be sent by then stays for the next start, and is said."""
+        """No file comes any more; what cannot be sent stays for the next start, which is logged."""
         self._ending.set()
         self._news.set()
         self.join(wait_s)

@@ -133,7 +133,7 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
 
 
 def last_line(log: Path) -> str:
-    """What Java said last; Spark's script is confused behind it."""
+    """The last line that Java logged; lines of Spark's script follow it."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip() and "spark-class: line" not in line), "")
 

@@ -14,7 +14,7 @@ from wirecheck.streaming.steps.settings import AgentFiles
 
 
 class FramesError(Exception):
-    """Why folders hold no frames that can be told apart, in one line for a person."""
+    """Why folders have no frames of distinguishable agents, in one line for a person."""
 
 
 def frames_files(folders: list[Path]) -> list[Path]:
