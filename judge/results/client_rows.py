@@ -93,6 +93,8 @@ NO_RESPONSE = "NO_RESPONSE"
 MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
+AGAIN_NS = 10_000_000_000
+"""A client that is refused asks again within this time, at whatever broker."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -268,7 +270,11 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
     level = HURT if HURT in levels else BRIEFLY
-    of_level = [streak for mine, streak in found if mine == level]
+    accepted = [run[LAST] for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
+    settled_ns = max(accepted, default=0) - AGAIN_NS
+    of_level = [
+        replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak in found if mine == level
+    ]
     if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
         return None
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
