@@ -326,13 +326,15 @@ def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext)
 def columns_of(who: Who, claims: list[Claim], waited: list[Streak], group: Group, context: CheckContext) -> Body:
     """What rows of harms have whatever the harm is."""
     client_id, address, api = who
+    at = context.clusters.broker
+    brokers = {at(claim.server(), seen.ts_ns) for claim in claims for seen in (claim.first, claim.last)}
     return {
         "withdrawn": False,
         "cluster": group.cluster,
         "client_id": client_id,
         "address": address,
         "api": api,
-        "brokers": sorted({b for claim in claims if (b := context.broker(claim)) is not None}),
+        "brokers": sorted(broker for broker in brokers if broker is not None),
         "count": sum(streak.count for streak in waited),
         "first_seen": min(streak.first_ns for streak in waited),
         "last_seen": max(streak.last_ns for streak in waited),
