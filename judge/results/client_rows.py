@@ -270,8 +270,7 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
     level = HURT if HURT in levels else BRIEFLY
-    accepted = [run[LAST] for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
-    settled_ns = max(accepted, default=0) - AGAIN_NS
+    settled_ns = last_accepted_ns(one, topic, group, context) - AGAIN_NS
     of_level = [
         replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak in found if mine == level
     ]
@@ -282,6 +281,15 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     facts = {"level": level, "partitions": sorted(numbers)[:MOST_PARTITIONS], "errors": errors, **topic_columns(topic)}
     blocked = {"blocked_ms": blocked_ms([*one.refusals, *one.of_topic])}
     return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts, **blocked}
+
+
+def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
+    """When a request of the client about the topic succeeded last, at whatever broker; 0 if none did."""
+    answers = one.of_topic
+    if topic.topic_id is None:
+        named_answers = context.claims("named_answer", group, "client", one.client_id or "", one.host)
+        answers = [claim for claim in named_answers if (claim["name"], claim["api"]) == (topic.name, one.api)]
+    return max((run[LAST] for claim in answers for run in every_run(claim.runs, (SUCCESS,))), default=0)
 
 
 def blocked_ms(claims: Iterable[Claim]) -> int:
