@@ -39,7 +39,7 @@ class Plan:
     once: bool = False
     """Judge what is there and end."""
     interval_s: float = 2.0
-    """A batch at most this often."""
+    """A batch at most this often; at most twice as often where no file waited when the last one ended."""
     max_batch_bytes: int = 32 << 20
     """Frames files of one batch, together."""
     retain_s: float = 3600.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from wirecheck.streaming.spark import task_load
+from wirecheck.streaming.spark.memory import release_plans
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store.result_folder import Confirmed, Writer
 from wirecheck.streaming.store.result_tables import from_ipc
@@ -36,6 +37,7 @@ def table_sink(
         tables = by_table(Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in rows)
         loads = tables.pop(task_load.ROUTE, None)
         listener(tables, writer.write(tables, batch_id, fence), loads)
+        release_plans()
 
     return write
 

@@ -41,6 +41,11 @@ QUERY = {
 LOCAL = {
     "spark.hadoop.fs.permissions.umask-mode": "077",  # what it writes is its user's alone, as frames are
     "spark.ui.enabled": "false",
+    # nobody looks, but Spark remembers the plans and metrics of a thousand batches
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -57,3 +57,27 @@ assert gc.get_freeze_count() > before, "a new module is not set apart"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_batch_leaves_java_with_the_next_one_although_its_dataframe_is_part_of_a_cycle():
+    """In a process of its own: the collector is one for all. Java holds a plan as long as Python the frame."""
+    code = """
+import gc, weakref
+from wirecheck.streaming.spark.sinks import table_sink
+class Frame:
+    def __init__(self): self.itself = self
+    def collect(self): return []
+class Writer:
+    def write(self, *batch): return False
+write = table_sink(Writer(), lambda *rows: None, lambda number: None, None)
+gc.disable()
+held = []
+for number in range(5):
+    frame = Frame()
+    held.append(weakref.ref(frame))
+    write(frame, number)
+del frame
+assert sum(each() is not None for each in held) <= 2, held
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
