@@ -80,9 +80,11 @@ def read(data: bytes, left_out: list[tuple[int, int]]) -> list[Any]:
     """The records of every batch, the frames in them, and why one is refused."""
     out: list[Any] = []
     for batch in read_batches(laid_out(data, left_out)).batches:
+        if batch.magic < 2:
+            continue
         try:
             records = batch.records(1 << 20)
-            rows = (records.table.tolist(), records.unseen, list(records))
+            rows = (records.table.tolist(), records.unseen)
             out.append([*rows, *(frames(records, control=control).tolist() for control in (False, True))])
         except DecodeError as error:
             out.append((type(error).__name__, error.at))

@@ -75,11 +75,6 @@ def test_a_kind_that_did_not_decode_at_all_has_no_table():
     assert log_tables(entries(batch(entry(2, b"broken")))) == {}
 
 
-def test_the_wanted_kinds_can_be_chosen():
-    found = log_tables(entries(LOG), {("ConfigRecord", "record"): ("name",)})
-    assert found["ConfigRecord"]["name"].strings() == ["ssl.keystore.password"]
-
-
 def test_many_fields_are_read_in_one_pass():
     found = log_tables(joined([entries(LOG), entries(batch(topic("c"), base_offset=10))]))
     assert found["TopicRecord"]["name"].strings() == ["a", "b", "c"]
