@@ -33,7 +33,7 @@ from wirecheck.decode.log.frame_table import FrameTable
 from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, read_batches
-from wirecheck.decode.wire import DATA, RECORD, Messages, together
+from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, together
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -210,9 +210,9 @@ def _bodies(parts: list[_Part]) -> Messages:
     missing = np.array([sum(length for _, length in spans) for spans in cuts], np.int64)
     return Messages(
         np.concatenate([np.zeros(0, np.uint8), *(_kept(p) for p in parts)]),
-        _ends(size - missing),
+        offsets(size - missing),
         size,
-        _ends(np.array([len(spans) for spans in cuts], np.int64)),
+        offsets(np.array([len(spans) for spans in cuts], np.int64)),
         flat[:, 0],
         flat[:, 1],
         np.where(control, DATA, RECORD).astype(np.int8),
@@ -220,10 +220,6 @@ def _bodies(parts: list[_Part]) -> Messages:
         version.astype(np.int16),
         np.zeros(len(frames), np.int32),
     )
-
-
-def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def _kept(part: _Part) -> np.ndarray:
