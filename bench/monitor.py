@@ -34,7 +34,7 @@ MINUTES = float(os.environ.get("BENCH_MINUTES", "2"))
 BACKLOG_FILES = 250 if MINUTES >= 10 else 60
 """So many files are 10 million frames, or 2.4."""
 PATIENCE_S = 600
-SWITCHES = ("--interval", "2s", "--max-batch-bytes", "64M")
+SWITCHES = ("--max-batch-bytes", "64M")
 
 
 def measure() -> list[dict]:

@@ -49,7 +49,7 @@ class Judge:
         self.aged_ns: int = main["aged_ns"]
         """Up to which capture time expired claims were looked for."""
         self.failures = Failures(main["failing"])
-        self.ledger = Ledger(self.load, overflow["sizes"] if overflow else None)
+        self.ledger = Ledger(self.load, overflow["sizes"] if overflow else None, label)
         self.emitted = EmittedRows(self.stored)
         self.evictor = SubjectEvictor(self.ledger, self.emitted, self.settings, overflow)
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))

@@ -1,7 +1,8 @@
 """Shards that were given back stay in the process, so that the next batch does not read them again.
 
-Rule: a shard is found by the digest of its bytes, and taken out when it is, as it changes then. So a batch that is
-repeated, or goes on from other bytes, reads its bytes; a process that was started anew does, too.
+Rule: of each shard the newest is kept, with the digest of its bytes, and taken out when it is asked for, as it changes
+then. So a batch that is repeated, or goes on from other bytes, reads its bytes; a process that was started anew does,
+too. Spark's workers take turns: in a monitor a fourth of the shards are found, and what the others left must go.
 """
 
 from hashlib import blake2b
@@ -10,6 +11,8 @@ from wirecheck.judge.ledger.shard import Shard
 
 MOST_BYTES = 16_000_000
 """Of shards as bytes are kept; they take about eight times as much as objects."""
+Place = tuple[str, str]
+"""A label, and the name of one of its shards."""
 
 
 class KeptShards:
@@ -17,20 +20,19 @@ class KeptShards:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
-        self.shards: dict[bytes, tuple[Shard, int]] = {}
+        self.shards: dict[Place, tuple[bytes, Shard, int]] = {}
 
-    def taken(self, blob: bytes) -> Shard | None:
-        found, size = self.shards.pop(digest(blob), (None, 0))
+    def taken(self, place: Place, blob: bytes) -> Shard | None:
+        kept, found, size = self.shards.pop(place, (b"", None, 0))
         self.bytes -= size
-        return found
+        return found if kept == digest(blob) else None
 
-    def keep(self, blob: bytes, shard: Shard) -> None:
+    def keep(self, place: Place, blob: bytes, shard: Shard) -> None:
         """Nobody may change it from now on but who takes it out."""
-        if (name := digest(blob)) not in self.shards:
-            self.shards[name] = (shard, shard.size)
-            self.bytes += shard.size
+        self.bytes += shard.size - self.shards.pop(place, (b"", None, 0))[2]
+        self.shards[place] = digest(blob), shard, shard.size
         while self.bytes > self.most_bytes:
-            self.bytes -= self.shards.pop(next(iter(self.shards)))[1]
+            self.bytes -= self.shards.pop(next(iter(self.shards)))[2]
 
 
 def digest(blob: bytes) -> bytes:

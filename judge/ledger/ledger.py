@@ -35,8 +35,8 @@ class StateVersionError(Exception):
 
 
 class Ledger:
-    def __init__(self, load: Load, sizes: dict[str, int] | None = None) -> None:
-        self.load, self.sizes = load, {} if sizes is None else sizes
+    def __init__(self, load: Load, sizes: dict[str, int] | None = None, label: str = "") -> None:
+        self.label, self.load, self.sizes = label, load, {} if sizes is None else sizes
         """How many subjects the spaces that are counted had when their shards were last given back."""
         self.before: dict[str, int] = {}
         """How many each loaded shard had then."""
@@ -133,7 +133,7 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = kept_shards.KEPT.taken(blob) if blob else Shard()
+            found = kept_shards.KEPT.taken((self.label, name), blob) if blob else Shard()
             if found is None:
                 found = Shard(unversioned(blob or b""))
             self.loaded[name] = found
@@ -154,7 +154,7 @@ class Ledger:
         """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
         for name, shard in self.loaded.items():
             if name in given_back:
-                kept_shards.KEPT.keep(given_back[name], shard)
+                kept_shards.KEPT.keep((self.label, name), given_back[name], shard)
         self.loaded.clear()
         self.places.clear()
 

@@ -5,7 +5,7 @@ import pytest
 from tests.judge.busy_cluster import BEGIN_NS
 from tests.judge.steady import FLEET_STEP_NS, Fleet, Step
 from wirecheck.judge.ledger import kept_shards
-from wirecheck.judge.ledger.kept_shards import KeptShards, digest
+from wirecheck.judge.ledger.kept_shards import KeptShards
 from wirecheck.judge.ledger.shard import Shard
 
 BATCHES, REPEATED = 8, 3
@@ -47,13 +47,24 @@ def test_rows_and_bytes_are_those_of_a_judge_that_reads_its_state_anew(kept):
 
 def test_what_is_too_much_is_not_kept_the_oldest_first(kept):
     shards = kept(30)
-    for name in (b"a", b"b", b"c"):
-        shards.keep(name, Shard())
-    assert [*shards.shards] == [*map(digest, (b"a", b"b", b"c"))]
+    a, b, c, d = (("label", name) for name in "abcd")
+    for place in (a, b, c):
+        shards.keep(place, b"bytes", Shard())
+    assert [*shards.shards] == [a, b, c]
     shards.most_bytes = len(b"[[],[]]") * 2
-    shards.keep(b"d", Shard())
-    assert [*shards.shards] == [*map(digest, (b"c", b"d"))]
-    assert shards.taken(b"a") is None
-    assert isinstance(shards.taken(b"c"), Shard)
-    assert shards.taken(b"c") is None
+    shards.keep(d, b"bytes", Shard())
+    assert [*shards.shards] == [c, d]
+    assert shards.taken(a, b"bytes") is None
+    assert isinstance(shards.taken(c, b"bytes"), Shard)
+    assert shards.taken(c, b"bytes") is None
     assert shards.bytes == len(b"[[],[]]")
+
+
+def test_of_each_shard_the_newest_is_kept_and_no_older_one_stays(kept):
+    """Where workers take turns, each gives back a shard that the others go on from."""
+    shards, place = kept(1_000), ("label", "topic-01")
+    for number in range(100):
+        shards.keep(place, b"%d" % number, Shard())
+    assert [*shards.shards] == [place]
+    assert shards.taken(place, b"98") is None
+    assert (len(shards.shards), shards.bytes) == (0, 0)
