@@ -1,6 +1,6 @@
 """The metadata log as columns: what the judge reads of topics, partitions, brokers and features.
 
-    found = log_tables(joined([entries(records, high_watermark) for ... in fetch answers]))
+    found = log_tables(joined([field_entries(records, high_watermark) for ... in fetch answers]))
     topics = found["TopicRecord"]                    a LogTable; no entry if the log held none that decoded
     topics["name"].codes(), topics["topic_id"]       columns as in decode/columns.py
     topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)

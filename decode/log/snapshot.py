@@ -102,7 +102,6 @@ class Snapshot:
             offset=np.full(n, self.end_offset - 1, np.int64),
             epoch=np.full(n, self.epoch, np.int64),
             committed=np.ones(n, np.bool_),
-            batches=(),
         )
 
     def _give_up(self) -> None:

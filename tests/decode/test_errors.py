@@ -4,10 +4,9 @@ import struct
 
 import pytest
 
-from tests.decode.log.batches import Batch, batch, batches, entry, record
+from tests.decode.log.batches import Batch, batch, batches, entries, entry, record
 from wirecheck.decode import errors
 from wirecheck.decode.log.compression import decompressed
-from wirecheck.decode.log.metadata_log import entries
 
 
 def read(data):

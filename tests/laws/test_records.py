@@ -9,10 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decode.log.batches import Batch, batch, batches, config, leader_change, objects, record, secret_spans, topic
+from tests.decode.log.batches import (
+    Batch,
+    batch,
+    batches,
+    config,
+    entries,
+    leader_change,
+    objects,
+    record,
+    secret_spans,
+    topic,
+)
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
-from wirecheck.decode.log.metadata_log import entries
 from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets

@@ -13,6 +13,7 @@ import cramjam
 
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log import record_table as columns
+from wirecheck.decode.log.metadata_log import field_entries
 from wirecheck.decode.log.record_table import Reader
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets
@@ -97,6 +98,10 @@ def message(value=b"v", *, key=None, magic=1, offset=0, attributes=0, timestamp=
         inside += struct.pack(">i", -1) if content is None else struct.pack(">i", len(content)) + content
     inside += tail
     return struct.pack(">qiI", offset, len(inside) + 4, zlib.crc32(inside)) + inside
+
+
+def entries(kept, high_watermark=-1, left_out=()):
+    return field_entries(laid_out(kept, left_out), high_watermark)
 
 
 def secret_spans(data):

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decode.log.batches import batch, marker, topic
+from tests.decode.log.batches import batch, entries, marker, topic
 from wirecheck.decode.log import log_order as o
-from wirecheck.decode.log.metadata_log import entries
 
 T = topic()
 

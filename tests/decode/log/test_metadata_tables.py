@@ -2,9 +2,9 @@
 
 import struct
 
-from tests.decode.log.batches import batch, config, entry, leader_change, remove_topic, text, topic, uvarint
+from tests.decode.log.batches import batch, config, entries, entry, leader_change, remove_topic, text, topic, uvarint
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.log.metadata_log import entries, joined
+from wirecheck.decode.log.metadata_log import joined
 from wirecheck.decode.log.metadata_tables import JUDGED, log_tables
 
 ONE, TWO = bytes(15) + b"\x01", bytes(15) + b"\x02"

@@ -14,6 +14,7 @@ from tests.decode.log.batches import (
     Batch,
     batch,
     config,
+    entries,
     entry,
     gzipped,
     leader_change,
@@ -28,7 +29,6 @@ from tests.decode.log.batches import (
 )
 from wirecheck.decode.log import compression
 from wirecheck.decode.log import secrets as s
-from wirecheck.decode.log.metadata_log import entries
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 
