@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.source.pcapng import TLS_KEY_LOG
+from wirecheck.decode.holes import laid_out
 from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:
@@ -168,15 +169,8 @@ def packets(row: Mapping[str, Any]) -> Iterator[bytes]:
 
 def whole(kept: bytes, size: int, left_out: Sequence[Mapping[str, int]]) -> bytes:
     """A payload at its full length, zeros where bytes were left out."""
-    if not left_out:
-        return kept
-    out, at = bytearray(), 0
-    for span in left_out:
-        take = span["offset"] - len(out)
-        out += kept[at : at + take] + bytes(span["length"])
-        at += take
-    out += kept[at:]
-    return bytes(out[:size])
+    spans = ((span["offset"], span["length"]) for span in left_out)
+    return laid_out(kept, spans).data.tobytes()[:size]
 
 
 def packet(row: Mapping[str, Any], start: int, payload: bytes) -> bytes:

@@ -13,6 +13,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import answers, need_whole
+from wirecheck.commands.listing import show_rows
 from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 
@@ -93,7 +94,10 @@ def clients(
             write(client_upgrades.page(legible(refused), legible(seen), target))
     if group_by is not None:
         shown = client_upgrades.groups((client for client in found if not client["between_brokers"]), group_by)
-        show_groups(legible(shown), form)
+        if form == "text":
+            terminal_tables.show_groups(legible(shown), console())
+        else:
+            show_rows(legible(shown), form)
     elif form == "json":
         click.echo(
             as_json(
@@ -126,18 +130,6 @@ def judge(client: Row, target: str | None) -> None:
         client["not_in_target"] = upgrade_gate.not_served(client, target)
         rejected = client_upgrades.rejected(client)
         client["upgrade_to"], client["advice"] = client_upgrades.advice(client, target) if rejected else (None, None)
-
-
-def show_groups(found: list[Row], form: str) -> None:
-    from wirecheck.dashboards import spreadsheets, terminal_tables
-
-    if form == "json":
-        for row in found:
-            click.echo(as_json(row))
-    elif form == "csv":
-        click.echo(spreadsheets.csv_of([*found]), nl=False)
-    else:
-        terminal_tables.show_groups([*found], console())
 
 
 def need_release(target: str | None) -> None:

@@ -3,8 +3,6 @@
 It succeeds only if the written file, checked again, gives the same finding ID.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,7 +96,7 @@ def evidence(
                 coming.wait()
             files = files_of(coming)
         captures = [place(name) for name in inputs if not Path(name).is_dir() and not no_principals]
-        search = Search(found, files, folder / "try", reading["keep_records"], captures, with_keys, not no_principals)
+        search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
@@ -132,7 +130,6 @@ class Search:
     principals: bool = True
     notes: list[str] = field(default_factory=list)
     """What to say of the file besides."""
-    tried: int = 0
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
@@ -188,8 +185,8 @@ class Search:
         """Whether a capture of these frames gives the finding."""
         from wirecheck.capture import pcapng_export as capture
 
-        self.tried += 1
-        with scratch_folder(self.scratch / str(self.tried)) as folder:
+        with TemporaryDirectory(dir=self.scratch) as scratch:
+            folder = Path(scratch)
             capture.write(folder / "try.pcapng", table, self.title(), {}, keys)
             files = write_frames(
                 [folder / "try.pcapng"], folder / "frames", self.finding["label"], keep_records=self.keep_records
@@ -225,15 +222,3 @@ def without_principals(frames: "pa.Table") -> "pa.Table":
     trim = Trim(principals=False)
     rows = [*chain.from_iterable(map(trim.add, frames.combine_chunks().to_batches())), *trim.drain()]
     return pa.Table.from_batches(rows, frames.schema)
-
-
-@contextmanager
-def scratch_folder(folder: Path) -> Iterator[Path]:
-    """A folder that goes with what was tried in it."""
-    import shutil
-
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -174,17 +174,13 @@ def readable() -> Iterator[None]:
 
 def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":
     """What a replay or a monitor has found out, from its tables; of pcaps and frames, found out here."""
-    tables = [path for path in map(Path, inputs) if holds_tables(path)]
-    if out is not None:
-        tables.append(out)
-    if len(tables) > 1 or (tables and len(inputs) + (out is not None) > 1):
+    if out is not None and inputs:
         raise click.UsageError(NOT_BOTH)
-    if not tables and not inputs:
+    if (folder := out or result_folder(inputs)) is not None:
+        return results_in(folder)
+    if not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
-    if not tables:
-        places(inputs)
-    if tables:
-        return results_in(tables[0])
+    places(inputs)
     found, busy_ports = judged(inputs, cluster)
     tell_unread(found, busy_ports)
     return found

@@ -61,15 +61,10 @@ class Listing(Generic[One]):
     """A terminal that cannot show all shows the last rows, not the first."""
 
     def show(self, found: Sequence[One], form: str, *, every: bool) -> None:
-        if form == "json":
-            for one in found:
-                click.echo(as_json(names.in_row(self.as_row(one))))
-        elif form == "csv":
-            from wirecheck.dashboards.spreadsheets import csv_of
-
-            click.echo(csv_of(legible([flat(names.in_row(self.as_row(one))) for one in found])), nl=False)
-        else:
+        if form == "text":
             self.table(found, every=every)
+        else:
+            show_rows([names.in_row(self.as_row(one)) for one in found], form)
 
     def table(self, found: Sequence[One], *, every: bool) -> None:
         """Those that fit a terminal, unless all are asked for; a row that is wider than it takes several lines."""
@@ -88,6 +83,17 @@ class Listing(Generic[One]):
         if len(texts) < len(found):
             which = "newest" if self.newest else "first"
             note(f"The {which} {len(texts)} of {len(found):,} {self.noun}; --all prints all.")
+
+
+def show_rows(rows: Sequence[Row], form: str) -> None:
+    """As JSON, a line each, or as CSV."""
+    if form == "json":
+        for row in rows:
+            click.echo(as_json(row))
+    else:
+        from wirecheck.dashboards.spreadsheets import csv_of
+
+        click.echo(csv_of(legible([*map(flat, rows)])), nl=False)
 
 
 TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}

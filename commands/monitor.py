@@ -72,7 +72,13 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     help="Directory for the state between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Check the existing frames, then exit.")
-@click.option("--interval", type=duration, default="1s", show_default=True, help="Minimum time between batches.")
+@click.option(
+    "--interval",
+    type=duration,
+    default="2s",
+    show_default=True,
+    help="Minimum time between batches while files wait, else half of it.",
+)
 @click.option(
     "--max-batch-bytes",
     type=size,

@@ -13,6 +13,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
+from wirecheck.commands.listing import show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 from wirecheck.commands.units import time
 from wirecheck.wording import EPOCH, TimeSpan
@@ -89,16 +90,10 @@ ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_see
 def show_ids(found: list[Row], form: str) -> None:
     """A map for tools that see only IDs, as Fetch has them since version 13: one line for each ID with a name."""
     rows = [{column: topic[column] for column in ID_COLUMNS} for topic in found if topic["topic_id"] and topic["name"]]
-    if form == "json":
-        for row in rows:
-            click.echo(as_json(row))
-    elif form == "csv":
-        from wirecheck.dashboards.spreadsheets import csv_of
-
-        click.echo(csv_of(legible([*rows])), nl=False)
-    else:
-        for row in rows:
-            click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
+    if form != "text":
+        show_rows(rows, form)
+    for row in rows if form == "text" else ():
+        click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
 
 
 def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:

@@ -25,7 +25,6 @@ from wirecheck.dashboards.verdict import (
     by_kind,
     counted,
     heading,
-    hex_id,
     mood,
     named_cluster,
     not_compared,
@@ -36,7 +35,7 @@ from wirecheck.dashboards.verdict import (
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
-from wirecheck.wording import plural
+from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8

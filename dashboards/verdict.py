@@ -3,11 +3,9 @@
 Nothing is called healthy that was not seen; the sentence states how much of the traffic was read.
 """
 
-import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
-from uuid import UUID
 
 from wirecheck.story.cards import duration
 from wirecheck.story.harm import seconds
@@ -212,13 +210,6 @@ def heading(cluster: Row, clusters: Iterable[Row]) -> str:
         return str(cluster["cluster_id"])
     has_id = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
     return UNKNOWN_CLUSTER if has_id else "(ID not captured)"
-
-
-def hex_id(topic_id: str | None) -> str:
-    """A topic id as the dashed hex that tshark and log directories show, from Kafka's base64."""
-    if not topic_id:
-        return ""
-    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))
 
 
 def clock(time: str | None) -> str:

@@ -51,11 +51,11 @@ def confidential(messages: Messages, request_of: Ints, *, principals: bool = Tru
 
 def _all_spans(decoded: Decoded, request_of: Ints, steps: int, marked: NDArray[np.bool_]) -> Spans:
     """The spans of messages, and of what their Envelopes carry so many steps down."""
-    own = _spans(decoded, marked)
+    own = spans_of(decoded, marked)
     if not (decoded.messages.key == ENVELOPE).any():
         return own
     inner = unwrapped(decoded, request_of)
-    return _joined(own, _within(decoded, inner, steps, marked)) if len(inner.outer) else own
+    return joined(own, _within(decoded, inner, steps, marked)) if len(inner.outer) else own
 
 
 @cache
@@ -88,7 +88,8 @@ def _kinds() -> NDArray[np.int8]:
     return np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
 
 
-def _spans(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
+def spans_of(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
+    """What the tokens of these slots hold."""
     messages, tokens = decoded.messages, np.flatnonzero(marked[decoded.field] & (decoded.length > 0))
     message = np.searchsorted(decoded.token_at[1:], tokens, "right")
     place = decoded.value[tokens]
@@ -104,7 +105,7 @@ def _within(decoded: Decoded, carried: Unwrapped, steps: int, marked: NDArray[np
     inner, outer, request_of = carried
     found = decode(inner, _projection())
     readable = (found.status == Status.OK) & ((inner.key != ENVELOPE) | (steps > 1))
-    spans = _all_spans(found, request_of, steps - 1, marked) if steps > 1 else _spans(found, marked)
+    spans = _all_spans(found, request_of, steps - 1, marked) if steps > 1 else spans_of(found, marked)
     begin = _carried_at(decoded, outer)
     open_bytes = np.where(inner.side == RESPONSE, 0, IDS_BYTES)  # which request it was is no secret
     unread = np.flatnonzero(~readable & (inner.size > open_bytes))
@@ -127,6 +128,7 @@ def _carried_at(decoded: Decoded, outer: Ints) -> Ints:
     return wire_offset(decoded.messages, outer, np.where(value < 0, -1 - value, value))
 
 
-def _joined(a: Spans, b: Spans) -> Spans:
+def joined(a: Spans, b: Spans) -> Spans:
+    """Both, ascending."""
     order = np.lexsort((np.concatenate([a.offset, b.offset]), np.concatenate([a.message, b.message])))
     return Spans(*(np.concatenate([left, right])[order] for left, right in zip(a, b, strict=True)))

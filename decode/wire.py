@@ -67,7 +67,7 @@ class Messages:
     def take(self, rows: NDArray[Any]) -> Messages:
         """The messages of these rows (indices or mask), in that order."""
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
-        at = _offsets((self.at[rows + 1] - self.at[rows]).tolist())
+        at = offsets((self.at[rows + 1] - self.at[rows]).tolist())
         span_pick, span_at = _gathered(self.span_at, rows)
         begin, end = self.at[rows].tolist(), self.at[rows + 1].tolist()
         data = memoryview(cast("bytes", self.data))
@@ -87,7 +87,7 @@ def together(parts: Sequence[Messages]) -> Messages:
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Messages.__slots__}
     columns["data"] = np.concatenate([part.data[part.at[0] : part.at[-1]] for part in parts])
     for name in ("at", "span_at"):
-        columns[name] = _offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+        columns[name] = offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
     return Messages(**columns)
 
 
@@ -112,9 +112,9 @@ def pack(
     correlation = [_correlation_id(k, s) for k, s in zip(payloads, sides, strict=True)]
     return Messages(
         np.frombuffer(b"".join(kept), np.uint8),
-        _offsets([len(k) for k in kept]),
+        offsets([len(k) for k in kept]),
         np.array([len(p) for p in payloads], np.int64),
-        _offsets([len(cuts) for cuts in spans]),
+        offsets([len(cuts) for cuts in spans]),
         np.array([offset for offset, _ in flat], np.int64),
         np.array([length for _, length in flat], np.int64),
         np.array(sides, np.int8),
@@ -170,7 +170,8 @@ def _without(payload: bytes, cuts: list[tuple[int, int]]) -> bytes:
     return b"".join([*kept, payload[at:]])
 
 
-def _offsets(lengths: list[int] | Ints) -> Ints:
+def offsets(lengths: list[int] | Ints) -> Ints:
+    """n+1 places, each behind the lengths before it."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.array(lengths, np.int64))])
 
 

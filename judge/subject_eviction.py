@@ -96,7 +96,7 @@ FOLLOWERS = 4_096
 """A cluster has some hundred brokers."""
 MOST_OF_KIND = {"connection_requests": CLIENT_IDS, "fetch_versions": FOLLOWERS}
 """Claims about one subject, by kind; of all others a setting says how many."""
-ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
+ASKED_ONLY = {"absence", "denies", "fenced", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
 

@@ -389,12 +389,16 @@ def party(one: Row) -> str:
 
 
 def kept_old_id(facts: CardFacts) -> str:
-    kept = list(dict.fromkeys(one["client_id"] or "a client" for one in facts.harmed["clients"]))
-    if not kept:
+    hurt = [(one["client_id"] or "a client", one["error"] == harm.UNKNOWN_PARTITION) for one in facts.harmed["clients"]]
+    if not hurt:
         rejects = [name for one in facts.entry["consequences"] if one["code"] == REJECTED for name in one["findings"]]
         brokers = sorted({broker for name in rejects for broker in facts.context.findings[name]["brokers"]})
         verb = "rejects" if len(brokers) == 1 else "reject"
         return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
+    kept, beyond = (list(dict.fromkeys(name for name, gone in hurt if gone is which)) for which in (False, True))
+    if not kept:
+        verb = "uses" if len(beyond) == 1 else "use"
+        return f"; {listed(beyond)} {verb} partitions that it may no longer have"
     text = f"; {listed(kept)} kept the old topic ID"
     return f"{text}, which {numbered(facts.stale)} may still give them" if facts.stale else text
 

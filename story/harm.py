@@ -37,6 +37,7 @@ CLOSES = "VER001"
 """The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
+UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 
@@ -51,13 +52,15 @@ class Rule(NamedTuple):
 
 
 @cache
-def relations() -> Mapping[str, Rule]:
+def relations() -> Mapping[str, tuple[Rule, ...]]:
+    """By check; one finding may have several kinds of harm."""
     lines = Path(__file__).with_name("harm_relations.tsv").read_text("ascii").splitlines()[1:]
     found = (line.split("\t") for line in lines)
-    return {
-        code: Rule(code, int(rank), certainty == "sure", tuple(names.split(",")), why)
-        for code, rank, certainty, names, why in found
-    }
+    rules: dict[str, tuple[Rule, ...]] = {}
+    for code, rank, certainty, names, why in found:
+        rule = Rule(code, int(rank), certainty == "sure", tuple(names.split(",")), why)
+        rules[code] = (*rules.get(code, ()), rule)
+    return rules
 
 
 def like_a_finding(harm: Row) -> Row:
@@ -80,6 +83,11 @@ def no_response(row: Row) -> set[Any]:
     return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
 
 
+def unknown_partition(row: Row) -> set[Any]:
+    """Of a finding always: its rule asks for harm of this kind."""
+    return {UNKNOWN_PARTITION} if UNKNOWN_PARTITION in row.get("errors", (UNKNOWN_PARTITION,)) else set()
+
+
 def offline_replica(row: Row) -> set[Any]:
     """Of a harm the brokers that answered that their log directory failed, or the only replica of a partition without a
     leader; of a finding the brokers that it is about.
@@ -98,6 +106,7 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "broker": causes.KEYS["brokers"],
     "no response": no_response,
     "offline replica": offline_replica,
+    "unknown partition": unknown_partition,
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 
@@ -130,8 +139,7 @@ class Reason(NamedTuple):
     row: Row
 
     @classmethod
-    def of(cls, row: Row, root: Row, place: int) -> "Reason":
-        rule = relations()[row["code"]]
+    def of(cls, row: Row, root: Row, place: int, rule: Rule) -> "Reason":
         states_it = row is root and "client" in rule.relations
         since_s = -math.inf if states_it else begins_s(root) - CLOCKS_S
         return cls(since_s, seconds(row["first_seen"]) - LATER_S, rule, place, row)
@@ -145,17 +153,20 @@ Key = tuple[Any, ...]
 
 def keys(row: Row, rule: Rule) -> Iterator[Key]:
     """Of a harm or of a finding: where the rule's relations all hold between two, they have one in common."""
-    return ((row["cluster"], rule.code, *found) for found in product(*(KEYS[name](row) for name in rule.relations)))
+    return (
+        (row["cluster"], rule.code, rule.relations, *found)
+        for found in product(*(KEYS[name](row) for name in rule.relations))
+    )
 
 
 def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
     """The harms of each entry, by its place; those that fit none are left out."""
     reasons = [
-        Reason.of(findings[name], findings[entry["findings"][0]], place)
+        Reason.of(findings[name], findings[entry["findings"][0]], place, rule)
         for place, entry in enumerate(entries)
         for one in (entry, *entry["consequences"])
         for name in one["findings"]
-        if findings[name]["code"] in relations()
+        for rule in relations().get(findings[name]["code"], ())
     ]
     reasons.sort(key=lambda one: (one[:2], one.place))
     by_key: dict[Key, list[Reason]] = defaultdict(list)
@@ -163,13 +174,13 @@ def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterabl
         for key in keys(reason.row, reason.rule):
             if len(by_key[key]) < MOST:
                 by_key[key].append(reason)
-    rules = {reason.rule.code: reason.rule for reason in reasons}.values()
+    rules = {reason.rule: None for reason in reasons}
     found: dict[int, list[Attached]] = {}
     for harm in harms:
         first_s, last_s = seconds(harm["first_seen"]), seconds(harm["last_seen"])
         about = like_a_finding(harm)
         alike = (one for rule in rules for key in keys(about, rule) for one in by_key.get(key, ()))
-        fitting = {one.row["id"]: one for one in alike if one.fits(first_s, last_s)}.values()
+        fitting = {(one.row["id"], one.rule): one for one in alike if one.fits(first_s, last_s)}.values()
         if fitting:
             nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))
             may = [one for one in fitting if not one.rule.sure]

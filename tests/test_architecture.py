@@ -73,7 +73,7 @@ INSIDE = {
 import, besides their own."""
 SHARED_CLASS_NAMES = {
     "capture Batch", "capture Payloads", "decode Chunk", "decode Columns",
-    "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Rows",
+    "decode Connection", "decode Field", "decode Frame", "decode Rows",
     "judge Column",
 }  # fmt: skip
 """Public classes that share a name with another one of their package. This set may only shrink."""

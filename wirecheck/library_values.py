@@ -377,13 +377,15 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
     """Values of plain fields as a table: `first_ns` is the column `first_seen`, a frame is `source` and `frame`."""
     import pyarrow as pa
 
+    from wirecheck.commands.listing import TIMES
+
     plain: dict[str, Any] = {
         "str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string()),
     }  # fmt: skip
     columns, rows = [], [dict[str, Any]() for _ in found]
     for field in fields(kind):  # type: ignore[arg-type]
         cells = [getattr(one, field.name) for one in found]
-        column, arrow = COLUMN_OF.get(field.name, field.name), plain.get(str(field.type).removesuffix(" | None"))
+        column, arrow = TIMES.get(field.name, field.name), plain.get(str(field.type).removesuffix(" | None"))
         if column != field.name:
             arrow = pa.timestamp("ns", "UTC")
         parts = [(column, arrow, cells)]
@@ -397,10 +399,6 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
             for row, cell in zip(rows, of_rows, strict=True):
                 row[title] = cell
     return Values(found, name, rows, pa.schema(columns))
-
-
-COLUMN_OF = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
-"""Of fields in nanoseconds since 1970."""
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]], below: str) -> str:

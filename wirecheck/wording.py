@@ -3,10 +3,12 @@
 It imports nothing of the project, so that every package can use it.
 """
 
+import base64
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
+from uuid import UUID
 
 NS_PER_S = 1_000_000_000
 DAY_NS = 86_400 * NS_PER_S
@@ -78,6 +80,11 @@ def client_name(client_id: str | None) -> str:
 def broker_name(broker: str) -> str:
     """`broker 3`, or the address of a broker whose ID is not known."""
     return f"broker {broker}" if broker.isdecimal() else broker
+
+
+def hex_id(topic_id: str | None) -> str:
+    """A topic ID as the dashed hex that tshark and log directories show, from Kafka's base64; empty without one."""
+    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))) if topic_id else ""
 
 
 ARROW_DETAIL = re.compile(r"Detail: \[errno \d+\] (.+)", re.IGNORECASE)

@@ -63,16 +63,12 @@ class Reading:
         self._process.stdout.close()
         self._process.wait()
 
-    def files(self, on_progress: Callable[[int, int], None] | None = None) -> Iterator[Path]:
-        """Each file once it is whole, until all are there. on_progress gets (bytes of the inputs read, in all).
+    def waiting(self, most: int, on_progress: Callable[[int, int], None] | None = None) -> Iterator[list[Path]]:
+        """Each file once it is whole, until all are there; those that are whole by now come together, at most so many.
+        on_progress gets (bytes of the inputs read, in all).
 
         Raises ReadingError.
         """
-        for together in self.waiting(1, on_progress):
-            yield from together
-
-    def waiting(self, most: int, on_progress: Callable[[int, int], None] | None = None) -> Iterator[list[Path]]:
-        """The same files; those that are whole by now come together, at most so many. Only the first is waited for."""
         whole: list[Path] = []
         for line in self._lines():
             match json.loads(line or b"null"):

@@ -36,6 +36,15 @@ class ConflictError(OSError):
     """Another file of that name is there."""
 
 
+@contextlib.contextmanager
+def its_errors_as_oserrors() -> Iterator[None]:
+    """Most errors of a file system are OSErrors anyway."""
+    try:
+        yield
+    except ArrowException as error:
+        raise OSError(str(error)) from error
+
+
 class Destination:
     """A folder, or whatever `pyarrow.fs` has a URI for; credentials come from where the store's own tools have them.
 
@@ -55,12 +64,9 @@ class Destination:
             ) from error
         self._system: fs.FileSystem = system
 
+    @its_errors_as_oserrors()
     def put(self, file: Path) -> int:
         """Send one file; its bytes, or 0 if it was there. Raises ConflictError, or OSError when it did not work."""
-        with its_errors_as_oserrors():
-            return self._put(file)
-
-    def _put(self, file: Path) -> int:
         target = f"{self._base}/{file.name}"
         there = self._system.get_file_info(target)
         size = file.stat().st_size
@@ -84,26 +90,17 @@ class Destination:
             self._system.move(hidden, target)
         return size
 
+    @its_errors_as_oserrors()
     def last_number(self, agent: str) -> int:
         """The greatest number of this agent's files there, 0 where there is none."""
         name = re.compile(re.escape(agent) + r"-(\d{10})\.parquet")
-        with its_errors_as_oserrors():
-            there = self._system.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
+        there = self._system.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
         found = (name.fullmatch(info.base_name) for info in there)
         return max((int(match[1]) for match in found if match), default=0)
 
     def _write(self, path: str, content: bytes) -> None:
         with self._system.open_output_stream(path) as stream:
             stream.write(content)
-
-
-@contextlib.contextmanager
-def its_errors_as_oserrors() -> Iterator[None]:
-    """Most errors of a file system are OSErrors anyway."""
-    try:
-        yield
-    except ArrowException as error:
-        raise OSError(str(error)) from error
 
 
 def into_folder(folder: Path, name: str, content: bytes) -> None:

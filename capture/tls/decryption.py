@@ -93,9 +93,7 @@ def oldest_offsets(batches: Iterable[Encrypted]) -> dict[int, int]:
 
 def _columns(segs: Segments, placed: Placed) -> Columns:
     where = vector(placed.serial), vector(placed.direction), vector(placed.offset)
-    columns = Columns(where, (vector(segs.seq), vector(segs.ack), vector(segs.flags)))
-    columns.carry(vector(segs.payload_len))
-    return columns
+    return Columns(where, (vector(segs.seq), vector(segs.ack), vector(segs.flags)), vector(segs.payload_len))
 
 
 def _oldest(placed: Placed) -> dict[int, int]:

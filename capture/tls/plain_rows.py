@@ -46,19 +46,15 @@ class Known:
 class Columns:
     """Rows in the order they came; `serial` is -1 where a row is of no connection."""
 
-    def __init__(self, placed: Any, tcp: Any) -> None:
-        """Vecs: serials, directions and offsets; numbers, acknowledgements and flags of TCP."""
+    def __init__(self, placed: Any, tcp: Any, length: Any) -> None:
+        """Vecs: serials, directions and offsets; numbers, acknowledgements and flags of TCP; bytes that they carry."""
         self.serial: vec[i64] = placed[0]
         self.direction: vec[i64] = placed[1]
         self.offset: vec[i64] = placed[2]
         self.seq: vec[i64] = tcp[0]
         self.ack: vec[i64] = tcp[1]
         self.flags: vec[i64] = tcp[2]
-        self.length: vec[i64] = vec[i64]()
-
-    def carry(self, length: Any) -> None:
-        """So many bytes each; a vec."""
-        self.length = length
+        self.length: vec[i64] = length
 
 
 @final

@@ -26,7 +26,7 @@ from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, Status, decode, only
-from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential
+from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, joined, spans_of
 from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
 
 if TYPE_CHECKING:
@@ -258,12 +258,7 @@ class RedactionPolicy:
         stays = np.array([key not in covered for key in keys], np.bool_)
         new = [(message, begin + at, n) for (message, begin), cuts in covered.items() for at, n in cuts]
         message, offset, length = np.array(new, np.int64).reshape(-1, 3).T
-        return _sorted(Spans(
-            np.concatenate([spans.message[stays], message]),
-            np.concatenate([spans.offset[stays], offset]),
-            np.concatenate([spans.length[stays], length]),
-            np.concatenate([spans.kind[stays], np.full(len(new), SECRET, np.int8)]),
-        ))  # fmt: skip
+        return joined(_picked(spans, stays), Spans(message, offset, length, np.full(len(new), SECRET, np.int8)))
 
 
 def _of_dialects(
@@ -273,27 +268,17 @@ def _of_dialects(
 
     Where both read a message, its records and secrets are the same by either.
     """
-    kinds = _kinds()
-    projection = Projection((kinds >= 0).astype(np.uint8))
-    decoded = dialect.read_as_any(exchanges.messages.take(rows), projection)
+    marked = _kinds() >= 0
+    decoded = dialect.read_as_any(exchanges.messages.take(rows), Projection(marked.astype(np.uint8)))
     other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
     if not other.any():
         return spans, status
-    marked = np.append(kinds >= 0, False)[np.minimum(decoded.field, len(kinds))]  # runs hold neither
-    tokens = np.flatnonzero(marked & (decoded.length > 0))
-    message = np.searchsorted(decoded.token_at, tokens, "right") - 1
-    tokens, message = tokens[other[message]], message[other[message]]
-    place = decoded.value[tokens]
-    offset = wire_offset(decoded.messages, message, np.where(place < 0, -1 - place, place))
+    found = spans_of(decoded, marked)
+    found = _picked(found, other[found.message])
     stays = ~np.isin(spans.message, rows[other])
     status = status.copy()
     status[rows[other]] = Status.OK
-    return _sorted(Spans(
-        np.concatenate([spans.message[stays], rows[message]]),
-        np.concatenate([spans.offset[stays], offset]),
-        np.concatenate([spans.length[stays], decoded.length[tokens].astype(np.int64)]),
-        np.concatenate([spans.kind[stays], kinds[decoded.field[tokens]]]),
-    )), status  # fmt: skip
+    return joined(_picked(spans, stays), found._replace(message=rows[found.message])), status
 
 
 @cache
@@ -301,11 +286,6 @@ def _kinds() -> NDArray[np.int8]:
     """By slot: RECORDS, SECRET or -1."""
     slots = programs().slots
     return np.array([RECORDS if s.kind == Kind.RECORDS else SECRET if s.secret else -1 for s in slots], np.int8)
-
-
-def _sorted(spans: Spans) -> Spans:
-    order = np.lexsort((spans.offset, spans.message))
-    return _picked(spans, order)
 
 
 def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
@@ -330,12 +310,8 @@ def _structure(messages: Messages) -> tuple[Ints, Contents]:
 
 def _with_contents(spans: Spans, rows: Ints, inside: Contents) -> Spans:
     """The contents as spans of the messages in these rows, of which nothing else is known."""
-    return _sorted(Spans(
-        np.concatenate([spans.message, rows[inside.message]]),
-        np.concatenate([spans.offset, inside.offset]),
-        np.concatenate([spans.length, inside.length]),
-        np.concatenate([spans.kind, np.full(len(inside.message), UNREADABLE, np.int8)]),
-    ))  # fmt: skip
+    kind = np.full(len(inside.message), UNREADABLE, np.int8)
+    return joined(spans, Spans(rows[inside.message], inside.offset, inside.length, kind))
 
 
 def may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:

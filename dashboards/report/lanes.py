@@ -13,6 +13,8 @@ from wirecheck.dashboards.verdict import BLAMED, named_cluster
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
+Topic = tuple[str | None, str | None]
+"""Cluster and name."""
 DRAWN, FOLDED = 3, 40
 """So many topics are drawn at once, and so many more on request."""
 LANES = 14
@@ -30,23 +32,22 @@ SHORT = 6
 
 def topics(result: Row, statements: Iterable[Row], axis: Axis) -> list[dict[str, Any]]:
     """Disputed topics, those with the worst findings first: heading, marks and lanes."""
-    by_name: dict[tuple[str | None, str | None], list[Row]] = {}
-    for row in statements:
-        by_name.setdefault((row["cluster"], row["name"]), []).append(row)
-    found: dict[tuple[str | None, str | None], list[Row]] = {}
-    for finding in result["findings"]:
-        if finding["topic"]:
-            found.setdefault((finding["cluster"], finding["topic"]), []).append(finding)
-    lives: dict[tuple[str | None, str | None], list[Row]] = {}
-    for topic in result["topics"]:
-        lives.setdefault((topic["cluster"], topic["name"]), []).append(topic)
-    made = [topic_of(key, rows, found.get(key, []), lives.get(key, []), axis) for key, rows in by_name.items()]
+    found = by_topic((finding for finding in result["findings"] if finding["topic"]), "topic")
+    lives = by_topic(result["topics"])
+    made = [
+        topic_of(key, rows, found.get(key, []), lives.get(key, []), axis) for key, rows in by_topic(statements).items()
+    ]
     return sorted(made, key=lambda one: (-one["blamed"], one["name"] or "~", one["cluster"]))
 
 
-def topic_of(
-    key: tuple[str | None, str | None], statements: list[Row], found: list[Row], lives: list[Row], axis: Axis
-) -> dict[str, Any]:
+def by_topic(rows: Iterable[Row], column: str = "name") -> dict[Topic, list[Row]]:
+    found: dict[Topic, list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["cluster"], row[column]), []).append(row)
+    return found
+
+
+def topic_of(key: Topic, statements: list[Row], found: list[Row], lives: list[Row], axis: Axis) -> dict[str, Any]:
     blamed = sorted((one for one in found if one["kind"] in BLAMED), key=lambda one: BLAMED.index(one["kind"]))
     born = {topic["topic_id"]: topic["first_seen"] for topic in lives if topic["topic_id"]}
     ids = sorted({row["topic_id"] for row in statements} | born.keys(), key=lambda one: (born.get(one, "~"), one))
@@ -238,17 +239,12 @@ def who_says(result: Row, statements: Iterable[Row]) -> dict[str, Any]:
     """Columns in order (metadata log, controllers as one, brokers, clients) and rows with a cell for each."""
     every = list(statements)
     blamed = [one for kind in BLAMED for one in result["findings"] if one["kind"] == kind and one["topic"]]
-    by_topic: dict[tuple[str | None, str | None], list[Row]] = {}
-    for row in every:
-        by_topic.setdefault((row["cluster"], row["name"]), []).append(row)
-    about: dict[tuple[str | None, str | None], list[Row]] = {}
-    for finding in blamed:
-        about.setdefault((finding["cluster"], finding["topic"]), []).append(finding)
+    about = by_topic(blamed, "topic")
     current = {(t["cluster"], t["name"]): t["topic_id"] for t in result["topics"] if t["state"] == "current"}
     columns = columns_of(every, {client for finding in blamed for client in finding["client_ids"]})
     made = [
         row_of(key, rows, columns, about.get(key, []), current.get(key))
-        for key, rows in sorted(by_topic.items(), key=lambda item: (item[0][1] or "~", str(item[0][0])))
+        for key, rows in sorted(by_topic(every).items(), key=lambda item: (item[0][1] or "~", str(item[0][0])))
     ]
     made.sort(key=lambda row: not any(cell and cell["finding"] for cell in row["cells"]))
     clients = {row["who"] for row in every if row["speaker"] == "client"}
@@ -284,7 +280,7 @@ def column_of(row: Row) -> tuple[str, str]:
 
 
 def row_of(
-    key: tuple[str | None, str | None],
+    key: Topic,
     statements: list[Row],
     columns: Iterable[tuple[str, str]],
     about: list[Row],

@@ -18,10 +18,9 @@ from markupsafe import Markup
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
 from wirecheck.dashboards.report.axis import Axis, axis_of
-from wirecheck.dashboards.verdict import hex_id
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
-from wirecheck.wording import plural
+from wirecheck.wording import hex_id, plural
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000

@@ -13,7 +13,7 @@
         topicId uuid tag* literal              drafts: tag of no fixed number; literal: only in a reading by the letter
       .changed v0 in 3.5,3.6 flexible          another layout that those releases had for the version: its fields follow
 
-Every line of the files is read or refused.
+Every line of the files is read or refused, but for NOTES, which are for people.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeAlias, final
 from wirecheck.decode import schemas
 
 OPEN = 32767
+NOTES = {".since", ".last", ".unstable", ".deprecated", ".lacked"}
 Default: TypeAlias = int | float | str | bool | None
 PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "uuid"}
 SIZED = {"string", "bytes", "records"}
@@ -113,12 +114,6 @@ class Layout(NamedTuple):
     aka: tuple[str, ...] = ()
     headers: Mapping[int, int] = MappingProxyType({})
     """Header version, where the rule fails."""
-    since: Mapping[int, str] = MappingProxyType({})
-    last: Mapping[int, str] = MappingProxyType({})
-    unstable: Mapping[int, tuple[str, ...]] = MappingProxyType({})
-    deprecated: Versions = NEVER
-    lacked: tuple[tuple[Versions, tuple[str, ...], tuple[str, ...]], ...] = ()
-    """Versions, releases, and the paths of the tags they lacked."""
     changed: tuple[Changed, ...] = ()
 
     def header_version(self, version: int) -> int:
@@ -154,6 +149,7 @@ def _layout(position: int, lines: list[str]) -> Layout:
             changed.append(_changed(words, rows[at:end]))
             at = end
         else:
+            assert words[0] in NOTES | {".aka", ".header"}, words
             facts.setdefault(words[0], []).append(words[1:])
     return Layout(
         position if key == "-" else int(key), api, side, whole, Versions.of(flexible), _fields(body, 1, whole),
@@ -168,21 +164,10 @@ def _changed(words: list[str], rows: list[tuple[int, list[str]]]) -> Changed:
 
 
 def _facts(facts: dict[str, list[list[str]]], whole: Versions) -> dict:  # type: ignore[type-arg]
-    def pairs(name: str) -> dict[int, str]:
-        entries = (word.split("=") for words in facts.get(name, []) for word in words)
-        return {v: text for on, text in entries for v in (whole if on == "all" else Versions.of(on))}
-
+    headers = [word.split("=") for words in facts.get(".header", []) for word in words]
     return {
         "aka": tuple(word for words in facts.get(".aka", []) for word in words),
-        "headers": {version: int(text) for version, text in pairs(".header").items()},
-        "since": pairs(".since"),
-        "last": pairs(".last"),
-        "unstable": {version: tuple(text.split(",")) for version, text in pairs(".unstable").items()},
-        "deprecated": Versions.of(facts.get(".deprecated", [["none"]])[0][0]),
-        "lacked": tuple(
-            (Versions.of(on), tuple(releases.rstrip(":").split(",")), tuple(paths))
-            for on, _, releases, *paths in facts.get(".lacked", [])
-        ),
+        "headers": {v: int(text) for on, text in headers for v in (whole if on == "all" else Versions.of(on))},
     }
 
 

@@ -1,11 +1,10 @@
-"""The checksums of records: CRC-32C (Castagnoli), and the xxHash32 of an LZ4 frame's descriptor.
+"""The checksum of record batches: CRC-32C (Castagnoli).
 
 The maintained CRC-32C wheels are each one more native dependency; eight bytes a step, compiled, are fast enough.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 from librt.strings import read_i32_le
@@ -51,28 +50,3 @@ def crc32c(data: bytes) -> int:
         crc = tables[(crc ^ i64(data[at])) & 255] ^ crc >> 8
         at += 1
     return crc ^ _MASK
-
-
-_PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2246822519, 3266489917, 668265263, 374761393
-_PRIME_1 = 2654435761
-_SHORT_BYTES = 16
-
-
-def _turned(value: int, bits: int) -> int:
-    value &= _MASK
-    return (value << bits | value >> (32 - bits)) & _MASK
-
-
-def xxh32_short(data: bytes) -> int:
-    """XxHash32 with seed 0 of fewer than 16 bytes (xxhash_spec.md, "XXH32 algorithm", steps 4 to 6)."""
-    assert len(data) < _SHORT_BYTES
-    words = len(data) // 4
-    result = _PRIME_5 + len(data)
-    for word in struct.unpack_from(f"<{words}I", data):
-        result = _turned(result + word * _PRIME_3, 17) * _PRIME_4
-    for byte in data[words * 4 :]:
-        result = _turned(result + byte * _PRIME_5, 11) * _PRIME_1
-    result &= _MASK
-    result = (result ^ result >> 15) * _PRIME_2 & _MASK
-    result = (result ^ result >> 13) * _PRIME_3 & _MASK
-    return result ^ result >> 16

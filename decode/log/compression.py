@@ -1,7 +1,7 @@
 """Decompresses blocks of record batches, with bounded output.
 
-Nothing is written beyond `limit` bytes; a block that does not end where it should is refused. Kafka's own framings:
-xerial blocks around snappy, and the wrong LZ4 descriptor checksum of message format v0 (KAFKA-3160).
+Nothing is written beyond `limit` bytes; a block that does not end where it should is refused. Kafka's own framing:
+xerial blocks around snappy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import cramjam
 import numpy as np
 
 from wirecheck.decode.errors import BadCompression, BadLength
-from wirecheck.decode.log.checksum import xxh32_short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,26 +20,24 @@ if TYPE_CHECKING:
 LARGEST_OUTPUT_BYTES = 64 << 20
 REFUSED_BYTES = LARGEST_OUTPUT_BYTES >> 3  # what a refused block is taken to have cost, where many share a budget
 
-NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 _NONE, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
 
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16
-_LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _FULL = "failed to write whole buffer"  # Rust's WriteZero, as cramjam passes it on; tests pin it
 
 
-def decompressed(codec: int, block: bytes, limit: int = LARGEST_OUTPUT_BYTES, *, magic: int = 2) -> bytes:
+def decompressed(codec: int, block: bytes, limit: int = LARGEST_OUTPUT_BYTES) -> bytes:
     """The bytes in a block; BadLength if they are more than `limit`, BadCompression if they are not whole."""
     if codec == _NONE:
         return block
     if codec == _SNAPPY:
         return _snappy(block, limit)
     if codec == _LZ4:
-        return _into(cramjam.lz4.decompress_into, _mended(block) if magic == 0 else block, limit)
+        return _into(cramjam.lz4.decompress_into, block, limit)
     if codec == _GZIP:
         return _into(cramjam.gzip.decompress_into, block, limit)
-    if codec == _ZSTD and magic == 2:
+    if codec == _ZSTD:
         return _into(cramjam.zstd.decompress_into, block, limit)
     raise BadCompression(0)
 
@@ -78,12 +75,3 @@ def _raw_snappy(block: bytes, limit: int) -> bytes:
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise BadCompression(0) from error
-
-
-def _mended(block: bytes) -> bytes:
-    """An LZ4 frame with the descriptor checksum it should have; v0's was taken over the magic too (KAFKA-3160)."""
-    if len(block) < 7 or not block.startswith(_LZ4_MAGIC):
-        raise BadCompression(0)
-    flags = block[4]
-    end = 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
-    return block[:end] + bytes([xxh32_short(block[4:end]) >> 8 & 255]) + block[end + 1 :]

@@ -7,7 +7,6 @@ a closing marker without its Begin.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.log.metadata_log import Entries
-
-STATE_VERSION = 1
 
 PENDING, COMMITTED, VOID = 0, 1, 2
 
@@ -128,24 +125,6 @@ class LogOrder:
         self.starts, self.ends = _undominated(self.starts), _undominated(self.ends)
         for offset in sorted(self.markers)[:-MOST_REMEMBERED]:
             del self.markers[offset]
-
-    def snapshot(self) -> bytes:
-        state = {
-            "version": STATE_VERSION,
-            "high_watermark": self.high_watermark,
-            "starts": sorted(self.starts.items()),
-            "ends": sorted(self.ends.items()),
-            "markers": sorted((offset, *marker) for offset, marker in self.markers.items()),
-        }
-        return json.dumps(state).encode()
-
-    @classmethod
-    def restore(cls, blob: bytes) -> LogOrder:
-        state = json.loads(blob)
-        if state["version"] != STATE_VERSION:
-            raise ValueError(f"state of version {state['version']}, this program reads {STATE_VERSION}")
-        markers = {offset: (epoch, kind) for offset, epoch, kind in state["markers"]}
-        return cls(state["high_watermark"], dict(state["starts"]), dict(state["ends"]), markers)
 
 
 def _lowest_from(by_epoch: dict[int, int], epoch: NDArray[np.int64]) -> NDArray[np.int64]:

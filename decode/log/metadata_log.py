@@ -33,10 +33,10 @@ from wirecheck.decode.log.frame_table import FrameTable
 from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, read_batches
-from wirecheck.decode.wire import DATA, RECORD, Messages, together
+from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, together
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -71,8 +71,6 @@ CONTROL_MESSAGES = {
     6: "VotersRecord",
 }
 
-Key = tuple[int, int, int]  # base offset, epoch, checksum: the same batch, whoever fetched it
-
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -92,7 +90,6 @@ class Entries:
     epoch: NDArray[np.int64]  # the leader epoch of the batch
     timestamp_ms: NDArray[np.int64]
     committed: NDArray[np.bool_]  # below the high watermark that came with them
-    batches: tuple[Key, ...] = ()  # read here; give them back as `skip` when the same log is fetched again
     refused: tuple[Refused, ...] = ()
     unseen: int = 0  # records that are there but lie in holes
     read_to: int = 0  # where the last batch of the field ends that could be told from the next
@@ -102,24 +99,13 @@ class Entries:
         return len(self.offset)
 
 
-def entries(
-    kept: bytes | memoryview | np.ndarray,
-    high_watermark: int = -1,
-    left_out: Iterable[tuple[int, int]] = (),
-    skip: Container[Key] = frozenset(),
-) -> Entries:
-    """The entries in a records field; spans in `left_out` are missing in `kept`, batches in `skip` are passed over."""
-    return field_entries(laid_out(kept, left_out), high_watermark, skip)
-
-
-def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] = frozenset()) -> Entries:
+def field_entries(field: Field, high_watermark: int = -1) -> Entries:
+    """The entries in a records field."""
     found = read_batches(field)
     refused: list[Refused] = []
     parts: list[_Part] = []
     budget = LARGEST_OUTPUT_BYTES  # for the whole field: a bomb in every batch is a bomb too
     for batch in found.batches:
-        if (batch.base_offset, batch.partition_leader_epoch, batch.crc) in skip:
-            continue
         try:
             parts.append(_part(batch, budget))
         except DecodeError as error:
@@ -134,10 +120,9 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
     return Entries(
         _bodies(parts),
         offset,
-        np.concatenate([_NONE, *(np.full(p.good().sum(), p.key[1]) for p in parts)]),
+        np.concatenate([_NONE, *(np.full(p.good().sum(), p.epoch) for p in parts)]),
         np.concatenate([_NONE, *(p.table[p.good(), TIMESTAMP_MS] for p in parts)]),
         offset < high_watermark,
-        tuple(p.key for p in parts),
         tuple(refused),
         sum(p.unseen for p in parts) + (found.unseen_from is not None),
         found.batches[-1].end if found.batches else 0,
@@ -147,14 +132,13 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
 
 def joined(parts: Sequence[Entries]) -> Entries:
     """The entries of many fields as one, for one pass of the machine; `refused` keeps the positions in their fields."""
-    parts = parts or [entries(b"")]
+    parts = parts or [field_entries(laid_out(b""))]
     return Entries(
         together([p.messages for p in parts]),
         np.concatenate([p.offset for p in parts]),
         np.concatenate([p.epoch for p in parts]),
         np.concatenate([p.timestamp_ms for p in parts]),
         np.concatenate([p.committed for p in parts]),
-        tuple(key for p in parts for key in p.batches),
         tuple(refused for p in parts for refused in p.refused),
         sum(p.unseen for p in parts),
     )
@@ -167,7 +151,7 @@ _NONE = np.zeros(0, np.int64)
 class _Part:
     """One batch: its records, and what the frame of each says."""
 
-    key: Key
+    epoch: int
     position: int
     control: bool
     field: Field
@@ -195,8 +179,8 @@ def _part(batch: Batch, budget: int) -> _Part:
         raise BadChecksum(batch.position, "crc")
     records: Records = batch.records(budget)
     table = frames(records, control=batch.control)
-    key = (batch.base_offset, batch.partition_leader_epoch, batch.crc)
-    return _Part(key, batch.position, batch.control, records.field, records.table, table, records.unseen)
+    epoch = batch.partition_leader_epoch
+    return _Part(epoch, batch.position, batch.control, records.field, records.table, table, records.unseen)
 
 
 def _bodies(parts: list[_Part]) -> Messages:
@@ -210,9 +194,9 @@ def _bodies(parts: list[_Part]) -> Messages:
     missing = np.array([sum(length for _, length in spans) for spans in cuts], np.int64)
     return Messages(
         np.concatenate([np.zeros(0, np.uint8), *(_kept(p) for p in parts)]),
-        _ends(size - missing),
+        offsets(size - missing),
         size,
-        _ends(np.array([len(spans) for spans in cuts], np.int64)),
+        offsets(np.array([len(spans) for spans in cuts], np.int64)),
         flat[:, 0],
         flat[:, 1],
         np.where(control, DATA, RECORD).astype(np.int8),
@@ -220,10 +204,6 @@ def _bodies(parts: list[_Part]) -> Messages:
         version.astype(np.int16),
         np.zeros(len(frames), np.int32),
     )
-
-
-def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def _kept(part: _Part) -> np.ndarray:

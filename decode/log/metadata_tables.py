@@ -1,6 +1,6 @@
 """The metadata log as columns: what the judge reads of topics, partitions, brokers and features.
 
-    found = log_tables(joined([entries(records, high_watermark) for ... in fetch answers]))
+    found = log_tables(joined([field_entries(records, high_watermark) for ... in fetch answers]))
     topics = found["TopicRecord"]                    a LogTable; no entry if the log held none that decoded
     topics["name"].codes(), topics["topic_id"]       columns as in decode/columns.py
     topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)
@@ -12,10 +12,9 @@ Rows are changes, not states: a PartitionChangeRecord raises the partition epoch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.columns import Table, tables
 from wirecheck.decode.layouts.program import form
@@ -27,11 +26,9 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.log.metadata_log import Entries
 
-Chosen: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
-
 _ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")
 
-JUDGED: Chosen = {
+JUDGED = {
     ("TopicRecord", "record"): ("name", "topic_id"),
     ("RemoveTopicRecord", "record"): ("topic_id",),
     ("PartitionRecord", "record"): (
@@ -91,13 +88,13 @@ class LogTables(dict[str, LogTable]):
     undecoded: int = 0  # entries of any kind that the machine did not read
 
 
-def log_tables(entries: Entries, chosen: Chosen | None = None) -> LogTables:
-    """Columns of the records in `wanted`, by default of those that are judged by."""
-    decoded = decode(entries.messages, _judged() if chosen is None else only(chosen))
+def log_tables(entries: Entries) -> LogTables:
+    """Columns of the records that are judged by."""
+    decoded = decode(entries.messages, _judged())
     found = LogTables()
     found.undecoded = int((decoded.status != Status.OK).sum())
     there = set(zip(entries.messages.side.tolist(), entries.messages.key.tolist(), strict=True))
-    for api, side in chosen or JUDGED:
+    for api, side in JUDGED:
         kind = form(api, side)
         if (kind.side, kind.key) not in there:
             continue

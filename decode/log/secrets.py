@@ -50,11 +50,6 @@ def _any_secret(fields: tuple[Field, ...]) -> bool:
     return any(f.secret or _any_secret(f.fields) for f in fields)
 
 
-def secret_spans(records: bytes) -> Spans:
-    """The spans to leave out of one records field of the metadata log."""
-    return LogSecrets().feed(records)
-
-
 @dataclass(frozen=True, slots=True)
 class _Body:
     """What stands behind the frame of a record that may hold secrets."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from wirecheck.decode.holes import Field, laid_out
-from wirecheck.decode.log.legacy_records import OVERHEAD_BYTES
 from wirecheck.decode.log.metadata_log import Entries, field_entries
+from wirecheck.decode.log.records import OVERHEAD_BYTES
 
 STATE_VERSION = 1
 MOST_WAITING_BYTES = 64 << 20
@@ -102,7 +102,6 @@ class Snapshot:
             offset=np.full(n, self.end_offset - 1, np.int64),
             epoch=np.full(n, self.epoch, np.int64),
             committed=np.ones(n, np.bool_),
-            batches=(),
         )
 
     def _give_up(self) -> None:

@@ -214,7 +214,7 @@ def enveloped(
     if not (decoded.messages.key == ENVELOPE).any():
         return {}
     messages, outer, answered = unwrapped(decoded, request_of)
-    inner = alone(messages, reading)
+    inner = read(messages, reading.dialect)
     deeper = enveloped(inner, answered, reading, topic_names, steps - 1) if steps > 1 else {}
     details_of = Details(inner, reading, topic_names)
     found = {}
@@ -257,10 +257,6 @@ def without_ids(messages: Messages, i: int) -> Line:
         return {"malformed": str(Truncated(int(messages.size[i])))}
     first = messages.span_offset[messages.span_at[i] : messages.span_at[i + 1]][:1].tolist()
     return {"undecoded": f"left-out at byte {first[0]}"} if first and first[0] < IDS_BYTES else {}
-
-
-def alone(messages: Messages, reading: Reading) -> Decoded:
-    return read(messages, reading.dialect)
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:

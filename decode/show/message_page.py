@@ -6,14 +6,13 @@ has, with the same words with color and without; each cell of a row has a role, 
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 from wirecheck.decode import schemas
 from wirecheck.decode.layouts.layout import Field, layouts
+from wirecheck.wording import hex_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +110,7 @@ def scalar(name: str, value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(scalar(name, inner) for inner in value) + "]"
     if name in uuid_names() and isinstance(value, str):
-        return f"{value} ({UUID(bytes=base64.urlsafe_b64decode(value + '=='))})"
+        return f"{value} ({hex_id(value)})"
     if name.lower().endswith("errorcode") and value:
         return f"{value} {error_name(value)}"
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.api_names import names
+from wirecheck.decode.dialect import read
 from wirecheck.decode.show.message_filter import key_of
 from wirecheck.decode.show.message_head import facts
-from wirecheck.decode.show.message_lines import PLAIN, alone, enveloped, verdict
+from wirecheck.decode.show.message_lines import PLAIN, enveloped, verdict
 from wirecheck.decode.wire import REQUEST, SIDES, known, pack
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _named(ids: Ids) -> str:
 
 def _line(data: bytes, side: str, ids: Ids, reading: Reading) -> Line:
     message = pack([data], [SIDES.index(side)], [ids[0]], [ids[1]])
-    decoded = alone(message, reading)
+    decoded = read(message, reading.dialect)
     found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
     inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
     return found | ({"enveloped": inside[0]} if inside else {})

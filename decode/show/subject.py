@@ -338,9 +338,7 @@ def equal(column: Text, name: str) -> Ints:
 
 def text(table: Table, name: str, row: int) -> str:
     """One cell; empty if null."""
-    column = table[name]
-    one = Text(column.data, column.at[row : row + 1], column.length[row : row + 1])
-    return one.strings()[0] or ""
+    return fields(table, np.array([row]), name)[0][0] or ""
 
 
 def fields(table: Table, rows: Ints, *names: str) -> list[list[Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show.error_rows import error_rows
+from wirecheck.decode.show.error_rows import OF_APIS, error_rows
 from wirecheck.decode.show.traffic import Call, Calls, gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name, plural
 
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 KINDS = ("topic", "group", "broker", "client")
 """In the order in which a name is taken for one."""
 MOST_FACTS = 12
-GROUP_APIS = frozenset({
-    "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat",
-    "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
-})  # fmt: skip
+GROUP_APIS = frozenset(OF_APIS["group request rejected"]) - {"FindCoordinator"}
 CONTROLLERS_OWN = frozenset({"BrokerHeartbeat", "BrokerRegistration", "Vote", "Envelope", "ControllerRegistration"})
 
 

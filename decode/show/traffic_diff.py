@@ -39,6 +39,7 @@ LEAST_MS = 5.0
 
 Error = tuple[str, str, str, str]
 """Error, client ID, API, topic."""
+ClientApi = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,13 @@ def versions(before: Traffic, after: Traffic) -> Iterator[Difference]:
         gathered(traffic.calls.items(), lambda call: (client_name(call.client_id), call.api))
         for traffic in (before, after)
     ]
-    for key in sorted(sides[0].keys() & sides[1].keys()):
-        was, now = (max(side[key].versions, default=-1) for side in sides)
+    yield from changed_versions(*({key: max(one.versions, default=-1) for key, one in side.items()} for side in sides))
+
+
+def changed_versions(before: Mapping[ClientApi, int], after: Mapping[ClientApi, int]) -> Iterator[Difference]:
+    """Of clients and APIs that both have, with their highest versions; -1 where it is not known."""
+    for key in sorted(before.keys() & after.keys()):
+        was, now = before[key], after[key]
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
             yield difference(kind, " ".join(key), f"v{was}", f"v{now}")

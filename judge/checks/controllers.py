@@ -12,9 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
+    Streak,
+    answers_as,
     clients_of,
     clock,
     ends,
@@ -24,9 +27,10 @@ from wirecheck.judge.checks.shapes import (
     requesters,
     resting_on,
     servers_of,
+    storm,
     stuck_client,
 )
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, Claim, Sighting, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -35,6 +39,8 @@ from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
+DENIALS = (6, 75)
+"""NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH."""
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
@@ -228,6 +234,24 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 
 
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    name, present = name_of(subject, group, context), [*present_denials(subject, group, context)]
+    yield from present
+    places, found = [subject] if name is None else [subject, ("name", name)], {evidence.key[1:] for evidence in present}
+    refused = [claim for place in places for claim in context.claims("fenced", group, *place)]
+    refused = [claim for claim in refused if claim["error"] in DENIALS]
+    states = context.claims("partition", group, *subject)
+    for where, stretches in former_denials(refused, states, group, context).items():
+        if where not in found:
+            claims, streaks, leads = (list(each) for each in zip(*stretches, strict=True))
+            about = {"topic": name, "topic_ids": (subject[1],), "count": sum(streak.count for streak in streaks)}
+            about |= {"first_ns": min(streak.first_ns for streak in streaks)}
+            about |= {"last_ns": max(streak.last_ns for streak in streaks)}
+            sides = (first_of(leads[0]), *ends(claims))
+            yield denial(claims, leads[0], subject[1], about=about, sides=sides)
+
+
+def present_denials(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Those of leaders in the highest epoch known that serve nothing of the partition since."""
     name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
     places = [subject] if name is None else [subject, ("name", name)]
     denials, served = (
@@ -236,7 +260,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
     states = latest(context.claims("partition", group, *subject))
     for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
         state = states.get(partition)
-        broker = context.broker(claims[0])
+        broker = context.broker(max(claims, key=lambda claim: claim.last))
         if state is None or broker is None or state[0]["leader"] != broker:
             continue
         here = [c.peak["latest"] for c in served if (c["partition"], c["endpoint"]) == (partition, endpoint)]
@@ -246,11 +270,59 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
         early = min(max(claim.first.ts_ns, since) for claim in claims)
         lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= grace_ns
         if still and lasted and sum(c.count for c in late) >= context.settings.stuck_answers:
-            about = {"topic": name, "topic_ids": (subject[1],), "brokers": (broker,), "first_ns": early}
-            words = {"partition": partition, "broker": broker, "epoch": state[0]["leader_epoch"], "since": clock(early)}
-            words["errors"] = ", ".join(sorted({f"{c['api']} {error_name(c['error'])}" for c in late}))
             sides = (first_of(state[0]), last_of(state[-1]), *ends(late))
-            yield resting_on(late, subject[1], partition, broker, sides=sides, **about, words=words)
+            about = {"topic": name, "topic_ids": (subject[1],), "first_ns": early}
+            yield denial(late, state[0], subject[1], about=about, sides=sides)
+
+
+def denial(
+    claims: list[Claim], state: Claim, topic_id: str, about: dict[str, Any], sides: tuple[Side, ...]
+) -> Evidence:
+    partition, broker, since = state["partition"], state["leader"], clock(about["first_ns"])
+    words = {"partition": partition, "broker": broker, "epoch": state["leader_epoch"], "since": since}
+    asked = {f"{c['api'] if c.kind == 'denies' else c.last.api} {error_name(c['error'])}" for c in claims}
+    words["errors"] = ", ".join(sorted(asked))
+    return resting_on(claims, topic_id, partition, broker, sides=sides, brokers=(broker,), **about, words=words)
+
+
+Stretch = tuple[Claim, Streak, Claim]
+"""What a client was refused, from when to when, and who led then."""
+
+
+def former_denials(
+    refused: list[Claim], states: list[Claim], group: Group, context: CheckContext
+) -> dict[tuple[int, int], list[Stretch]]:
+    """By partition and broker the clients that it refused while it was named as the leader, whatever came later."""
+    settings, found = context.settings, dict[tuple[int, int], list[Stretch]]()
+    for (partition,), claims in gathered(refused, "partition"):
+        said = [state for state in states if state["partition"] == partition]
+        for (epoch, leader), same in gathered(said, "leader_epoch leader"):
+            begin_ns, last_ns = same[0].first.ts_ns, max(one.last_word.ts_ns for one in same)
+            end_ns = min((one.first.ts_ns for one in said if one["leader_epoch"] > epoch), default=1 << 63)
+            for claim in claims:
+                answers = answers_as(leader, [claim], context)
+                streak = storm(run for run in answers if begin_ns <= run[FIRST] and run[LAST] <= end_ns)
+                lasted = min(streak.seconds, (last_ns - streak.first_ns) / SECOND_NS) >= settings.stuck_s
+                if lasted and streak.count >= settings.stuck_answers and not succeeded(claim, streak, group, context):
+                    found.setdefault((partition, leader), []).append((claim, streak, same[0]))
+    return found
+
+
+def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContext) -> bool:
+    """Whether the same client wrote or read the partition, or by an ID the topic at that broker, meanwhile."""
+    context.watch()
+    client_id, host, name, topic_id = (refused[word] for word in ("client_id", "host", "name", "topic_id"))
+    if topic_id is None:
+        answers = context.claims("named_answer", group, "client", client_id or "", host)
+        mine = [claim for claim in answers if claim["name"] == name]
+        runs = (
+            ports.get(str(refused["partition"])) for claim in mine for ports in claim.runs.get(SUCCESS, {}).values()
+        )
+        return any(run and streak.first_ns < run[LAST] and run[FIRST] < streak.last_ns for run in runs)
+    uses = context.claims("use", group, "id", topic_id)
+    same = (c for c in uses if (c["client_id"], c["host"], c["endpoint"]) == (client_id, host, refused["endpoint"]))
+    good = (run for claim in same for run in every_run(claim.runs, (SUCCESS,)))
+    return any(streak.first_ns < run[LAST] and run[FIRST] < streak.last_ns for run in good)
 
 
 def latest(states: list[Claim]) -> dict[int, list[Claim]]:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.controllers import leader_denies_leadership
+from wirecheck.judge.checks.controllers import present_denials
 from wirecheck.judge.checks.shapes import (
     Streak,
     all_begun,
+    answers_as,
     brokers_of,
     clock,
     ends,
@@ -26,9 +27,9 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     servers_of,
     start_ns,
+    storm,
     stuck_client,
     with_former,
-    without_pause,
 )
 from wirecheck.judge.claims.claim import (
     COUNT,
@@ -123,7 +124,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     settings = context.settings
     fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
     for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
-        streak = storm(claims)
+        streak = storm(run for claim in claims for run in every_run(claim.runs))
         if streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
             continue
         context.watch()
@@ -153,14 +154,8 @@ def denied(name: str | None, topic_id: str | None, partition: int, group: Group,
     return any(
         evidence.key[1] == partition
         for known in dict.fromkeys([topic_id, *ids] if topic_id else ids)
-        for evidence in leader_denies_leadership(("id", known), group, context)
+        for evidence in present_denials(("id", known), group, context)
     )
-
-
-def storm(claims: list[Claim]) -> Streak:
-    """The longest time of errors without a long pause."""
-    streaks = without_pause(run for claim in claims for run in every_run(claim.runs))
-    return max(streaks, key=lambda streak: (streak.seconds, streak.count), default=Streak(0, 0, 0))
 
 
 def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, context: CheckContext) -> bool:
@@ -179,7 +174,8 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
     settings = context.settings
     refused = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] == NOT_LEADER)
     for (name, topic_id, partition, endpoint), claims in gathered(refused, "name topic_id partition endpoint"):
-        streak, broker = storm(claims), context.broker(claims[0])
+        broker = context.clusters.broker(endpoint, max(claim.last.ts_ns for claim in claims))
+        streak = storm([] if broker is None else answers_as(broker, claims, context))
         if broker is None or streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
             continue
         bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)

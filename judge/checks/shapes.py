@@ -149,6 +149,17 @@ def without_pause(runs: Iterable[Run]) -> list[Streak]:
     return found
 
 
+def storm(runs: Iterable[Run]) -> Streak:
+    """The longest time of errors without a long pause."""
+    return max(without_pause(runs), key=lambda streak: (streak.seconds, streak.count), default=Streak(0, 0, 0))
+
+
+def answers_as(broker: int, claims: Iterable[Claim], context: CheckContext) -> list[Run]:
+    """What claims' endpoints answered while they were this broker's."""
+    at = context.clusters.broker
+    return [run for claim in claims for run in every_run(claim.runs) if at(claim["endpoint"], run[FIRST]) == broker]
+
+
 def waits(claim: Claim) -> list[Streak]:
     """When a client waited without a response, oldest first."""
     return without_pause(every_run(claim.runs, {WAITED}))

@@ -93,6 +93,8 @@ NO_RESPONSE = "NO_RESPONSE"
 MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
+AGAIN_NS = 10_000_000_000
+"""A client that is refused asks again within this time, at whatever broker."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -268,7 +270,10 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
     level = HURT if HURT in levels else BRIEFLY
-    of_level = [streak for mine, streak in found if mine == level]
+    settled_ns = last_accepted_ns(one, topic, group, context) - AGAIN_NS
+    of_level = [
+        replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak in found if mine == level
+    ]
     if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
         return None
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
@@ -276,6 +281,15 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
     facts = {"level": level, "partitions": sorted(numbers)[:MOST_PARTITIONS], "errors": errors, **topic_columns(topic)}
     blocked = {"blocked_ms": blocked_ms([*one.refusals, *one.of_topic])}
     return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts, **blocked}
+
+
+def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
+    """When a request of the client about the topic succeeded last, at whatever broker; 0 if none did."""
+    answers = one.of_topic
+    if topic.topic_id is None:
+        named_answers = context.claims("named_answer", group, "client", one.client_id or "", one.host)
+        answers = [claim for claim in named_answers if (claim["name"], claim["api"]) == (topic.name, one.api)]
+    return max((run[LAST] for claim in answers for run in every_run(claim.runs, (SUCCESS,))), default=0)
 
 
 def blocked_ms(claims: Iterable[Claim]) -> int:
@@ -320,13 +334,15 @@ def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext)
 def columns_of(who: Who, claims: list[Claim], waited: list[Streak], group: Group, context: CheckContext) -> Body:
     """What rows of harms have whatever the harm is."""
     client_id, address, api = who
+    at = context.clusters.broker
+    brokers = {at(claim.server(), seen.ts_ns) for claim in claims for seen in (claim.first, claim.last)}
     return {
         "withdrawn": False,
         "cluster": group.cluster,
         "client_id": client_id,
         "address": address,
         "api": api,
-        "brokers": sorted({b for claim in claims if (b := context.broker(claim)) is not None}),
+        "brokers": sorted(broker for broker in brokers if broker is not None),
         "count": sum(streak.count for streak in waited),
         "first_seen": min(streak.first_ns for streak in waited),
         "last_seen": max(streak.last_ns for streak in waited),

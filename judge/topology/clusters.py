@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
@@ -109,16 +109,35 @@ class Group:
         return (self.key, self.cluster_id, self.cluster, self.outsider, self.endpoints[0])
 
 
+class Named(NamedTuple):
+    """A broker that a cluster's servers list at an address, and from when to when they do."""
+
+    first_ns: int
+    last_ns: int
+    broker: int
+
+
 @dataclass(frozen=True)
 class Place:
     """An endpoint from a time on."""
 
     since_ns: int
     group: Group
-    broker: int | None
+    named: tuple[Named, ...] = ()
+
+    def broker(self, ts_ns: int) -> int | None:
+        """Which broker was here at a time: of those that are named here then, who was named here last for the first
+        time, as brokers may swap their addresses, and swap them back; where none is, who was before, else who came.
+        """
+        if len(self.named) < 2:
+            return self.named[0].broker if self.named else None
+        begun = [one for one in self.named if one.first_ns <= ts_ns] or [min(self.named)]
+        now = [one for one in begun if ts_ns <= one.last_ns]
+        return (max(now) if now else max(begun, key=lambda one: (one.last_ns, one.first_ns))).broker
 
     def facts(self) -> tuple[object, ...]:
-        return (self.since_ns, *self.group.facts(), self.broker)
+        return (self.since_ns, *self.group.facts(), *((one.first_ns, one.broker) for one in self.named[1:]),
+                self.named[0].broker if self.named else None)  # fmt: skip
 
 
 class Clusters:
@@ -235,7 +254,7 @@ class Clusters:
 
     def broker(self, endpoint: str, ts_ns: int) -> int | None:
         place = self.place(endpoint, ts_ns)
-        return place.broker if place else None
+        return place.broker(ts_ns) if place else None
 
     def node_at(self, endpoint: str, ts_ns: int) -> int | str:
         """Who is behind an endpoint: its broker, else the only broker of its host, else the host."""
@@ -243,11 +262,8 @@ class Clusters:
         if broker is not None:
             return broker
         host, group = host_of(endpoint), self.of(endpoint, ts_ns)
-        brokers = {
-            place.broker
-            for other in group.endpoints
-            if host_of(other) == host and (place := self.place(other, ts_ns)) is not None and place.broker is not None
-        }
+        ends = (other for other in group.endpoints if host_of(other) == host)
+        brokers = {known for other in ends if (known := self.broker(other, ts_ns)) is not None}
         return brokers.pop() if len(brokers) == 1 else host
 
     @cached_property
@@ -375,15 +391,17 @@ class Clusters:
         return found.pop() if len(found) == 1 else None
 
     def placed(self, addresses: list[Claim], joined: Joined) -> dict[str, list[Place]]:
-        brokers: dict[tuple[int, str], tuple[int, int]] = {}
+        brokers: dict[tuple[int, str], dict[int, Named]] = defaultdict(dict)
         named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
             for seen in (claim.first, claim.last):
                 group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
-                place = (id(group), claim["address"])
-                brokers[place] = max(brokers.get(place, (0, -1)), (seen.ts_ns, claim["broker"]))
+                known = brokers[id(group), claim["address"]]
+                now = known.get(claim["broker"], Named(seen.ts_ns, seen.ts_ns, claim["broker"]))
+                span = min(now.first_ns, seen.ts_ns), max(now.last_ns, seen.ts_ns)
+                known[claim["broker"]] = Named(*span, claim["broker"])
         for group in self.groups:
             lists = named[id(group)]
             group.listed = bool(lists) and all(map(is_literal, lists))
@@ -391,8 +409,7 @@ class Clusters:
         places: dict[str, list[Place]] = defaultdict(list)
         for (endpoint, number), group in sorted(self.group_at.items(), key=lambda item: item[0]):
             since = self.births[endpoint][number][0] if number else ALWAYS
-            broker = brokers.get((id(group), endpoint))
-            places[endpoint].append(Place(since, group, broker[1] if broker else None))
+            places[endpoint].append(Place(since, group, tuple(sorted(brokers.get((id(group), endpoint), {}).values()))))
         return places
 
     def moved(self, before: "Clusters") -> bool:

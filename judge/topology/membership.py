@@ -79,6 +79,13 @@ class Core:
     words: Words = field(default_factory=Words)
     """What its members say together."""
 
+    def add(self, found: Iterable[tuple[Node, Words]]) -> None:
+        """Those that state the ClusterId and report IDs of the core: their lists may be another listener's."""
+        known = [(one, words) for one, words in found if words.stated and words.common(self.words)]
+        for one, words in known:
+            self.members.add(one)
+            self.words.add(words)
+
     @property
     def hosts(self) -> set[str]:
         return self.words.hosts | {host_of(endpoint) for endpoint, _ in self.members}
@@ -104,8 +111,10 @@ class Membership:
             by_id[cluster_id].append(one)
         for cluster_id, nodes in sorted(by_id.items()):
             core = self.cores[cluster_id] = self.core(nodes)
-            for one in set(nodes) - core.members:
+            others = set(nodes) - core.members
+            for one in others:
                 self.place(one, core)
+            core.add((one, self.words[one]) for one in others - self.outsiders - self.beside)
         self.bars = {one: self.barred(one) for one in self.words if one not in stated}
         """By node without a ClusterId those it cannot be of."""
 
@@ -135,7 +144,7 @@ class Membership:
         """Whether one that the core does not name is of its cluster all the same."""
         words = self.words[one]
         common, apart = words.common(core.words), words.apart(core.words)
-        if not core.complete or not words.stated:
+        if not core.complete or not words.stated or words.controller:
             if apart and not common:
                 self.outsiders.add(one)
         elif not common and not words.ids and words.lists and words.lists <= core.words.lists:

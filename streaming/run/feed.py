@@ -65,9 +65,13 @@ class Feed:
         self.waited_s = {**dict(list(self.waited_s.items())[1 - REMEMBERED :]), batch_id: time.monotonic() - began_s}
 
     def _next(self) -> BatchFiles:
+        """The files of many agents wait for each other for an interval. Where none waits, the last batch took them all,
+        and half is enough: a batch that was late would otherwise make all later ones late.
+        """
+        interval_s = self.plan.interval_s if self._found() else self.plan.interval_s / 2
         try:
             while True:
-                early_s = 0.0 if self.plan.once else self.begun_s + self.plan.interval_s - time.monotonic()
+                early_s = 0.0 if self.plan.once else self.begun_s + interval_s - time.monotonic()
                 if early_s <= 0 and (found := self._found()) is not None:
                     return found
                 self.waits = True

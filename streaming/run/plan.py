@@ -38,9 +38,8 @@ class Plan:
     checkpoint: str
     once: bool = False
     """Judge what is there and end."""
-    interval_s: float = 1.0
-    """A batch at most this often. If it were the two seconds of an agent's files, one late batch would make all later
-    ones late."""
+    interval_s: float = 2.0
+    """A batch at most this often; at most twice as often where no file waited when the last one ended."""
     max_batch_bytes: int = 32 << 20
     """Frames files of one batch, together."""
     retain_s: float = 3600.0

@@ -40,40 +40,33 @@ def change_rows(exchanges: Exchanges, *, principals: bool) -> tuple[dict[str, pa
     )
 
 
+SAME = (
+    "action", "client_id", "host", "principal", "connection", "correlation_id", "in_envelope", "forwarded_by",
+)  # fmt: skip
+"""What a row has as a request has it."""
+
+
 def row_of(label: str, one: Seen, *, principals: bool) -> Row:
-    return {
+    row = {
         "id": f"{label}|{one.connection}|{one.time_ns}|{one.correlation_id}",
         "revision": 1,
         "label": label,
         "time": one.time_ns,
         "answered": one.answered_ns,
-        "action": one.action,
         "targets": [target._asdict() for target in one.targets],
-        "client_id": one.client_id,
-        "host": one.host if principals else "",
-        "principal": one.principal if principals else None,
-        "connection": one.connection,
-        "correlation_id": one.correlation_id,
-        "in_envelope": one.in_envelope,
-        "forwarded_by": one.forwarded_by,
         "frame": {"source": one.frame.source, "first": one.frame.first},
+        **{name: getattr(one, name) for name in SAME},
     }
+    return row if principals else row | {"host": "", "principal": None}
 
 
 def seen(row: Row) -> Seen:
     return Seen(
-        row["action"],
-        row["correlation_id"],
-        row["client_id"],
-        row["host"],
-        TimeSpan.of(row["time"]).ns,
-        row["answered"] and TimeSpan.of(row["answered"]).ns,
-        [Target(**target) for target in row["targets"]],
-        Frame(row["frame"]["source"], row["frame"]["first"], row["frame"]["first"]),
-        row["connection"],
-        row["in_envelope"],
-        row["forwarded_by"],
-        row["principal"],
+        time_ns=TimeSpan.of(row["time"]).ns,
+        answered_ns=row["answered"] and TimeSpan.of(row["answered"]).ns,
+        targets=[Target(**target) for target in row["targets"]],
+        frame=Frame(row["frame"]["source"], row["frame"]["first"], row["frame"]["first"]),
+        **{name: row[name] for name in SAME},
     )
 
 

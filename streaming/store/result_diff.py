@@ -10,12 +10,12 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.decode.show.traffic_diff import KINDS, difference
+from wirecheck.decode.show.traffic_diff import KINDS, changed_versions, difference
 from wirecheck.streaming.store.topics_at import FOREVER, described
 from wirecheck.wording import client_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from wirecheck.decode.show.traffic_diff import Difference
     from wirecheck.streaming.store.run_result import Result
@@ -60,7 +60,7 @@ def differences(before: Side, after: Side) -> list[Difference]:
         *harms(before, after),
         *clients(before, after),
         *topic_ids(before, after),
-        *(versions(before, after) if before.versions else ()),
+        *(changed_versions(highest(before), highest(after)) if before.versions else ()),
     ]
     return sorted(found, key=lambda one: (KINDS.index(one.kind), one.subject))
 
@@ -69,13 +69,10 @@ def pairs(
     before: Side, after: Side, table: str, key_of: Callable[[Row], Hashable]
 ) -> Iterator[tuple[Row | None, Row | None]]:
     """Rows about one thing, of each side the one that was seen last."""
-    sides = [by_key(side.rows(table), key_of) for side in (before, after)]
+    rows = (sorted(side.rows(table), key=lambda row: row["last_seen"]) for side in (before, after))
+    sides = [{key_of(row): row for row in of_side} for of_side in rows]
     for key in sides[0].keys() | sides[1].keys():
         yield sides[0].get(key), sides[1].get(key)
-
-
-def by_key(rows: Iterable[Row], key_of: Callable[[Row], Hashable]) -> dict[Hashable, Row]:
-    return {key_of(row): row for row in sorted(rows, key=lambda row: row["last_seen"])}
 
 
 def findings(before: Side, after: Side) -> Iterator[Difference]:
@@ -131,17 +128,8 @@ def current_ids(side: Side) -> dict[str, set[str]]:
     return found
 
 
-def versions(before: Side, after: Side) -> Iterator[Difference]:
-    """The highest version of each client and API."""
-    sides = [highest(side) for side in (before, after)]
-    for client, api in sorted(sides[0].keys() & sides[1].keys()):
-        was, now = (side[client, api] for side in sides)
-        if was != now:
-            kind = "version-higher" if now > was else "version-lower"
-            yield difference(kind, f"{client} {api}", f"v{was}", f"v{now}")
-
-
 def highest(side: Side) -> dict[tuple[str, str], int]:
+    """The highest version of each client and API."""
     found: dict[tuple[str, str], int] = {}
     for row in side.rows("clients"):
         for each in row["apis"]:

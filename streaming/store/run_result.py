@@ -166,12 +166,10 @@ def coverage(rows: list[Row]) -> Row:
     return {
         **totals,
         "input_errors": errors,
-        "details": {name: first(found) if name in UNASSIGNED else ordered(found) for name, found in details.items()},
+        "details": {
+            name: first(found) if name in UNASSIGNED else dict(sorted(found.items())) for name, found in details.items()
+        },
     }
-
-
-def ordered(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items()))
 
 
 def first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pyarrow import fs
 
 S3 = {"s3", "s3a"}
 STORES = {"s3", "gcs", "abfs"}
-"""By Arrow's names for them."""
+"""By Arrow's names for them. A name is there only once all of its bytes are: nothing needs to be hidden and moved."""
 Place = tuple[fs.FileSystem, str]
 
 
@@ -33,11 +33,6 @@ def small_in_one(uri: str) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}allow_delayed_open=true"
 
 
-def shows_whole_objects(system: fs.FileSystem) -> bool:
-    """Whether a name is there only once all of its bytes are: nothing needs to be hidden and moved."""
-    return system.type_name in STORES
-
-
 def is_local(where: str | Path) -> bool:
     return urlsplit(str(where)).scheme in {"", "file"}
 
@@ -54,7 +49,7 @@ def spelled(where: str | Path) -> str:
 
 def put(system: fs.FileSystem, path: str, content: bytes) -> None:
     """A file under its name only when it is whole: stores show no other, elsewhere a leading dot hides it till then."""
-    if shows_whole_objects(system):
+    if system.type_name in STORES:
         with system.open_output_stream(path) as file:
             file.write(content)
         return

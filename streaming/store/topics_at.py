@@ -4,13 +4,12 @@ A description holds only what a row states, each with the time and the source of
 nothing is used that was first stated after T.
 """
 
-import base64
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
 from wirecheck.streaming.store.run_result import Result, Row, by_columns, plain
+from wirecheck.wording import hex_id
 
 FOREVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 Subject = tuple[str | None, str | None, str | None]
@@ -47,7 +46,7 @@ def description(topic: Row, topics: list[Row], partitions: list[Row], words: lis
         "cluster": topic["cluster"],
         "name": topic["name"],
         "topic_id": topic["topic_id"],
-        "topic_id_hex": hexadecimal(topic["topic_id"]),
+        "topic_id_hex": topic["topic_id"] and hex_id(topic["topic_id"]),
         "state": state,
         "earlier_ids": earlier,
         "first_seen": plain(topic["first_seen"]),
@@ -114,10 +113,3 @@ def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:
 def partition(row: Row) -> Row:
     columns = ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
     return {**{name: row[name] for name in columns}, **(word_of(row) or {})}
-
-
-def hexadecimal(topic_id: str | None) -> str | None:
-    """A topic id as the dashed hex of log directories and tshark, from Kafka's base64."""
-    if topic_id is None:
-        return None
-    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))

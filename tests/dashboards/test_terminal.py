@@ -7,7 +7,8 @@ from rich.console import Console
 from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, hostile, read
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal
-from wirecheck.dashboards.verdict import PLURALS, hex_id
+from wirecheck.dashboards.verdict import PLURALS
+from wirecheck.wording import hex_id
 
 
 def page(result, width=200, every=()):

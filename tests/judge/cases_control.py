@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -348,6 +348,65 @@ def ctl010_near_miss(lab):
 def ctl010_cannot_know(lab):
     """A later epoch is known: the broker is right."""
     denied(lab, later_epoch=6)
+
+
+def denied_by_name(lab, answers, *, repaired=None):
+    """Broker 2 leads `solo`, as Metadata says until the end, and answers a producer that writes by name."""
+    for at in range(0, 140, 10):
+        lab.metadata(at)
+        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
+    talk = lab.talk(B2, "producer")
+    for at in range(10, 130, 2):
+        error = answers if repaired is None or at < repaired else 0
+        row = {
+            "name": "solo",
+            "partitionResponses": [{"index": 0, "errorCode": error(at) if callable(error) else error}],
+        }
+        talk.ask(at, "Produce", 9, {"acks": 1}, {"responses": [row]})
+
+
+def ctl010_fires__of_a_topic_that_is_written_by_name(lab):
+    denied_by_name(lab, lambda _at: 6)
+
+
+def ctl010_fires__before_it_was_repaired(lab):
+    """The leader accepts writes in the same epoch later: what was refused for a minute was refused."""
+    denied_by_name(lab, lambda _at: 6, repaired=70)
+
+
+def ctl010_fires__by_id_before_it_was_repaired(lab):
+    denied(lab, times=range(0, 60, 2))
+    talk = lab.talk(B2, "producer")
+    for at in range(60, 100, 2):
+        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 0}]}
+        talk.ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+
+
+def ctl010_near_miss__it_also_accepts_writes(lab):
+    denied_by_name(lab, lambda at: 6 if at % 4 else 0)
+
+
+def swapped(lab):
+    """From 40 to 120 s brokers 1 and 2 give out each other's address; producer writes by what it is told."""
+    for at in range(0, 170, 5):
+        wrong = 40 <= at < 120
+        lab.metadata(at, brokers={B1: 2, B2: 1, B3: 3} if wrong else BROKERS, server=B3)
+        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
+        lab.talk(B3).ask(at, "Metadata", 12, {"topics": None}, answer)
+        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 6 if wrong else 0}]}
+        lab.talk(B1 if wrong else B2, "producer").ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+
+
+def ctl010_fires__at_an_address_that_leads_to_another_broker(lab):
+    swapped(lab)
+
+
+def fet007_near_miss__brokers_had_swapped_their_addresses(lab):
+    """The client asked whom it was told to ask."""
+    swapped(lab)
 
 
 def followed(lab, asked, *, isr=(1, 3), session_epoch=0):

@@ -21,7 +21,7 @@ from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log.checksum import crc32c
-from wirecheck.decode.log.metadata_log import entries, frames
+from wirecheck.decode.log.metadata_log import field_entries, frames
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets
 
@@ -80,9 +80,11 @@ def read(data: bytes, left_out: list[tuple[int, int]]) -> list[Any]:
     """The records of every batch, the frames in them, and why one is refused."""
     out: list[Any] = []
     for batch in read_batches(laid_out(data, left_out)).batches:
+        if batch.magic < 2:
+            continue
         try:
             records = batch.records(1 << 20)
-            rows = (records.table.tolist(), records.unseen, list(records))
+            rows = (records.table.tolist(), records.unseen)
             out.append([*rows, *(frames(records, control=control).tolist() for control in (False, True))])
         except DecodeError as error:
             out.append((type(error).__name__, error.at))
@@ -96,7 +98,7 @@ def records() -> Iterator[Any]:
 
 def log_entries() -> Iterator[Any]:
     for data, left_out in fields():
-        found = entries(data, left_out=left_out)
+        found = field_entries(laid_out(data, left_out))
         yield found.offset.tolist(), found.messages.key.tolist(), found.refused, found.unseen
 
 

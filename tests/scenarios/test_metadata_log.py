@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.decode.log.batches import without
+from tests.decode.log.batches import entries, secret_spans, without
 from tests.judge.lab import open_rows
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.decode.columns import tables
 from wirecheck.decode.log.log_order import COMMITTED, LogOrder
-from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, joined
 from wirecheck.decode.log.metadata_tables import log_tables
-from wirecheck.decode.log.secrets import LogSecrets, secret_spans
+from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.log.snapshot import Chunk, Snapshot
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.message_lines import followed

@@ -327,13 +327,27 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
     assert [named(card) for card in cards([disagree, RECREATED], [refused()])] == [["reader"], []]
 
 
+@pytest.mark.parametrize(
+    ("clients", "text"),
+    [
+        (["a"], "a uses partitions that it may no longer have"),
+        (["a", "b"], "a, b use partitions that it may no longer have"),
+    ],
+)
+def test_who_asks_for_partitions_of_before_a_recreation_may_be_hurt_by_it(clients, text):
+    gone = {"topic_id": None, "errors": ["UNKNOWN_TOPIC_OR_PARTITION"]}
+    (card,) = cards([RECREATED], [refused(client, "OffsetCommit", **gone) for client in clients])
+    assert f"; {text}; this may be why" in card["cause"]["sentence"]
+    assert named(card) == clients
+
+
 def test_the_tables_name_checks_and_relations_that_there_are():
     assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
-    for rule in harm.relations().values():
+    for rule in (rule for each in harm.relations().values() for rule in each):
         assert set(rule.relations) <= harm.KEYS.keys()
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
     assert unsure
-    assert not any(harm.relations()[code].sure for code in unsure & harm.relations().keys())
+    assert not any(rule.sure for code in unsure & harm.relations().keys() for rule in harm.relations()[code])
 
 
 def test_no_principals_leaves_the_client_id():

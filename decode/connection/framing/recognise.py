@@ -18,7 +18,6 @@ WEAK: Final = 2
 STRONG: Final = 3
 DOUBT: Final = 4
 PRODUCE: Final = 0
-FETCH: Final = 1
 METADATA: Final = 3
 CONTROLLED_SHUTDOWN: Final = 7
 SASL_HANDSHAKE: Final = 17

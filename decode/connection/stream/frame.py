@@ -15,7 +15,6 @@ UNSET: Final = 1 - (1 << 62)  # a position or a time that is not known
 FIN: Final = 1
 SYN: Final = 2
 RST: Final = 4
-PSH: Final = 8
 ACK: Final = 16
 
 

@@ -44,6 +44,8 @@ RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 SENT = tuple((api, "") for api in (*RAFT, "BrokerRegistration"))
 """Requests that carry the sender's ClusterId."""
 LISTS = (("Metadata", "brokers", "node_id"), ("DescribeCluster", "brokers", "broker_id"))
+CONTROLLERS = 2
+"""As a kind of endpoints in DescribeCluster."""
 REGISTRATIONS = (("RegisterControllerRecord", "controller_id"), ("RegisterBrokerRecord", "broker_id"))
 Endpoint = Callable[[Ints], Column]
 """Of messages the endpoints whose word they are."""
@@ -95,11 +97,19 @@ def of_log(partitions: Lines) -> Bools:
 
 def addresses(batch: Batch) -> Iterator[Rows]:
     for _, brokers, broker in batch.each("response", LISTS):
-        yield address_rows(brokers, broker)
+        yield address_rows(brokers, broker, ~of_controllers(brokers))
     if endpoints := batch.lines("UpdateMetadata", "request", "live_brokers.endpoints"):
         yield from accepted(batch, "UpdateMetadata", [address_rows(endpoints, "id")])
     if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
         yield address_rows(listeners, "broker_id", listeners.other("error_code", absent=-1) == 0)
+
+
+def of_controllers(nodes: Lines) -> Bools:
+    """Which nodes of DescribeCluster answers are controllers: a controller describes its quorum (KIP-919)."""
+    if not nodes.has("endpoint_type"):
+        return np.zeros(len(nodes), np.bool_)
+    found: Bools = nodes["endpoint_type"] == CONTROLLERS
+    return found
 
 
 def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
@@ -112,6 +122,8 @@ def registrations(batch: Batch) -> Iterator[Rows]:
         named = batch.tables(api, "response").get("node_endpoints")
         if named is not None:
             yield registered(batch.endpoint, named, named["node_id"], named.message)
+    if nodes := batch.lines("DescribeCluster", "response", "brokers"):
+        yield registered(batch.endpoint, nodes.table, nodes["broker_id"], nodes.message).where(of_controllers(nodes))
     if listeners := batch.lines("DescribeQuorum", "response", "nodes.listeners"):
         yield registered(batch.endpoint, listeners.table, listeners["node_id"], listeners.message)
 

@@ -47,8 +47,18 @@ WAITS = ("max_wait_ms", "timeout_ms")
 ROUND_NS = 300_000_000_000
 """Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
 ROUNDS = {"JoinGroup", "SyncGroup"}
+FORWARDABLE = {
+    *("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "AlterConfigs", "IncrementalAlterConfigs"),
+    *("AlterPartitionReassignments", "ListPartitionReassignments", "CreateAcls", "DeleteAcls", "AlterClientQuotas"),
+    *("AlterUserScramCredentials", "UpdateFeatures", "UnregisterBroker", "DescribeQuorum", "AddRaftVoter"),
+    *("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "RemoveRaftVoter"),
+}
+"""What brokers ask the controller for their clients (ApiKeys.forwardable)."""
 ON_OTHERS = {"Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", *ROUNDS}
-"""Answers to these wait for other brokers or other members, so that a late one says nothing of its server."""
+ON_OTHERS |= FORWARDABLE
+"""Answers to these wait for other brokers, the controller or other members, so that a late one says nothing of its
+server.
+"""
 OVERDUE_NS = 5_000_000_000
 """A request that was open so much longer than it let its server take waited."""
 LATEST_S = 3600

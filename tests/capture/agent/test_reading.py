@@ -26,7 +26,7 @@ from pathlib import Path
 from wirecheck.capture.agent.reading import Reading
 with Reading([Path("/dev/stdin")], Path(sys.argv[1]), "L", **{SIZES}) as reading:
     print(reading._process.pid, flush=True)
-    list(reading.files())
+    list(reading.waiting(1))
 """
 
 
@@ -37,7 +37,7 @@ def reading(folder, *inputs):
 def test_the_files_are_those_that_this_process_would_have_written(tmp_path):
     told = []
     with reading(tmp_path / "there", EXAMPLE) as other:
-        files = list(other.files(lambda done, total: told.append((done, total))))
+        files = [file for (file,) in other.waiting(1, lambda done, total: told.append((done, total)))]
     here = write_frames([EXAMPLE], tmp_path / "here", "L", **SIZES).files
     assert [file.name for file in files] == [file.name for file in here]
     assert len(files) > 1
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_said_in_one_line(name, content, line, tmp_path):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with reading(tmp_path / "frames", tmp_path / name) as other, pytest.raises(ReadingError) as wrong:
-        list(other.files())
+        list(other.waiting(1))
     assert str(wrong.value) == f"{tmp_path}/{line}"
 
 
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").touch()
     advice = "Not a directory; set TMPDIR to another folder"
     with reading(tmp_path / "file" / "frames", EXAMPLE) as other, pytest.raises(ReadingError, match=advice):
-        list(other.files())
+        list(other.waiting(1))
 
 
 def test_what_a_shell_hands_over_by_a_number_is_read(tmp_path):
@@ -73,7 +73,7 @@ def test_what_a_shell_hands_over_by_a_number_is_read(tmp_path):
     os.set_inheritable(handle, True)
     with reading(tmp_path / "frames", Path(f"/dev/fd/{handle}")) as other:
         os.close(handle)
-        (file,) = other.files()
+        ((file,),) = other.waiting(1)
     assert set(frames_file.read(file, ["source"])["source"].to_pylist()) - {None} == {f"/dev/fd/{handle}"}
 
 
@@ -81,7 +81,7 @@ def test_modules_in_the_users_folder_are_not_taken_for_pythons(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit('mine')")
     with reading(tmp_path / "frames", EXAMPLE) as other:
-        assert list(other.files())
+        assert list(other.waiting(1))
 
 
 def test_one_that_is_killed_is_said_to_have_been(tmp_path):
@@ -90,7 +90,7 @@ def test_one_that_is_killed_is_said_to_have_been(tmp_path):
     with reading(tmp_path / "frames", Path(f"/dev/fd/{handle}")) as other:
         os.kill(other._process.pid, signal.SIGKILL)
         with pytest.raises(ReadingError, match="was ended by SIGKILL; is there enough memory"):
-            list(other.files())
+            list(other.waiting(1))
     os.close(handle)
     os.close(writes)
 

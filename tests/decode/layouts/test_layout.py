@@ -46,14 +46,9 @@ def test_a_heading_says_key_api_side_and_versions():
     assert (blob.key, blob.side) == (2, "data")  # the position in its file
 
 
-def test_facts_about_versions_are_read():
+def test_older_names_are_read_and_notes_are_not():
     request = sample()[0]
     assert request.aka == ("Example", "Specimen")
-    assert request.since == {2: "2.7", 3: "3.1", 4: "3.1"}
-    assert request.last == {0: "3.9", 1: "3.9"}
-    assert request.unstable == {5: ("4.1", "4.2")}
-    assert request.deprecated == Versions(0, 0)
-    assert request.lacked == ((Versions(3, 3), ("2.7", "2.8"), ("topics.extra",)),)
 
 
 def test_the_header_follows_the_rule_but_where_it_says_otherwise():

@@ -1,4 +1,5 @@
-"""Record batches as bytes: what tests feed to decode.log.records and the modules of the metadata log.
+"""Record batches as bytes: what tests feed to decode.log.records and the modules of the metadata log; and what they
+compare, a record as an object.
 
 Knows: the formats, once more and the other way round, so that a mistake in the decoder is not repeated here.
 Rule: every default is a legal batch; a test says only what it is about.
@@ -9,6 +10,13 @@ import zlib
 from dataclasses import dataclass, field
 
 import cramjam
+
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log import record_table as columns
+from wirecheck.decode.log.metadata_log import field_entries
+from wirecheck.decode.log.record_table import Reader
+from wirecheck.decode.log.records import read_batches
+from wirecheck.decode.log.secrets import LogSecrets
 
 SNAPPY_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
@@ -90,6 +98,61 @@ def message(value=b"v", *, key=None, magic=1, offset=0, attributes=0, timestamp=
         inside += struct.pack(">i", -1) if content is None else struct.pack(">i", len(content)) + content
     inside += tail
     return struct.pack(">qiI", offset, len(inside) + 4, zlib.crc32(inside)) + inside
+
+
+def entries(kept, high_watermark=-1, left_out=()):
+    return field_entries(laid_out(kept, left_out), high_watermark)
+
+
+def secret_spans(data):
+    """The spans to leave out of one records field of the metadata log."""
+    return LogSecrets().feed(data)
+
+
+def batches(data, left_out=()):
+    """As decode.log.records reads a field; raises for the first batch that is none."""
+    found = read_batches(laid_out(data, left_out))
+    if found.refused is not None:
+        raise found.refused
+    return found
+
+
+@dataclass(frozen=True)
+class Record:
+    """What lies in a hole is None, and `unseen` says that it is not null."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple = ()
+    unseen: bool = False
+
+
+def objects(records):
+    """The records of a table of positions."""
+    data, found = records.field.data.tobytes(), []
+
+    def content(at, length):
+        return data[at : at + length] if length >= 0 and records.field.known(at, at + length) else None
+
+    for offset, timestamp_ms, key_at, key_bytes, value_at, value_bytes, at, count, unseen in records.table.tolist():
+        seen = unseen != columns.STRUCTURE_UNSEEN
+        key, value = (content(key_at, key_bytes), content(value_at, value_bytes)) if seen else (None, None)
+        headers = tuple(headers_at(data, at, count if seen else 0))
+        found.append(Record(offset, timestamp_ms, key, value, headers, unseen=unseen != columns.NOTHING_UNSEEN))
+    return found
+
+
+def headers_at(data, at, count):
+    reader = Reader(data, at, len(data))
+    for _ in range(count):
+        length = reader.length(0)
+        begin = reader.step_over(length)
+        name = data[begin : begin + length].decode()
+        length = reader.length(-1)
+        begin = reader.step_over(length)
+        yield name, (data[begin : begin + length] if length >= 0 else None)
 
 
 def gzipped(content):

@@ -13,6 +13,7 @@ from tests.decode.log.batches import (
     batch,
     config,
     control,
+    entries,
     entry,
     leader_change,
     message,
@@ -22,7 +23,7 @@ from tests.decode.log.batches import (
 )
 from wirecheck.decode.errors import BadChecksum, BadLength, BadMagic, Truncated, UnexpectedNull, UnknownApi
 from wirecheck.decode.log import compression
-from wirecheck.decode.log.metadata_log import Refused, entries, joined
+from wirecheck.decode.log.metadata_log import Refused, joined
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import DATA, RECORD
@@ -95,13 +96,6 @@ def test_a_cut_off_batch_is_left_over():
 def test_nothing_is_no_entry():
     assert len(entries(b"")) == 0
     assert len(joined([])) == 0
-
-
-def test_batches_seen_before_are_passed_over():
-    first = entries(LOG)
-    again = entries(LOG + batch(topic("c"), base_offset=3, epoch=3), skip=set(first.batches))
-    assert again.offset.tolist() == [3]
-    assert len(set(first.batches) | set(again.batches)) == 3
 
 
 REFUSED_BATCHES = {
@@ -181,7 +175,6 @@ def test_entries_of_many_fields_are_one_batch_for_the_machine():
     assert whole.epoch.tolist() == [3, 3, 3, 4]
     assert whole.committed.tolist() == [True, True, False, False]
     assert values(whole) == [v for p in parts for v in values(p)]
-    assert whole.batches == tuple(key for p in parts for key in p.batches)
     assert len(whole.refused) == 1
 
 

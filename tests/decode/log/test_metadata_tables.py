@@ -2,9 +2,9 @@
 
 import struct
 
-from tests.decode.log.batches import batch, config, entry, leader_change, remove_topic, text, topic, uvarint
+from tests.decode.log.batches import batch, config, entries, entry, leader_change, remove_topic, text, topic, uvarint
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.log.metadata_log import entries, joined
+from wirecheck.decode.log.metadata_log import joined
 from wirecheck.decode.log.metadata_tables import JUDGED, log_tables
 
 ONE, TWO = bytes(15) + b"\x01", bytes(15) + b"\x02"
@@ -73,11 +73,6 @@ def test_what_the_machine_does_not_read_is_counted():
 
 def test_a_kind_that_did_not_decode_at_all_has_no_table():
     assert log_tables(entries(batch(entry(2, b"broken")))) == {}
-
-
-def test_the_wanted_kinds_can_be_chosen():
-    found = log_tables(entries(LOG), {("ConfigRecord", "record"): ("name",)})
-    assert found["ConfigRecord"]["name"].strings() == ["ssl.keystore.password"]
 
 
 def test_many_fields_are_read_in_one_pass():

@@ -5,13 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.log.batches import (
+    Record,
+    objects,
     record,
     sized,
     uvarint,
     varint,
     without,
 )
-from wirecheck.decode.errors import BadLength, BadText, BadVarint, LeftoverBytes, Truncated
+from wirecheck.decode.errors import BadLength, BadVarint, LeftoverBytes, Truncated
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log import record as r
 from wirecheck.decode.log.record_table import BAD_VARINT, OK, VARINT_BYTES, VARLONG_BYTES, Reader
@@ -51,10 +53,10 @@ def test_padding_within_the_type_is_read():
 def test_records_come_as_they_were_written():
     data = record(b"v", key=b"k", offset=3, timestamp=-7, headers=[(b"a", b"1"), ("ö".encode(), None)])
     data += record(None, offset=4) + record(b"", key=b"")
-    assert list(walked(data, 3)) == [
-        r.Record(3, -7, b"k", b"v", (("a", b"1"), ("ö", None))),
-        r.Record(4, 0, None, None),
-        r.Record(0, 0, b"", b""),
+    assert objects(walked(data, 3)) == [
+        Record(3, -7, b"k", b"v", (("a", b"1"), ("ö", None))),
+        Record(4, 0, None, None),
+        Record(0, 0, b"", b""),
     ]
 
 
@@ -96,11 +98,6 @@ def test_what_is_wrong_is_refused_for_what_it_is(case):
         walked(data, count)
 
 
-def test_header_names_are_text():
-    with pytest.raises(BadText):
-        list(walked(record(headers=[(b"\xff", None)])))
-
-
 def test_no_cut_of_a_record_is_a_record():
     data = record(b"value", key=b"key", headers=[(b"name", b"content")])
     for end in range(len(data)):
@@ -112,7 +109,7 @@ DATA = record(b"first", offset=1) + record(b"second", key=b"key", offset=2) + re
 
 
 def hidden_from(data, *spans, count=3):
-    return list(walked(without(data, *spans), count, spans))
+    return objects(walked(without(data, *spans), count, spans))
 
 
 @pytest.mark.parametrize(("content", "seen"), [(b"second", (b"key", None)), (b"key", (None, b"second"))])
@@ -134,7 +131,7 @@ def test_a_record_with_a_hole_in_its_structure_is_stepped_over():
 def test_where_a_length_lies_in_a_hole_the_rest_is_unseen():
     at = len(record(b"first", offset=1))
     records = walked(without(DATA, (at, 1)), 3, [(at, 1)])
-    assert [x.value for x in records] == [b"first"]
+    assert [x.value for x in objects(records)] == [b"first"]
     assert records.unseen == 2
 
 
@@ -147,11 +144,11 @@ def test_a_hole_that_only_touches_a_record_hides_nothing_of_it():
 
 
 def test_every_hole_leaves_what_is_outside_of_it_alone():
-    whole = list(walked(DATA, 3))
+    whole = objects(walked(DATA, 3))
     for begin in range(len(DATA)):
         for length in (1, 3):
             span = (begin, min(length, len(DATA) - begin))
             records = walked(without(DATA, span), 3, [span])
-            seen = list(records)
+            seen = objects(records)
             assert len(seen) + records.unseen == 3
             assert [x for x in seen if not x.unseen] == [x for x, y in zip(whole, seen, strict=False) if not y.unseen]

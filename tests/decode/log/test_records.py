@@ -8,10 +8,10 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from tests.decode.log.batches import Batch, batch, gzipped, leader_change, message, record
+from tests.decode.log.batches import Batch, batch, batches, gzipped, leader_change, message, objects, record
 from wirecheck.decode.errors import BadCompression, BadLength, BadMagic, DecodeError, Truncated
 from wirecheck.decode.holes import laid_out
-from wirecheck.decode.log.records import HEADER_BYTES, batches, header, read_batches
+from wirecheck.decode.log.records import HEADER_BYTES, header, read_batches
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "record-batches.jsonl.gz"
 VECTORS = [json.loads(line) for line in gzip.decompress(GOLDEN.read_bytes()).splitlines()]
@@ -23,30 +23,11 @@ def b64(content):
 
 def as_vector(found):
     """A batch as the vectors write it, without what is inside a control record's value."""
-    records = list(found.records())
-    legacy = {
-        "position": found.position,
-        "size": found.size,
-        "magic": found.magic,
-        "base_offset": records[0].offset if found.magic < 2 else found.base_offset,
-        "last_offset": found.last_offset,
-        "crc": found.crc,
-        "crc_valid": found.crc_valid,
-        "compression": found.compression,
-        "max_timestamp": found.max_timestamp,
+    same = ("position", "size", "magic", "base_offset", "crc", "crc_valid", "max_timestamp", "base_timestamp")
+    return {name: getattr(found, name) for name in (*same, "partition_leader_epoch", "count", "control")} | {
         "compressed": found.codec != 0,
-        "records": [_record(r) for r in records],
+        "records": [_record(r) for r in objects(found.records())],
     }
-    new = (
-        "base_timestamp",
-        "partition_leader_epoch",
-        "producer_id",
-        "producer_epoch",
-        "base_sequence",
-        "count",
-        "control",
-    )
-    return legacy | ({name: getattr(found, name) for name in new} if found.magic == 2 else {})
 
 
 def _record(r):
@@ -59,21 +40,35 @@ def _record(r):
     }
 
 
+UNREAD = {
+    "timestamp_type", "last_sequence", "transactional", "delete_horizon_ms", "last_offset", "compression",
+    "producer_id", "producer_epoch", "base_sequence",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"].replace(" ", "-"))
 def test_kafkas_own_batches_are_read_as_kafka_reads_them(vector):
+    """Of older formats only where a batch ends."""
     found = batches(bytes.fromhex(vector["hex"]))
-    unread = {"timestamp_type", "last_sequence", "transactional", "delete_horizon_ms"}
-    expected = [{name: value for name, value in one.items() if name not in unread} for one in vector["batches"]]
+    assert [(b.position, b.size, b.magic) for b in found.batches] == [
+        (one["position"], one["size"], one["magic"]) for one in vector["batches"]
+    ]
+    expected = [
+        {name: value for name, value in one.items() if name not in UNREAD}
+        for one in vector["batches"]
+        if one["magic"] == 2
+    ]
     for one in expected:
         for r in one["records"]:
             for name in ("control", "control_type", "coordinator_epoch"):
                 r.pop(name, None)
-    assert [as_vector(b) for b in found.batches] == expected
+    assert [as_vector(b) for b in found.batches if b.magic == 2] == expected
     assert found.left_over == vector["left_over"]
 
 
 def test_all_vectors_are_there():
     assert len(VECTORS) == 106
+    assert sum(one["magic"] == 2 for vector in VECTORS for one in vector["batches"]) == 71
 
 
 FIELD = batch(b"a", b"b") + message(b"c") + batch(b"d", base_offset=3)
@@ -118,8 +113,6 @@ def test_a_compressed_batch_is_bounded():
 def test_codes_that_were_never_given_out_are_refused(codec):
     (found,) = batches(Batch(attributes=codec).bytes()).batches
     with pytest.raises(BadCompression):
-        _ = found.compression
-    with pytest.raises(BadCompression):
         found.records()
 
 
@@ -146,14 +139,14 @@ def test_a_hole_in_a_value_hides_the_value_and_the_sum():
     found = hole(FIELD, HEADER_BYTES + 6, 1)
     first, *rest = found.batches
     assert first.crc_valid is None
-    assert [b.crc_valid for b in rest] == [True, True]
-    assert [r.value for r in first.records()] == [None, b"b"]
+    assert [b.crc_valid for b in rest if b.magic == 2] == [True]
+    assert [r.value for r in objects(first.records())] == [None, b"b"]
     assert found.refused is None
 
 
 def test_a_record_whose_structure_is_hidden_has_no_offset():
     (first, *_) = hole(FIELD, HEADER_BYTES + 3, 1).batches
-    unseen, seen = first.records()
+    unseen, seen = objects(first.records())
     assert (unseen.offset, unseen.unseen, seen.offset) == (-1, True, 1)
 
 
@@ -162,10 +155,6 @@ def test_a_hole_in_a_header_ends_the_walk(offset):
     second = len(batch(b"a"))
     found = hole(batch(b"a") + batch(b"b"), second + offset, 1)
     assert (len(found.batches), found.unseen_from, found.left_over) == (1, second, 0)
-
-
-def test_a_hole_in_a_messages_header_ends_the_walk():
-    assert hole(message(b"a"), 20, 1).unseen_from == 0
 
 
 def test_a_compressed_batch_with_a_hole_is_unseen():

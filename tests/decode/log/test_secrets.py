@@ -14,12 +14,14 @@ from tests.decode.log.batches import (
     Batch,
     batch,
     config,
+    entries,
     entry,
     gzipped,
     leader_change,
     message,
     record,
     remove_topic,
+    secret_spans,
     text,
     topic,
     uvarint,
@@ -27,8 +29,6 @@ from tests.decode.log.batches import (
 )
 from wirecheck.decode.log import compression
 from wirecheck.decode.log import secrets as s
-from wirecheck.decode.log.compression import NAMES
-from wirecheck.decode.log.metadata_log import entries
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 
@@ -60,13 +60,13 @@ def test_the_types_that_carry_secrets():
 
 def test_only_the_secret_fields_of_a_record_are_hidden():
     data = batch(topic(), config("PASSWORD"), SCRAM, remove_topic(), TOKEN, config(None))
-    assert hidden(data, s.secret_spans(data)) == [b"PASSWORD", b"SALT", b"STORED", b"SERVER", b"TOKEN"]
+    assert hidden(data, secret_spans(data)) == [b"PASSWORD", b"SALT", b"STORED", b"SERVER", b"TOKEN"]
 
 
 def test_the_rest_of_the_log_stays_readable():
     values = [bytes.fromhex(v["hex"]) for v in RECORDS]
     data = leader_change() + batch(*values, base_offset=1)
-    spans = s.secret_spans(data)
+    spans = secret_spans(data)
     found = entries(without(data, *spans), left_out=spans)
     decoded = decode(found.messages)
     assert (len(found), found.refused, found.unseen) == (305, (), 0)
@@ -77,15 +77,15 @@ def test_the_rest_of_the_log_stays_readable():
 
 
 def test_a_log_without_secrets_has_no_spans():
-    assert s.secret_spans(leader_change() + batch(topic(), remove_topic(), base_offset=1)) == []
-    assert s.secret_spans(Batch([record(None)]).bytes()) == []
-    assert s.secret_spans(b"") == []
+    assert secret_spans(leader_change() + batch(topic(), remove_topic(), base_offset=1)) == []
+    assert secret_spans(Batch([record(None)]).bytes()) == []
+    assert secret_spans(b"") == []
 
 
 def test_unknown_tags_of_a_secret_record_are_secret():
     tagged = entry(26, text("TOKEN") + b"\x01\x63\x03NEW")
     data = batch(tagged)
-    assert hidden(data, s.secret_spans(data)) == [b"TOKEN", b"NEW"]
+    assert hidden(data, secret_spans(data)) == [b"TOKEN", b"NEW"]
 
 
 UNREADABLE = {
@@ -101,11 +101,11 @@ UNREADABLE = {
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_the_body_of_what_cannot_be_told_to_be_harmless_is_hidden(case):
     data = batch(topic(), UNREADABLE[case], topic())
-    assert hidden(data, s.secret_spans(data)) == [b"whatever"]
+    assert hidden(data, secret_spans(data)) == [b"whatever"]
 
 
 def test_a_newer_version_of_a_harmless_record_is_kept():
-    assert s.secret_spans(batch(entry(2, b"whatever", version=9))) == []
+    assert secret_spans(batch(entry(2, b"whatever", version=9))) == []
 
 
 BROKEN = {
@@ -124,14 +124,14 @@ def test_behind_a_broken_record_the_batch_is_hidden_and_the_next_is_read(case):
     tail = BROKEN[case] + b"PASSWORD"
     data = Batch([record(topic()), tail]).bytes() + batch(topic())
     begin = data.index(tail)
-    assert s.secret_spans(data) == [(begin, len(tail))]
+    assert secret_spans(data) == [(begin, len(tail))]
 
 
 @pytest.mark.parametrize("garbage", [b"\xff" * 40, message(b"PASSWORD"), bytes(16) + b"\x02"])
 def test_bytes_that_are_no_batch_are_hidden_to_the_end(garbage):
     data = batch(topic()) + garbage + batch(topic())
     begin = len(batch(topic()))
-    assert s.secret_spans(data) == [(begin, len(data) - begin)]
+    assert secret_spans(data) == [(begin, len(data) - begin)]
 
 
 @pytest.mark.parametrize(("values", "expected"), [([topic()], False), ([topic(), config()], True)])
@@ -139,14 +139,14 @@ def test_a_compressed_block_is_hidden_if_it_holds_a_secret(values, expected):
     block = gzipped(b"".join(record(v, offset=i) for i, v in enumerate(values)))
     data = Batch(block=block, attributes=1, count=len(values)).bytes()
     at = data.index(block)
-    assert s.secret_spans(data + batch(topic())) == ([(at, len(block))] if expected else [])
+    assert secret_spans(data + batch(topic())) == ([(at, len(block))] if expected else [])
 
 
 @pytest.mark.parametrize("block", [b"no block", gzipped(record(topic())[:-3]), gzipped(record(topic()))[:-1]])
-@pytest.mark.parametrize("codec", [1, len(NAMES)])
+@pytest.mark.parametrize("codec", [1, 5])
 def test_a_compressed_block_that_cannot_be_read_is_hidden(block, codec):
     data = Batch(block=block, attributes=codec, count=1).bytes()
-    assert hidden(data, s.secret_spans(data)) == [block]
+    assert hidden(data, secret_spans(data)) == [block]
 
 
 def test_a_compressed_block_that_is_cut_off_is_hidden_in_every_piece():
@@ -166,7 +166,7 @@ WHOLE = (
     + Batch([record(config("PASSWORD-3"), headers=[(b"name", b"PASSWORD-4")]), record(topic(), offset=1)]).bytes()
     + batch(topic("last"), base_offset=9)
 )
-PRECISE = {at for offset, length in s.secret_spans(WHOLE) for at in range(offset, offset + length)}
+PRECISE = {at for offset, length in secret_spans(WHOLE) for at in range(offset, offset + length)}
 
 
 @settings(max_examples=200)
@@ -212,7 +212,7 @@ def test_bombs_share_one_bound_and_what_is_beyond_is_hidden(monkeypatch):
     bomb = Batch(block=block, attributes=4, count=3).bytes()
     harmless = Batch(block=gzip.compress(b"".join([record(topic())])), attributes=1, count=1).bytes()
     data = harmless + 9 * bomb + harmless
-    spans = s.secret_spans(data)
+    spans = secret_spans(data)
     assert len(hidden(data, spans)) == 10
     assert spans[0][0] == len(harmless) + 61
     assert spans[-1][0] + spans[-1][1] == len(data)

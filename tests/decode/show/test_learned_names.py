@@ -4,9 +4,9 @@ import base64
 
 from tests.decode.show.test_message_lines import ORDERS, PAYMENTS, answered
 from wirecheck.decode.api_names import key_of
+from wirecheck.decode.dialect import read
 from wirecheck.decode.show import learned_names
 from wirecheck.decode.show.learned_names import TopicNames
-from wirecheck.decode.show.message_lines import PLAIN, alone
 from wirecheck.decode.wire import RESPONSE, pack
 
 
@@ -18,7 +18,7 @@ def learned(*answers):
     for topics in answers:
         said = [{"name": name, "topicId": topic_id} for name, topic_id in topics]
         data = answered("Metadata", 12, {"topics": said})[4:]
-        names.learn(alone(pack([data], [RESPONSE], [key_of("Metadata")], [12]), PLAIN))
+        names.learn(read(pack([data], [RESPONSE], [key_of("Metadata")], [12])))
     return {base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode(): name for topic_id, name in names.items() if name}
 
 

@@ -205,7 +205,7 @@ def test_a_large_message_weighs_more_than_a_small_one():
     weights = []
     for talk in (small, large):
         for exchanges in lines.followed([frames(talk.segments)]):
-            weights += lines.rows_of(lines.alone(exchanges.messages, lines.PLAIN)).tolist()
+            weights += lines.rows_of(lines.read(exchanges.messages)).tolist()
     assert min(weights) >= 1
     assert weights[2] >= weights[0] + 49
     assert weights[3] >= weights[1] + 49

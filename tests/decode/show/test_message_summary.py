@@ -7,7 +7,7 @@ import pytest
 from tests.build import plain
 from tests.decode.show.test_message_lines import OTHER, PAYMENTS
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.show.message_lines import PLAIN, alone
+from wirecheck.decode.dialect import read
 from wirecheck.decode.show.message_summary import Failure, Summary, summaries
 from wirecheck.decode.wire import SIDES, pack
 
@@ -19,7 +19,7 @@ def said(*messages, names=NAMES, cut=0):
     """Summaries of messages (api, side, version, body), by their place; `cut`: bytes that each lacks at its end."""
     kinds = [(SIDES.index(side), key_of(api), version) for api, side, version, _ in messages]
     data = [plain(*message)[4:] for message in messages]
-    return summaries(alone(pack([each[: len(each) - cut] for each in data], *zip(*kinds, strict=True)), PLAIN), names)
+    return summaries(read(pack([each[: len(each) - cut] for each in data], *zip(*kinds, strict=True))), names)
 
 
 def only(*message):

@@ -44,6 +44,15 @@ def test_a_success_ends_it_and_what_ends_soon_was_brief():
     assert levels(lab) == [("reader", "briefly", 9, True)]
 
 
+def test_a_client_that_goes_on_at_another_broker_has_recovered():
+    """The leader moved, or its address was repaired: nobody asks the first broker again."""
+    lab = Lab()
+    lab.metadata(1)
+    produces(lab, range(2, 60, 4), "orders", NOT_LEADER)
+    produces(lab, range(60, 90, 4), "orders", server=B2)
+    assert levels(lab) == [("writer", HURT, 15, True)]
+
+
 def test_single_errors_between_successes_are_no_row():
     lab = Lab()
     lab.metadata(1, [("orders", ID_1)])

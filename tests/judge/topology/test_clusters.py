@@ -30,6 +30,19 @@ def test_literal_addresses_join_and_name_the_brokers():
     assert made.broker(OTHER, 5 * S) == 2
 
 
+def test_brokers_that_swap_addresses_and_swap_them_back():
+    """Who is at an address is what it was called then, not what it is called in the end."""
+    told = [claim("address", EAST, OTHER, 2, at=1, until=100), claim("address", EAST, OTHER, 1, at=40, until=70)]
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *told])
+    assert [made.broker(OTHER, at * S) for at in (0, 30, 40, 60, 80, 120)] == [2, 2, 1, 1, 2, 2]
+
+
+def test_an_address_that_another_broker_got():
+    told = [claim("address", EAST, OTHER, 2, at=1, until=30), claim("address", EAST, OTHER, 1, at=40, until=70)]
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *told])
+    assert [made.broker(OTHER, at * S) for at in (0, 30, 35, 40, 90)] == [2, 2, 2, 1, 1]
+
+
 def test_who_lists_an_address_of_two_clusters_is_of_the_one_whose_topic_ids_it_has():
     """A VIP led to cluster A, then to B: the controllers of both list it, and only the IDs tell whose each is."""
     vip = "10.0.8.8:9092"

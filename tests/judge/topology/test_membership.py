@@ -109,6 +109,29 @@ def test_a_listener_that_is_not_advertised_is_its_hosts():
     assert inner in clusters(lab)[CLUSTER]
 
 
+def test_brokers_of_another_listener_are_named_by_one_that_reports_the_same_ids():
+    """Clients are told one listener's addresses, and brokers another's; of one broker only other topics were seen."""
+    lab, inner = lab_of(), {"10.0.5.1:9093": 1, "10.0.5.2:9093": 2}
+    for at in (0, 50, 100):
+        lab.metadata(at, [("orders", ID_1)], server="10.0.5.1:9093", brokers=inner)
+    lab.fetches(range(10, 90, 5), ID_2, server="10.0.5.2:9093")
+    assert inner.keys() <= {*clusters(lab)[CLUSTER]}
+
+
+def test_a_controller_describes_its_quorum_and_no_brokers():
+    """KIP-919: an admin client that is given controllers asks one of them."""
+    lab, controllers = lab_of(), {"10.0.7.1:9093": 101, "10.0.7.2:9093": 102}
+    nodes = [{"brokerId": n, "host": c.split(":")[0], "port": int(c.split(":")[1])} for c, n in controllers.items()]
+    talk = lab.talk("10.0.7.1:9093", "admin")
+    ranges = [{"apiKey": key, "minVersion": 0, "maxVersion": 1} for key in (18, 60)]
+    talk.ask(9, "ApiVersions", 3, {}, {"apiKeys": ranges})
+    answer = {"endpointType": 2, "clusterId": CLUSTER, "controllerId": 101, "brokers": nodes}
+    talk.ask(10, "DescribeCluster", 1, {"endpointType": 2}, answer)
+    (row,) = lab.judge()["clusters"].values()
+    assert "10.0.7.1:9093" in row["endpoints"]
+    assert row["brokers"] == [1, 2, 3]
+
+
 def test_controllers_are_in_no_list_of_brokers():
     controller = "10.0.7.1:9093"
     lab = lab_of()

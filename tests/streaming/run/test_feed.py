@@ -94,6 +94,22 @@ def test_a_batch_begins_no_sooner_after_the_last_than_is_asked_for(plan, monkeyp
     assert numbers(plan, 2) == [5]
 
 
+def test_where_nothing_waited_half_the_interval_is_enough(plan, monkeypatch):
+    """Else a batch that took longer than the interval once would make all later ones as late."""
+    put(plan, 1)
+    source = opened(replace(plan, interval_s=4), -1, monkeypatch)
+    source(0)
+    began = monotonic()
+    asked = Thread(target=source, args=(1,))
+    asked.start()
+    while not source.waits and monotonic() < began + 20:
+        sleep(0.01)
+    put(plan, 2)
+    asked.join(20)
+    assert 1.9 <= monotonic() - began < 4
+    assert numbers(plan, 1) == [2]
+
+
 @pytest.mark.parametrize("once", [True, False])
 def test_an_end_leaves_a_batch_that_waits_for_the_next_start(plan, once, monkeypatch):
     put(plan, 1)
