@@ -97,9 +97,9 @@ def agree(of_itself: FileMetadata, table: pa.Table) -> None:
     """Whether these columns say the same, each one looked at before. Raises NotFramesError."""
     for name in ("cluster", "agent", "file_seq"):
         if name in table.column_names and table.num_rows and table[name][0].as_py() != getattr(of_itself, name):
-            raise NotFramesError(f"its metadata and its rows have another {name}")
+            raise NotFramesError(f"its metadata and its rows differ in {name}")
     if {"kind", "ts_ns"} <= set(table.column_names) and span_of(table) != of_itself.span:
-        raise NotFramesError("its metadata and its rows have other times")
+        raise NotFramesError("its metadata and its rows differ in times")
 
 
 def span_of(table: pa.Table) -> Span | None:
@@ -144,7 +144,7 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
         text = name.decode(errors="replace") if isinstance(name, bytes) else name
         raise NotFramesError(f"not a file of frames: no {text}") from lacking
     except MemoryError as much:
-        raise NotFramesError("expands beyond the memory there is") from much
+        raise NotFramesError("expands beyond the available memory") from much
     except Exception as wrong:  # whatever Arrow makes of foreign bytes
         if isinstance(wrong, OSError) and wrong.errno is not None:  # of broken pages it raises one without a number
             raise
@@ -170,7 +170,7 @@ def _is_regular(path: Path | str | pa.NativeFile) -> None:
     except OSError as wrong:
         if wrong.errno not in {errno.ENOENT, errno.ELOOP} or not Path(path).is_symlink():
             raise
-        raise NotFramesError("a link that leads to no file") from wrong
+        raise NotFramesError("a link to a file that does not exist") from wrong
     if not stat.S_ISREG(mode):
         raise NotFramesError("not a regular file")
 
@@ -295,7 +295,7 @@ def _are_texts(name: str, column: pa.ChunkedArray) -> None:
         if name.endswith("_ip"):
             strange = next((text for text in texts.to_pylist() if not _is_address(text)), None)
             if strange is not None:
-                raise NotFramesError(f"{name} is {strange[:50]!r}, no address")
+                raise NotFramesError(f"{name} is {strange[:50]!r}, not an address")
 
 
 def _codes_lie_inside(name: str, chunk: pa.DictionaryArray) -> None:
@@ -354,7 +354,7 @@ def _in_order(
 def _part(spans: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
     column = pc.struct_field(spans, name)
     if column.null_count or spans.null_count:
-        raise NotFramesError(f"no {name} of a left-out span")
+        raise NotFramesError(f"no {name} of a redacted span")
     values: NDArray[np.int64] = column.to_numpy().astype(np.int64)
     return values
 

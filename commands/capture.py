@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts
 
 SPOOL_BYTES = 10 << 30
-"""How much waits to be shipped at most, if not said otherwise."""
+"""Default limit of the bytes that wait to be shipped."""
 OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
-@click.command(short_help="Run the capture agent, or convert captures to frames.")
+@click.command(cls=options.Sections, short_help="Run the capture agent, or convert captures to frames.")
 @options.interfaces("Capture on this interface (repeatable).")
 @click.option(
     "-r", "first", multiple=True, metavar="FILE...", shell_complete=completion.path,
@@ -90,17 +90,17 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
 
     \b
     Examples:
-      wirecheck capture -i eth0 --port 9092 --out /var/lib/wirecheck --cluster prod --retain 24h --max-disk 10G
-      wirecheck capture -i eth0 --port 9092 --out /var/spool/wirecheck --ship s3://bucket/frames --cluster prod
-      wirecheck capture -i lo -i eth0 --filter "tcp port 9092 and not host 10.0.0.7" --out frames/ --duration 60s
-      wirecheck capture -i eth0 --port 9093 --keylog /run/kafka/keys.log --out frames/
+      wirecheck capture -i eth0 --port 9092 --out frames/ --cluster prod
+      wirecheck capture -i eth0 --port 9092 --out spool/ --ship s3://bucket/frames
+      wirecheck capture -i eth0 --filter 'not port 22' --out frames/
+      wirecheck capture -i eth0 --port 9093 --keylog keys.log --out frames/
       wirecheck capture -r incident.pcapng --out frames/
     """
     first, more = choices.pop("first"), choices.pop("more")
     if bool(interfaces) == bool(first):
         raise click.UsageError("give -i IFACE or -r FILE, and not both")
     if interfaces and more:
-        raise click.UsageError(f"{more[0]}: files are read with -r, and not beside -i")
+        raise click.UsageError(f"{more[0]}: read files with -r, without -i")
     strict = choices.pop("strict")
     if interfaces and strict:
         raise click.UsageError("--strict goes with -r, not with -i")
@@ -128,7 +128,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
-        tell(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice")
+        tell(f"wirecheck: {out} already holds frames of an earlier `capture -r`; messages in both count twice")
     summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         tell(f"wirecheck: {line}")
@@ -138,7 +138,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 
 
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> None:
-    """Listen until told to stop; then say what was captured, in one line."""
+    """Capture until a signal or `--duration`; then print one line with the counts."""
     with one_line_errors(out):
         from wirecheck.capture.arrow_alone import arrow_alone
 

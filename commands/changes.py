@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.changes import Change, Changes
 
 
-@click.command(short_help="List changes to topics, configurations, ACLs and groups.")
+@click.command(cls=options.Sections, short_help="List changes to topics, configurations, ACLs and groups.")
 @inputs_argument
 @click.option("--object", "name", metavar="NAME", help="Only changes of this topic, group, user or broker.")
-@click.option("--failed", is_flag=True, help="Only requests that were refused or not answered.")
-@click.option("--all", "every", is_flag=True, help="Print all lines, also if they are more than a screen.")
+@click.option("--failed", is_flag=True, help="Only requests that were rejected or not answered.")
+@click.option("--all", "every", is_flag=True, help="Print all lines, even if they exceed a screen.")
 @options.principals
 @options_of_listing
 def changes(
@@ -53,7 +53,8 @@ def changes(
     Examples:
       wirecheck changes incident.pcapng
       wirecheck changes incident.pcapng --object orders
-      wirecheck changes verdict/ --format json | jq 'select(.action == "DeleteTopics")'
+      wirecheck changes verdict/ --format json |
+        jq 'select(.action == "DeleteTopics")'
     """
     from wirecheck.decode.show.changes import changes as changes_of
 

@@ -20,20 +20,25 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 Row = dict[str, Any]
 
 
-@click.command(short_help="List clients and those that an upgrade breaks.")
+@click.command(cls=options.Sections, short_help="List clients and those that an upgrade breaks.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables
 @click.option(
-    "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
+    "--target",
+    metavar="RELEASE",
+    help="Upgrade gate: exit with 1 if a client sends versions that RELEASE (such as 4.0) rejects.",
 )
 @click.option(
     "--group-by",
     "group_by",
     type=click.Choice(["prefix", "software", "host"]),
-    help="With --target, one line per prefix of client IDs (team), per software, or per host.",
+    help="With --target, print one line per client ID prefix (team), software or host.",
 )
 @click.option(
-    "--report", type=options.TARGET, metavar="FILE", help="With --target, also write the clients to upgrade as HTML."
+    "--report",
+    type=options.TARGET,
+    metavar="FILE",
+    help="With --target, also write an HTML page of the clients to upgrade.",
 )
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
 @options.cluster
@@ -49,9 +54,10 @@ def clients(
 
     INPUT is one or more captures or folders of frames, or the --out folder of a replay or a monitor. A Kafka release
     rejects clients that use API versions older than it supports. Newer versions are negotiated down automatically, but
-    older releases do not have every API. Each rejected client has what to do: the first version of its library that
-    works (upgrade_to). Brokers and controllers are listed with --brokers only (JSON and CSV always have them) and never
-    count.
+    older releases do not have every API. For each rejected client, the output names the first version of its library
+    that works (upgrade_to).
+
+    Brokers and controllers are listed only with --brokers, or in JSON and CSV. They never affect the exit status.
 
     Exit status: 0 if no client is rejected, 1 if one is, 2 on usage errors or unreadable input.
 
@@ -59,8 +65,9 @@ def clients(
     Examples:
       wirecheck clients incident.pcapng
       wirecheck clients verdict/ --target 4.0
-      wirecheck clients verdict/ --target 4.0 --group-by prefix --report upgrade.html
-      wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
+      wirecheck clients verdict/ --target 4.0 --group-by prefix --report up.html
+      wirecheck clients verdict/ --target 4.0 --format json |
+        jq '.clients[] | select(.rejected_by_target != [])'
     """
     target, group_by, report = (asked[name] for name in ("target", "group_by", "report"))
     need_release(target)
@@ -126,7 +133,7 @@ def judge(client: Row, target: str | None) -> None:
 
 
 def need_release(target: str | None) -> None:
-    """Wrong use where it is asked for one that nobody knows."""
+    """Raises a usage error if the release is unknown."""
     if target is None:
         return
     from wirecheck.streaming.store import upgrade_gate

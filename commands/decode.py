@@ -1,6 +1,6 @@
 """`wirecheck decode`: the messages of pcaps and of an agent's frames, or one message in hex, as people read them.
 
-Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode room.
+Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode package.
 """
 
 import re
@@ -33,10 +33,10 @@ POLL_S = 0.5
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
 BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wireshark and Python write bytes
 LARGEST_VERSION = 0x7FFF
-OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, carries some of (repeatable)."
+OF_FRAME = "Only messages with bytes in packet N, as Wireshark numbers it (repeatable)."
 
 
-@click.command(short_help="Print Kafka messages of captures, or decode one in hex.")
+@click.command(cls=options.Sections, short_help="Print Kafka messages of captures, or decode one in hex.")
 @click.argument("files", nargs=-1, metavar="[FILE|DIR]...", shell_complete=completion.path)
 @click.option(
     "--api", "apis", multiple=True, metavar="NAME", shell_complete=completion.api,
@@ -69,14 +69,15 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, **choices: Any) -> None:
     """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.
 
-    A line has the time (UTC), the sender and the receiver, the API and its version, topics (or the group), errors, the
-    latency of a response, and #N, the frame in which the message begins: `--frame N -V` prints all of it. Clients and
-    brokers have their names; those without one, their addresses. With --follow a line is printed when its answer is
-    known.
+    Each line has the time (UTC), sender, receiver, API and version, topics (or the group), errors, the latency of a
+    response, and the frame number #N. `--frame N -V` prints all fields of that message. Clients and brokers are shown
+    by name if it is known, else by address.
 
-    Files may be compressed; - is standard input. --topic also finds messages with the topic's ID, once a message has
-    both. With --follow, a message is printed when its response is known. A message in hex has a header and a body, and
-    may have its size. For a response in hex, also give --side, --api and --version.
+    Files may be compressed; - is standard input. --topic also finds messages that have only the topic's ID, once a
+    message has shown both. With --follow, a message is printed when its response is known.
+
+    A message in hex has a header and a body; its size in front is optional. For a response in hex, also give --side,
+    --api and --version.
 
     Exit status: 0 if decoded, 1 if the message in hex is malformed, 2 on usage errors, if there is no Kafka message,
     or (with --strict) if part of the input is unreadable.
@@ -84,13 +85,13 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
     \b
     Examples:
       wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
-      wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
+      wirecheck decode incident.pcapng --connection 10.0.0.7:51234 -V
       wirecheck decode incident.pcapng --error --since 00:20
       wirecheck decode incident.pcapng --frame 1924 --frame 2030 -V
       wirecheck decode frames/ --follow --client 'billing-*'
       wirecheck decode frames/ --api Fetch --limit 20
       wirecheck decode --hex 00120003...
-      wirecheck decode --hex 00000007... --side response --api ApiVersions --version 3
+      wirecheck decode --hex 00000007... --side response --api Fetch --version 12
       wirecheck decode --hex 00040003... --dialect kip516-draft
     """
     if bool(files) == (digits is not None):
@@ -116,7 +117,7 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
 
 @contextmanager
 def printed(*, at_once: bool) -> Iterator[Callable[[str], None]]:
-    """Give what prints lines: each as it comes, or where nobody waits for it, with others."""
+    """Yields a function that prints lines: at once, or several together if they go into a pipe or file."""
     held: list[str] = []
 
     def put(text: str) -> None:
@@ -202,7 +203,7 @@ def hex_bytes(digits: str) -> bytes:
         raise ValueError("--hex has no digits")
     odd = re.search(r"[^0-9a-fA-F]", plain)
     if odd:
-        raise ValueError(f"--hex: {odd[0]!r}, behind {odd.start()} digits, is no hex digit")
+        raise ValueError(f"--hex: {odd[0]!r} after {odd.start()} digits is not a hex digit")
     if len(plain) % 2:
         raise ValueError(f"--hex has {len(plain)} digits, an odd number: one is missing, or was cut off at the end")
     return bytes.fromhex(plain)
@@ -231,7 +232,7 @@ def unless_broken(found: Iterator[dict[str, Any]], broken: list[str]) -> Iterato
 def at_least_one(
     found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "message_lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
-    """The same lines; where there is none, that is said. Stop where there is none however little is asked."""
+    """The same lines, with a message if there are none. Raises Stop if there are none without any filter."""
     none = True
     for line in found:
         none = False

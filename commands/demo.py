@@ -50,7 +50,7 @@ def demo(ctx: click.Context, out: Path) -> None:
         replay.main(words, prog_name="wirecheck replay", parent=ctx, standalone_mode=False)
     finally:
         if page.exists():
-            click.echo(f"\nThe same as a page for a browser: {page}\nNext: wirecheck decode {capture} --error")
+            click.echo(f"\nOpen the report in a browser: {page}\nNext: wirecheck decode {capture} --error")
 
 
 def example() -> Path:

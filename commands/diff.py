@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.inputs import holds_tables, need_whole, results_in
@@ -42,20 +42,29 @@ OF_GATE = {
 """Kinds of differences that fail each gate, beside the first three."""
 
 
-@click.command(short_help="Compare two captures or results; a gate for CI.")
+@click.command(cls=options.Sections, short_help="Compare two captures or two results; usable in CI.")
 @click.argument("before", shell_complete=completion.path)
 @click.argument("after", required=False, shell_complete=completion.path)
-@click.option("--at", "times", type=time, multiple=True, metavar="TIME", help="Give it twice: two times of BEFORE.")
+@click.option(
+    "--at",
+    "times",
+    type=time,
+    multiple=True,
+    metavar="TIME",
+    help="Compare two times of BEFORE; give this option twice.",
+)
 @click.option(
     "--fail-on",
     "gates",
     multiple=True,
     type=click.Choice(GATES),
+    metavar="KIND",
     default=("matters",),
     show_default=True,
-    help="Exit 1 on these differences (repeatable). matters: all that are worse after.",
+    help="Exit with 1 on these differences (repeatable): matters (all that are worse after), any, never, "
+    f"{', '.join(GATES[3:])}.",
 )
-@click.option("--all", "every", is_flag=True, help="Print all lines, also those that are better after.")
+@click.option("--all", "every", is_flag=True, help="Print all lines, also what is better after.")
 @options_of_listing
 def diff(
     before: str, after: str | None, form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
@@ -74,7 +83,7 @@ def diff(
     \b
     Examples:
       wirecheck diff before.pcapng after.pcapng
-      wirecheck diff before.pcapng after.pcapng --fail-on errors --fail-on versions
+      wirecheck diff before.pcapng after.pcapng --fail-on errors
       wirecheck diff verdict/ --at 2026-11-21T10:00Z --at 2026-11-22T10:00Z
     """
     gates, times = asked["gates"], asked["times"]

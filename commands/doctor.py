@@ -1,6 +1,6 @@
 """`wirecheck doctor`: what this machine lacks, and the command that fixes it.
 
-Knows: which rooms have something to look at, and that a failure is exit code 1. Refuses to know what they look at.
+Knows: which packages have something to look at, and that a failure is exit code 1. Refuses to know what they look at.
 """
 
 import sys

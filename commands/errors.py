@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import (
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Traffic
 
 
-@click.command(short_help="List errors, throttling and failed logins by client.")
+@click.command(cls=options.Sections, short_help="List errors, throttling and failed logins by client.")
 @inputs_argument
 @click.option("--client", metavar="ID", help="Only errors of this client ID.")
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
-@click.option("--all", "every", is_flag=True, help="Print all lines, also routine errors, also more than a screen.")
+@click.option("--all", "every", is_flag=True, help="Print all lines: routine errors too, and more than a screen.")
 @options_of_listing
 def errors(
     inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
@@ -52,7 +52,8 @@ def errors(
     Examples:
       wirecheck errors incident.pcapng
       wirecheck errors incident.pcapng --client billing-7 --ongoing
-      wirecheck errors frames/ --format json | jq 'select(.effect == "login failed")'
+      wirecheck errors frames/ --format json |
+        jq 'select(.effect == "login failed")'
     """
     from wirecheck.decode.show.error_rows import error_rows
     from wirecheck.decode.show.traffic import counted

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@click.command(short_help="Write the frames behind a finding as pcapng.")
+@click.command(cls=options.Sections, short_help="Write the frames behind a finding as pcapng.")
 @click.argument("finding", shell_complete=completion.code)
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...", shell_complete=completion.path)
 @options.tables
@@ -41,7 +41,7 @@ Row = dict[str, Any]
 @options.cluster
 @options.keylog
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
-@click.option("--with-keys", is_flag=True, help="Add the keys of its TLS connections to the file.")
+@click.option("--with-keys", is_flag=True, help="Add the keys of the finding's TLS connections to the file.")
 @options.principals
 def evidence(
     finding: str,
@@ -63,8 +63,8 @@ def evidence(
     same finding in the file.
 
     TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
-    the plaintext that was not redacted. With --no-principals, Envelopes do not say for whom they are, and TLS frames
-    are decrypted.
+    the plaintext that was not redacted. With --no-principals, forwarded requests
+    (Envelope) have no principal or address, and TLS frames are written decrypted.
 
     \b
     Examples:
@@ -142,8 +142,8 @@ class Search:
         found = enough(pairs, every, self.proves)
         if found is None:
             raise Stop(
-                f"{self.finding['id']}: these frames do not give this finding again; nothing is written. Are they all "
-                "of the pcaps or folders it was found in?"
+                f"{self.finding['id']}: a replay of these frames does not give this finding, so nothing is written; "
+                "give all captures or folders in which it was found"
             )
         table = self.frames(found)
         try:
@@ -164,10 +164,10 @@ class Search:
             keys = key_lines(found, options.key_logs(), self.captures) if self.with_keys else b""
             if self.gives_it(found, keys):  # without keys in it by those of --keylog
                 if not self.with_keys:
-                    self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
+                    self.notes.append("its TLS frames are encrypted; give --keylog to read it")
                 return found, keys
         self.notes.append(
-            "TLS is decrypted in it: it has the plaintext that is not redacted, and its own sequence numbers"
+            "its TLS frames are decrypted: it has the plaintext that is not redacted, and new sequence numbers"
         )
         return table, b""
 

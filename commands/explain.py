@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wirecheck.judge.checks.catalogue import Check
 
 
-@click.command(short_help="Explain a check or an error of Kafka.")
+@click.command(short_help="Explain a check or a Kafka error.")
 @click.argument("code", required=False, shell_complete=completion.code)
 def explain(code: str | None) -> None:
     """Explain a check: what it detects, known false positives, and how to fix it. Without CODE, list all checks.

@@ -20,7 +20,7 @@ POLL_S = 1.0
 """How often the tables are looked at for what came since."""
 
 
-@click.command(short_help="List the open findings of a monitor or replay.")
+@click.command(cls=options.Sections, short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("finding_id", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice
@@ -74,7 +74,7 @@ def findings(
         print_rows(result, fresh, form)
         if not follow:
             if not reported:
-                click.echo("no finding is open" if not choice else "no open finding is like this", err=True)
+                click.echo("no finding is open" if not choice else "no open finding matches", err=True)
             return
         sleep(POLL_S)
 
@@ -128,5 +128,5 @@ def one_finding(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
         return found[0]
     among = found or rows
     shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
-    what = f"{len(found)} findings are called {name}" if found else f"no finding {name}"
+    what = f"{len(found)} findings match {name}" if found else f"no finding {name}"
     raise Stop(f"{what}; known findings: {shown}" if among else f"{what}; there are no findings")

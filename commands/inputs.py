@@ -205,7 +205,7 @@ def tell_unread(found: "Result", busy_ports: str = "") -> None:
     for line in coverage["input_errors"]:
         tell(f"wirecheck: {line}")
     if missing := not_read(coverage):
-        tell(f"wirecheck: not in this answer: {', '.join(missing)}")
+        tell(f"wirecheck: not included: {', '.join(missing)}")
     need_kafka(coverage, busy_ports)
 
 
@@ -231,7 +231,7 @@ def need_whole(coverage: dict[str, Any], *, strict: bool) -> None:
         raise Stop(NOT_WHOLE)
 
 
-NOT_WHOLE = "not all of the input could be read, and --strict asks for all"
+NOT_WHOLE = "part of the input could not be read (--strict)"
 
 
 def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str:
@@ -242,7 +242,7 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
     from wirecheck.capture.traffic import busiest
 
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
-    looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""
+    looked = f"only port {', '.join(map(str, ports))} was checked" if ports else ""
     if not busy_ports:
         packets = coverage["frames"] or coverage["details"].get("skipped_frames")
         return looked if packets else "the input has no packets"
@@ -335,7 +335,7 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
     if frames.folders or frames.reading is None:
         frames.wait()
         return judged_files(files_of(frames), settings)
-    with progress("judging") as advance:
+    with progress("checking") as advance:
         from wirecheck.streaming.run.local_replay import LocalReplay
 
         run = LocalReplay(settings)
@@ -345,7 +345,7 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
 
 def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
     """Files of frames that are all there."""
-    with progress("judging") as advance:
+    with progress("checking") as advance:
         from wirecheck.streaming.run.local_replay import batches_of, of_files
 
         def advancing() -> Iterator[list[Path]]:

@@ -53,7 +53,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     return path
 
 
-@click.command(short_help="Continuously check frames from agents.")
+@click.command(cls=options.Sections, short_help="Continuously check frames from agents.")
 @click.option(
     "--frames", required=True, metavar="DIR", shell_complete=completion.path,
     help="Directory that the agents write to: a path or a URI.",
@@ -210,7 +210,7 @@ def moment(ns: int) -> str:
 
 def no_setting(name: str, names: Iterable[str | None]) -> str:
     close = get_close_matches(name, list(filter(None, names)), 1)
-    return f"{name} is no setting" + (f", did you mean {close[0]}?" if close else "")
+    return f"{name} is not a setting" + (f", did you mean {close[0]}?" if close else "")
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -228,5 +228,5 @@ def judge_settings(words: dict[str, str]) -> Any:
         if name not in names:
             raise Stop(f"judge: {no_setting(name, names)}; there are {', '.join(names)}")
         if not value.isdigit():
-            raise Stop(f"judge: {name} is a number of at least 0, not {value}")
+            raise Stop(f"judge: {name} must be a number of at least 0, not {value}")
     return Settings(**{name: int(value) for name, value in words.items()})

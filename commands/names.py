@@ -47,7 +47,7 @@ option = click.option(
 
 
 def read(path: Path) -> dict[str, str]:
-    """Names by address. Stop where the file is none of the three."""
+    """Names by address. Raises Stop if the file has none of the three formats."""
     try:
         with at_once(path) as file:
             data = file.read(MOST_BYTES + 1)

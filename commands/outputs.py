@@ -38,7 +38,7 @@ def report_at(place: Path | None, inputs: Iterable[str]) -> Iterator[Callable[[s
     if any(place.resolve() == Path(path).resolve() for path in inputs):
         raise Stop(f"{place}: is read by this command; choose another --report")
     if place.exists() and not place.is_file():
-        raise Stop(f"{place}: is no file; choose another --report")
+        raise Stop(f"{place}: is not a file; choose another --report")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)  # 0600
     except OSError as error:

@@ -39,7 +39,7 @@ SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
-@click.command(short_help="Check capture files for topic-ID and version problems.")
+@click.command(cls=options.Sections, short_help="Check capture files for topic-ID and version problems.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Write the result tables (Parquet) to this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Also write a self-contained HTML report.")
@@ -63,7 +63,7 @@ SCHEMA_VERSION = 1
 @options.principals
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet
-@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics, all findings and Spark's log.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -80,20 +80,20 @@ def replay(
 
     Reads pcap and pcapng (also compressed), - for standard input, and directories written by `wirecheck capture`.
 
-    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Input
-    that can be read in part is an error with --strict only.
+    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Partly
+    readable input is an error only with --strict.
 
     \b
     Examples:
       wirecheck replay incident.pcapng
-      wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
+      wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > out.json
       wirecheck replay incident.pcapng --output markdown > ticket.md
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
       wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
     """
     if tables := next(filter(holds_tables, map(Path, inputs)), None):
-        raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
+        raise Stop(f"{tables}: holds result tables, not captures; `wirecheck findings {tables}` lists their findings")
     places(inputs)
     choice_of = options.choice_of(choices)
     engine = SPARK if engine == SPARK else "local"
@@ -114,14 +114,13 @@ def replay(
             write(page_of(names.in_words(result), found, beside))
     if form != "text":
         click.echo(as_json(result) if form == "json" else ticket(result, form))
-        for line in result["coverage"]["input_errors"]:
-            tell(f"wirecheck: {line}")
     else:
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
         terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices["verbose"])
-    for line in suggestions(result["coverage"]):
+    unread = result["coverage"]["input_errors"] if form != "text" or not sys.stdout.isatty() else []
+    for line in (*unread, *suggestions(result["coverage"])):
         tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
@@ -282,7 +281,7 @@ def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
     frames.wait()
     files = files_of(frames)
     try:
-        with progress("Spark is starting", then="judging") as advance:
+        with progress("Spark is starting", then="checking") as advance:
             return query.judge(files, tables, advance)
     except QueryError as error:
         raise Stop(str(error)) from error

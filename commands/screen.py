@@ -61,7 +61,7 @@ PAINT: dict[str, dict[str, Any]] = {
 
 
 def paints() -> bool:
-    """Whether stdout is a terminal, and nobody said no-color.org's NO_COLOR."""
+    """Whether stdout is a terminal and NO_COLOR (no-color.org) is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
@@ -211,7 +211,7 @@ def write_error(text: str) -> None:
 
 
 class Display:
-    """What a command was told about what it shows."""
+    """Settings of what a command shows."""
 
     quiet = False
 
@@ -240,7 +240,7 @@ def note(line: str) -> None:
 
 
 def worded(line: str) -> str:
-    """A line for stderr, harmless; on a terminal it is broken between words, and what goes on hangs."""
+    """A line for stderr without control characters; on a terminal, wrapped between words with a hanging indent."""
     text = str(legible(line))
     if not sys.stderr.isatty():
         return text

@@ -42,7 +42,7 @@ ESCAPES = {"\x1b[A": "up", "\x1b[B": "down", "\x1bOA": "up", "\x1bOB": "down", "
 PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 
 
-@click.command(short_help="Show open findings, busy clients and recent errors live.")
+@click.command(cls=options.Sections, short_help="Show open findings, busy clients and recent errors live.")
 @click.argument("inputs", nargs=-1, metavar="[INPUT...]", shell_complete=completion.path)
 @options.interfaces("Listen on this interface (repeatable); needs CAP_NET_RAW.")
 @options.ports
@@ -55,10 +55,10 @@ PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 def top(
     inputs: tuple[str, ...], interfaces: tuple[str, ...], ports: tuple[int, ...], window: int, *, once: bool
 ) -> None:
-    """Show open findings with their age, who talks (requests, errors, latency, throttling), and the last errors.
+    """Show open findings with their age, the busiest clients, and the last errors.
 
     INPUT is a capture that is being written, folders of frames, or the --out folder of a monitor. Without a terminal,
-    or with --once, the view is printed once: of an interface after --window seconds, of all else at its end.
+    or with --once, the view is printed once: for an interface after --window seconds, otherwise at the end of INPUT.
 
     Keys: q quit, / filter, s sort, arrows select, Enter open, Esc back, p pause.
 
@@ -276,7 +276,7 @@ def new_files(inputs: list[Path], scratch: Path, *, ends: bool) -> Iterator[list
 
 
 def show(source: Live | Results, *, once: bool) -> None:
-    """Draw until somebody quits; or once."""
+    """Draw until the user quits, or once."""
     from wirecheck.dashboards.top_screen import Screen
 
     screen = Screen(still=once)

@@ -21,7 +21,7 @@ from wirecheck.wording import EPOCH, TimeSpan
 Row = dict[str, Any]
 
 
-@click.command(short_help="List topics with IDs, partitions, leaders and ISR.")
+@click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
@@ -32,8 +32,10 @@ Row = dict[str, Any]
     metavar="ID",
     help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
 )
-@click.option("--at", type=time, metavar="TIME", help="As it was known then, not at the end, such as 00:20:03.")
-@click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
+@click.option("--at", type=time, metavar="TIME", help="Show the state at TIME, such as 00:20:03, not at the end.")
+@click.option(
+    "--ids", is_flag=True, help="Print only a map from topic IDs to names, replaced and deleted IDs included."
+)
 @options.cluster
 @options.keylog
 @names.option
@@ -50,7 +52,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics incident.pcapng
       wirecheck topics verdict/ --topic orders
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
-      wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
+      wirecheck topics verdict/ --topic orders --at 2026-11-21T00:20:03Z
       wirecheck topics verdict/ --ids --format csv > topic-ids.csv
     """
     result = answers(inputs, out, cluster)

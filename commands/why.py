@@ -36,7 +36,7 @@ AROUND_SECTION = 3
 """Lines of a section that are not rows: an empty one, its title, and how many more there are."""
 
 
-@click.command(short_help="Show one topic, client, group or broker.")
+@click.command(cls=options.Sections, short_help="Show one topic, client, group or broker.")
 @click.argument("name", metavar="NAME")
 @inputs_argument
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")

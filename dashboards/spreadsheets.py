@@ -11,7 +11,7 @@ from typing import Any
 
 Row = Mapping[str, Any]
 FORMULA = re.compile(r"[=+@\-\uff1d\uff0b\uff20\uff0d](?![\d.]*$)")
-"""How a cell begins that a spreadsheet calculates; a number is none."""
+"""First characters of a cell that a spreadsheet would calculate; a number is not one."""
 
 
 def partition_rows(topics: Iterable[Row]) -> list[Row]:

@@ -65,7 +65,7 @@ class Shown:
     several: bool
     """Whether the evidence comes from more than one capture."""
     advised: set[str] = field(default_factory=set)
-    """What was said to do, once for each check."""
+    """Advice that was printed, once for each check."""
 
 
 def show(

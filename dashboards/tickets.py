@@ -69,7 +69,7 @@ def plain(text: str) -> str:
 
 
 def junit(result: Row) -> str:
-    """For CI: a test case for each finding, failed where somebody has to look into it; one that passed for none."""
+    """For CI: a test case for each finding, failed if it needs a look; without findings, one that passed."""
     cases = result["findings"]
     failed = sum(finding["kind"] in FAILING for finding in cases)
     suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(failed))

@@ -14,7 +14,7 @@ from wirecheck.wording import plural
 Row = Mapping[str, Any]
 KINDS = ("violation", "anomaly", "information", "visibility")
 BLAMED = ("violation", "anomaly")
-"""Kinds that somebody has to look into; their frames are worth opening."""
+"""Kinds that need a look; their frames are worth opening."""
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
 WHY_UNDECODED = {
@@ -56,7 +56,7 @@ def sentence(result: Row) -> str:
 
 
 def blamed(result: Row) -> list[Row]:
-    """Entries that somebody has to look into, for themselves or for what follows from them; none without messages."""
+    """Entries that need a look, for themselves or for their consequences; none without messages."""
     return [
         entry
         for entry in result["entries"]
@@ -171,7 +171,7 @@ def reasons(coverage: Row) -> str:
 
 
 def share(coverage: Row) -> str:
-    """Decoded of all, cut and not rounded: 100 % is only said of all."""
+    """Decoded share, cut and not rounded: 100 % means all messages."""
     messages, decoded = coverage["messages"], coverage["decoded_messages"]
     if not messages:
         return "none"

@@ -162,6 +162,15 @@ def test_both_engines_find_the_fault_in_what_is_readable_and_nothing_of_spark_re
     assert (again.returncode, again.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "junit", "sarif"])
+def test_what_could_not_be_read_is_one_line_on_stderr_in_every_form(tmp_path, form):
+    cut = tmp_path / "cut.pcap.gz"
+    cut.write_bytes((data := EXAMPLE.read_bytes())[: len(data) // 2])
+    told = run("replay", cut, "--format", form)
+    assert told.stderr.startswith(f"wirecheck: {cut}: truncated gzip stream at byte offset ")
+    assert (told.exit_code, told.stderr.count("\n")) == (1, 1)
+
+
 def judged(engine, folder):
     inputs = folder / "cut.pcap", folder / "notes.txt"
     told = run_command("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
@@ -208,7 +217,7 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     told = run_command("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
-    assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")
+    assert told.stderr.endswith(" connections; only port 19092 was checked; busy ports: 9092 (8 frames)\n")
     assert told.stderr.count("\n") == 1
     assert told.stdout.startswith(" ? No result: no Kafka traffic in 0 frames of 0 connections.\n")
     assert "Findings" not in told.stdout
@@ -309,7 +318,7 @@ def test_a_folder_that_has_frames_of_an_earlier_capture_is_said_to_have_them(tmp
     first, second = (run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames") for _ in range(2))
     assert "earlier" not in first.stderr
     assert (
-        f"wirecheck: {tmp_path}/frames holds frames of an earlier capture -r: what is in both counts twice"
+        f"wirecheck: {tmp_path}/frames already holds frames of an earlier `capture -r`; messages in both count twice"
         in second.stderr
     )
 

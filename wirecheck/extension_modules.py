@@ -39,7 +39,7 @@ def digest() -> str:
 
 
 class Places:
-    """Finds the modules that it was told the files of, before anybody else looks for them.
+    """Finds the modules whose files it was given, before other finders look for them.
 
     A finder by its one method (importlib.abc, which has a class for it, takes a tenth of all that --help takes).
     """
@@ -100,12 +100,12 @@ def running() -> str:
 
 
 def cost() -> str:
-    """What plain source means for whoever listens to a cluster."""
+    """What plain source means for an agent or a monitor."""
     return f"{running()}, tens of times slower than compiled: carries about {PLAIN_FRAMES_PER_SECOND:,} frames/s"
 
 
 def slow() -> str:
-    """The line that whoever listens or judges all the time is told; "" where the code is compiled."""
+    """The line that an agent or a monitor logs at its start; "" if the code is compiled."""
     return f"{cost()}; fix: {remedy(PLAIN)}" if PLAIN else ""
 
 

@@ -31,7 +31,7 @@ HANGS_S = 60.0
 
 
 class AgentCollector:
-    """One agent's metrics, made anew for each scrape."""
+    """One agent's metrics, computed for each scrape."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -41,14 +41,19 @@ class AgentCollector:
         yield _counter("frames", "TCP segments seen.", ["interface"], _by_name(counts.frames))
         yield _counter("bytes", "Payload of the TCP segments seen.", ["interface"], _by_name(counts.payload_bytes))
         yield _counter("kept_frames", "TCP segments in files that readers can see.", [], [((), counts.kept_frames)])
-        yield _counter("left_out_bytes", "Payload not written, by why.", ["reason"], _by_name(counts.left_out_bytes))
+        yield _counter(
+            "left_out_bytes",
+            "Payload bytes that were redacted, by reason.",
+            ["reason"],
+            _by_name(counts.left_out_bytes),
+        )
         lost = {(name, who): 0 for name in dict(counts.frames) for who in (KERNEL, DISK)} | dict(counts.lost)
-        yield _counter("lost_frames", "Packets lost, by who lost them.", ["interface", "reason"], list(lost.items()))
+        yield _counter("lost_frames", "Packets lost, by reason.", ["interface", "reason"], list(lost.items()))
         skipped = _by_name(counts.skipped)
-        yield _counter("skipped_frames", "Packets that are no TCP segments we can read.", ["reason"], skipped)
+        yield _counter("skipped_frames", "Packets that are not readable TCP segments.", ["reason"], skipped)
         yield _counter("files", "Files written since the agent started.", [], [((), counts.files)])
         fill = _by_name(counts.ring_fill)
-        yield _gauge("ring_fill_ratio", "Most of the ring that waited for us lately.", ["interface"], fill)
+        yield _gauge("ring_fill_ratio", "Largest recent share of the ring buffer that was in use.", ["interface"], fill)
         yield _gauge("connections", "Connections followed to redact records.", [], [((), counts.connections)])
         yield _gauge("disk_bytes", "Size of all files of this agent.", [], [((), counts.disk_bytes)])
         if counts.tls is not None:
@@ -60,7 +65,7 @@ class AgentCollector:
         yield _gauge("build_info", "1, labelled with the version.", ["version"], [((version("wirecheck"),), 1)])
         yield _gauge(
             "compiled",
-            "1 where its code is compiled, 0 where plain source runs.",
+            "1 if its code is compiled, 0 if it runs as plain Python.",
             [],
             [((), 0 if extension_modules.PLAIN else 1)],
         )
@@ -68,18 +73,18 @@ class AgentCollector:
 
     def _tls(self, tls: TlsCounts) -> Iterator[Metric]:
         outcomes = {"decrypted": tls.decrypted, "without_keys": tls.without_keys, "failed": tls.failed}
-        yield _counter("tls_connections", "TLS connections, by what became of them.", ["outcome"], _by_name(outcomes))
+        yield _counter("tls_connections", "TLS connections by outcome.", ["outcome"], _by_name(outcomes))
         lines = {"secret": tls.secrets, "strange": tls.strange}
-        yield _counter("key_log_lines", "Lines of the key logs, by what they are.", ["kind"], _by_name(lines))
-        yield _gauge("key_logs_unreadable", "Key logs that cannot be read now.", [], [((), tls.unreadable)])
+        yield _counter("key_log_lines", "Lines of the key logs by kind.", ["kind"], _by_name(lines))
+        yield _gauge("key_logs_unreadable", "Key logs that are unreadable now.", [], [((), tls.unreadable)])
 
     def _shipping(self, backlog: Backlog) -> Iterator[Metric]:
         counts = self._counts
         yield _counter("shipped_files", "Files shipped since the agent started.", [], [((), counts.shipped_files)])
         yield _counter("shipped_bytes", "Bytes shipped since the agent started.", [], [((), counts.shipped_bytes)])
-        yield _counter("ship_failures", "Tries to ship a file that failed.", [], [((), counts.ship_failures)])
+        yield _counter("ship_failures", "Failed attempts to ship a file.", [], [((), counts.ship_failures)])
         yield _gauge("backlog_files", "Files that wait to be shipped.", [], [((), backlog.files)])
-        oldest = "When the oldest file that waits to be shipped was written; 0 where none waits."
+        oldest = "When the oldest file that waits to be shipped was written; 0 if none waits."
         yield _gauge("backlog_oldest_timestamp_seconds", oldest, [], [((), backlog.oldest_s)])
 
     def _rolls(self) -> Metric:
@@ -88,7 +93,7 @@ class AgentCollector:
         for bound, count in zip([*map(str, ROLL_SECONDS), "+Inf"], counts, strict=True):
             upto += count
             buckets.append((bound, upto))
-        family = HistogramMetricFamily(f"{PREFIX}file_roll_seconds", "Time it took to make a file appear.")
+        family = HistogramMetricFamily(f"{PREFIX}file_roll_seconds", "Time to write and publish a file.")
         family.add_metric([], buckets, self._counts.rolls.seconds)
         return family
 

@@ -72,7 +72,7 @@ def _capability() -> Line:
         status = Path("/proc/self/status").read_text().splitlines()
         effective = int(next(line.split()[1] for line in status if line.startswith("CapEff")), 16)
     except (OSError, StopIteration, ValueError):
-        return name, WARN, "cannot be found out here", ""
+        return name, WARN, "unknown on this system", ""
     if effective >> _NET_RAW & 1:
         return name, OK, "CAP_NET_RAW", ""
     fix = f"setcap cap_net_raw+ep {os.path.realpath(sys.executable)}, or AmbientCapabilities=CAP_NET_RAW in a unit"
@@ -94,7 +94,7 @@ def _interfaces(asked: tuple[str, ...]) -> Iterator[Line]:
     there = _names()
     for name in asked:
         if name not in there:
-            yield "interface", FAIL, f"{name} does not exist", f"choose of {', '.join(there)}"
+            yield "interface", FAIL, f"{name} does not exist", f"choose one of {', '.join(there)}"
         elif not _is_up(name):
             yield "interface", WARN, f"{name} is down", f"ip link set {name} up"
         else:
@@ -117,14 +117,14 @@ def _ring() -> Line:
     except PermissionError:
         return name, FAIL, "not tried: the capability is missing", "see capability"
     except (OSError, AttributeError, RuntimeError) as error:
-        return name, FAIL, f"TPACKET_V3 cannot be had: {error}", "use Linux 4.20 or newer"
+        return name, FAIL, f"TPACKET_V3 is not available: {error}", "use Linux 4.20 or newer"
     return name, OK, f"TPACKET_V3, Linux {platform.release()}", ""
 
 
 def _disk(out: Path) -> Line:
     where = next((path for path in (out, *out.absolute().parents) if path.is_dir()), Path("/"))
     if not os.access(where, os.W_OK | os.X_OK):
-        return "disk", FAIL, f"{where} cannot be written", f"install -d -o USER {out}"
+        return "disk", FAIL, f"{where} is not writable", f"install -d -o USER {out}"
     try:
         free = shutil.disk_usage(where).free
     except OSError as error:
@@ -143,10 +143,15 @@ def _clock() -> Line:
     except (AttributeError, OSError):
         state = -1
     if state < 0 or ctypes.sizeof(ctypes.c_long) != 8:
-        return "clock", WARN, "cannot be found out here whether it is synchronised", ""
+        return "clock", WARN, "unknown whether it is synchronized", ""
     if int.from_bytes(timex.raw[_STATUS_AT : _STATUS_AT + 4], sys.byteorder) & _UNSYNCHRONISED:
-        return "clock", WARN, "not synchronised: agents on several hosts disagree", "timedatectl set-ntp true"
-    return "clock", OK, "synchronised", ""
+        return (
+            "clock",
+            WARN,
+            "not synchronized: times of agents on several hosts do not match",
+            "timedatectl set-ntp true",
+        )
+    return "clock", OK, "synchronized", ""
 
 
 def _offload(asked: tuple[str, ...]) -> Iterator[Line]:
@@ -161,7 +166,7 @@ def _offload(asked: tuple[str, ...]) -> Iterator[Line]:
         )
         links = json.loads(found.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
-        yield name, WARN, "cannot be found out without iproute2", "apt-get install iproute2"
+        yield name, WARN, "unknown: iproute2 is not installed", "apt-get install iproute2"
         return
     keys = ("gro_max_size", "gso_max_size", "gro_ipv4_max_size", "gso_ipv4_max_size")
     largest = {link["ifname"]: max(link.get(key, 0) for key in keys) for link in links}

@@ -45,7 +45,7 @@ class TlsCounts:
     strange: int = 0
     """Lines that are none of a key log, or contradict an earlier one."""
     unreadable: int = 0
-    """Key logs that cannot be read now."""
+    """Key logs that are unreadable now."""
 
 
 @dataclass

@@ -109,7 +109,7 @@ def listen(
     *,
     begun: Callable[[str], None] | None = None,
 ) -> Counts:
-    """Capture until told to stop; `say` gets one line for every event that matters to who runs it.
+    """Capture until a stop is requested; `say` gets one line for every event that matters to the operator.
 
     `begun`, or else `say`, gets the line that says so. `counts` grows meanwhile, for who wants to look. Records,
     secrets and all that is not known to be Kafka are left out unless `what` keeps them. Raises ListenError, or OSError
@@ -257,10 +257,10 @@ class _Loop:
         self._writer.put(ClockWentBack())
         reason = f"went back by {back_ns / 1e9:.1f} s"
         self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), "clock", reason=reason))
-        self.say(f"the clock {reason}; what waited to be trimmed is redacted")
+        self.say(f"the clock {reason}; payload that waited for redaction is redacted completely")
 
     def _tell_losses(self) -> None:
-        """What the kernel dropped and what is no frame, since this was last told."""
+        """What the kernel dropped and what is not a frame, since the last report."""
         for interface in self._interfaces.values():
             dropped = interface.dropped()
             if dropped:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 OFFLINE = "replay"
-"""Name of the agent that reads files, where nobody gives it another."""
+"""Default name of the agent that reads files."""
 
 
 class NothingReadableError(InputError):
@@ -128,10 +128,10 @@ def write_frames(
     keep_records: bool = False,
     key_logs: Sequence[Path] = (),
 ) -> Summary:
-    """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all), on_file of
+    """Capture files into a folder of frames. on_progress gets (bytes of the inputs read, bytes in all), on_file of
     each file once readers can see it.
 
-    Records, secrets and all that is not known to be Kafka are redacted unless keep_records. TLS is undone with the
+    Records, secrets and all that is not known to be Kafka are redacted unless keep_records. TLS is decrypted with the
     secrets of `key_logs`, and those that the captures hold.
 
     Raises NothingReadableError, KeyLogError, or OSError when it cannot write (FolderInUseError is one).
@@ -186,7 +186,7 @@ def read_growing(
 ) -> Iterator[pa.Table]:
     """Frames of a capture as it is written; `wait` is called where nothing new is there. No mark says that it ended.
 
-    TLS is undone with key logs that may be written meanwhile; `say` gets a line when one cannot be read, or can again.
+    TLS is decrypted with key logs that may grow meanwhile; `say` gets a line when one cannot be read, or can again.
     Raises InputError where it cannot be read, or KeyLogError.
     """
     stamp, secrets = frames.Stamp("", "decode"), Secrets()

@@ -65,7 +65,7 @@ class Reading:
 
     def waiting(self, most: int, on_progress: Callable[[int, int], None] | None = None) -> Iterator[list[Path]]:
         """Each file once it is whole, until all are there; those that are whole by now come together, at most so many.
-        on_progress is told (bytes of the inputs read, in all).
+        on_progress gets (bytes of the inputs read, in all).
 
         Raises ReadingError.
         """
@@ -103,8 +103,8 @@ class Reading:
 def _ended(code: int) -> str:
     """Of a process that did not come to say why."""
     if code < 0:
-        return f"who read the captures was ended by {signal.Signals(-code).name}; is there enough memory?"
-    return f"who read the captures ended with code {code}"
+        return f"the process that reads the captures was ended by {signal.Signals(-code).name}; is there enough memory?"
+    return f"the process that reads the captures ended with code {code}"
 
 
 def _say(**message: Any) -> None:

@@ -74,8 +74,8 @@ class Destination:
             if there.size == size:
                 return 0
             words = (
-                f"{self.name}/{file.name} is there with {there.size:,} bytes, not {size:,}:"
-                " does another agent of this name ship there?"
+                f"{self.name}/{file.name} exists already with {there.size:,} bytes, not {size:,}:"
+                " does another agent with this name ship there?"
             )
             raise ConflictError(words)
         content = file.read_bytes()  # first: a stream that is left half-written would close, and the object appear
@@ -157,7 +157,7 @@ class Shipper(threading.Thread):
                 self._news.wait(_LOOK_S)
 
     def finish(self, wait_s: float = LAST_CHANCE_S) -> None:
-        """No file comes any more; what cannot be sent by then stays for the next start, and is said."""
+        """No file comes any more; what cannot be sent stays for the next start, which is logged."""
         self._ending.set()
         self._news.set()
         self.join(wait_s)

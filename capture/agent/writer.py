@@ -180,7 +180,7 @@ class Writer(threading.Thread):
             except OSError as error:
                 self._spool.discard()
                 if self._retry_s is None:
-                    self._say(f"cannot write: {error.strerror or error}; frames are dropped until it goes again")
+                    self._say(f"cannot write: {error.strerror or error}; frames are dropped until writing works again")
                 self._retry_s = time.monotonic() + _RETRY_S
         if self._retry_s is not None:
             for source, n in self._taken.items():

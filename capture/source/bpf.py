@@ -84,9 +84,7 @@ _TAG_TYPES = (0x8100, 0x88A8, 0x9100)
 def program(link_type: int, ports: Sequence[int]) -> list[Instruction]:
     """TCP over IPv4 and IPv6 from or to one of the ports, or of any port where none is given."""
     if len(ports) > PORTS:
-        raise ListenError(
-            f"{len(ports):,} ports: at most {PORTS:,} can be filtered by; give none, and all are captured"
-        )
+        raise ListenError(f"{len(ports):,} ports: the limit is {PORTS:,}; without --port, all are captured")
     chains = {"chain": _one_of(_EXTENSIONS, "behind"), "chained": _one_of(_EXTENSIONS, "take")}
     begin = _ethernet() if link_type == link.LINK_ETHERNET else _RAW
     return assemble((begin + _IP.format(**chains) + "\n".join(_ports(sorted(set(ports))))).splitlines())

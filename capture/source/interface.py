@@ -74,7 +74,7 @@ class Interface:
         hardware = self._socket.getsockname()[3]
         if hardware not in _LINK_TYPES:
             self._opened.close()
-            raise ListenError(f"{name}: interface of hardware type {hardware}: its packets cannot be read")
+            raise ListenError(f"{name}: hardware type {hardware} is not supported")
         self._link_type = _LINK_TYPES[hardware]
         try:
             self._filter(ports, expression)
@@ -202,7 +202,7 @@ def _open(name: str, promiscuous: bool) -> Any:
     try:
         return L2ListenSocket(iface=name, promisc=promiscuous)  # closes its socket when it is forgotten
     except PermissionError as error:
-        raise ListenError(f"{name}: listening needs the right CAP_NET_RAW: {RIGHT_FIX}") from error
+        raise ListenError(f"{name}: capturing needs the capability CAP_NET_RAW: {RIGHT_FIX}") from error
     except OSError as error:
         raise ListenError(f"{name}: {str(error.strerror or error).lower()}") from error
 
@@ -212,7 +212,7 @@ def need_libpcap() -> None:
     try:
         import_module("scapy.libs.winpcapy")  # loads libpcap, whatever it is called
     except OSError as error:
-        raise ListenError("--filter needs libpcap: apt-get install libpcap0.8 (--port needs none)") from error
+        raise ListenError("--filter needs libpcap: apt-get install libpcap0.8 (--port works without it)") from error
 
 
 def _compiled(expression: str, name: str) -> list[bpf.Instruction]:
@@ -224,7 +224,7 @@ def _compiled(expression: str, name: str) -> list[bpf.Instruction]:
     try:
         compiled = compile_filter(expression, name)
     except Scapy_Exception as error:
-        raise ListenError(f"{name}: filter {expression!r} not accepted: {error}") from error
+        raise ListenError(f"{name}: filter {expression!r} is not valid: {error}") from error
     steps = [compiled.bf_insns[i] for i in range(compiled.bf_len)]
     program = [(s.code, s.jt, s.jf, bpf.WHOLE if s.code == _RETURN and s.k else s.k & 0xFFFFFFFF) for s in steps]
     free_filter(compiled)

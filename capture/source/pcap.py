@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _NO_LIMIT = 1 << 60
 _PEEK_BYTES = 1 << 16
 _OTHERS = {
-    b"PAR1": "a file of frames; name the folder it is in",
+    b"PAR1": "a frames file; give its folder instead",
     b"PK\x03\x04": "a zip archive; unpack it",
-    b"snoo": "a snoop file; Wireshark's editcap makes a pcapng of it",
+    b"snoo": "a snoop file; convert it with Wireshark's editcap",
 }
 
 _LINK_TYPES = {
@@ -40,7 +40,7 @@ _LINK_TYPES = {
     link_type.LINK_RAW,
 }
 _LINK_TYPES |= {link_type.LINK_RAW_BSD, link_type.LINK_RAW_OPENBSD, link_type.LINK_IPV4, link_type.LINK_IPV6}
-_READ = "Ethernet, raw IP, loopback and Linux cooked are (www.tcpdump.org/linktypes.html names the others)"
+_READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
 
 
 class InputError(Exception):
@@ -180,13 +180,13 @@ class CaptureFile:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "reported by the capture file"))
         cut, longest = self.rows.headers.cut, self.rows.headers.cut_bytes
         if cut:
-            reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
+            reason = f"{cut} packets are cut to at most {longest} bytes (snap length); capture whole packets"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         lies = self._walk.lies()
         unread = int(self.rows.headers.skipped[link_type.UNSUPPORTED_LINK_TYPE])
         if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
-            lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]
+            lies = [*lies, f"{unread} packets of link type {types} are not supported; {_READ}"]
         reasons = lies if self.error is None else [*lies, self.error[1]]
         marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]
         return marks

@@ -171,12 +171,14 @@ class KeyLog:
 
 def _fault(lines: int, strange: int, forgotten: int) -> str:
     if not lines:
-        return "no line of it is a key log's" if strange else "holds no secret"
+        return "no line has the format of a key log" if strange else "holds no secret"
     faults = []
     if strange:
-        faults.append(f"{strange} of its lines are cut, none of a key log, or contradict an earlier one")
+        faults.append(
+            f"{strange} of its lines are truncated, not in the format of a key log, or contradict an earlier line"
+        )
     if forgotten:
-        faults.append(f"secrets of {forgotten} connections are too many and forgotten, the oldest first")
+        faults.append(f"secrets of {forgotten} connections exceed the limit; the oldest were dropped")
     return "; ".join(faults)
 
 
@@ -224,7 +226,7 @@ class GrowingKeyLog:
 
     def _open(self, found: os.stat_result) -> None:
         if not stat.S_ISREG(found.st_mode):  # opening a pipe could wait for ever
-            raise OSError("is no regular file")
+            raise OSError("is not a regular file")
         self._file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._same = (found.st_dev, found.st_ino)
         self._reopen()
@@ -264,9 +266,9 @@ class GrowingKeyLogs:
             before = log.fault
             log.look()
             if log.fault and log.fault != before:
-                self._say(f"{log.path}: {log.fault}; looking again, its connections stay encrypted meanwhile")
+                self._say(f"{log.path}: {log.fault}; trying again, its connections stay encrypted until then")
             elif before and not log.fault:
-                self._say(f"{log.path}: can be read now")
+                self._say(f"{log.path}: is readable again")
 
     @property
     def unreadable(self) -> int:

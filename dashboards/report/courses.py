@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 DRAWN = 6
 """Areas, and lines of one kind, at most: the most errors first, and of lines what a finding is about."""
 LINES = {
-    "LOG003": ("offsets", "broker", "metadata offset of brokers"),
+    "LOG003": ("offsets", "broker", "metadata offset"),
     "CTL001": ("epochs", "controller", "epoch of controllers"),
 }
 """By code: kind of course, the word of the finding that names one of them, and the heading."""

@@ -50,7 +50,7 @@ def picture(found: Row) -> dict[str, Any] | None:
 
 
 def who(client: Row) -> tuple[str, ...]:
-    """Software with its version where it was said, the client id otherwise."""
+    """Software with its version if reported, else the client ID."""
     if client["software_name"]:
         return ("software", client["software_name"], client["software_version"] or "")
     return ("unsaid", client["client_id"] or "(empty client ID)")

@@ -121,7 +121,7 @@ def about(finding: Mapping[str, Any]) -> frozenset[str]:
 
 
 def tables(files: Iterable[Path], by_exchange: Iterable[Exchange]) -> Iterator[pa.Table]:
-    """The frames of these connections, and some others between the same ports; a file that is none is left out."""
+    """The frames of these connections, and some others between the same ports; a file without frames is skipped."""
     ports = {end.port for connection, _, _ in by_exchange for end in Conversation.of(connection)}
     numbers = pa.array(sorted(ports), pa.int32())
     for file in files:

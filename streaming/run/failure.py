@@ -33,7 +33,7 @@ FULL = ("No space left on device", "Disk quota exceeded")
 DIED = ("Python worker exited unexpectedly", "Python worker crashed", "Python worker faulthandler")
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")
 OF_STORE = re.compile(r"PySparkRuntimeError: Error [^:\n]*: ([^\n]*?)(?: +in /[^\n]*)?$", re.MULTILINE)
-"""What RocksDB said to a worker; where its working copy is helps nobody."""
+"""RocksDB's message in a worker, without the path of its working copy."""
 
 
 RAISED = re.compile(  # Java's last words, and those of our Python among them

@@ -19,7 +19,7 @@ Idle = Callable[[], None]
 IDLE_S = 5.0
 """At least so often it says that it waits."""
 REMEMBERED = 20
-"""Batches: whoever watches looks five times a second."""
+"""Batches; the watching loop looks five times a second."""
 
 
 class Ended(Exception):  # noqa: N818 - reads as what happened
@@ -92,7 +92,7 @@ class Feed:
         return files + self.running[0], size + self.running[1]
 
     def warnings(self) -> Iterator[str]:
-        """What a person has to see to; each is said once."""
+        """What needs a person's attention; each line once."""
         for name in sorted(set(self.arrivals.no_text) - self.warned):
             self.warned.add(name)
             yield f"{name}: not read: its name is not UTF-8"
@@ -100,8 +100,8 @@ class Feed:
             last, following = self.arrivals.restarted[agent]
             self.warned.add(agent)
             yield (
-                f"agent {agent} counts its files from 1 again (up to {last:,}, while {following - 1:,} were read): "
-                "they are not read; give it another name (capture --agent), for its spool or folder was emptied"
+                f"agent {agent} numbers its files from 1 again (up to {last:,}; {following - 1:,} were read before): "
+                "they are not read. Its spool or folder was emptied: give it another name (capture --agent)"
             )
 
     def judged(self) -> None:

@@ -162,7 +162,7 @@ class Page(Collector):
         return list(self.cards.news())
 
     def starting(self) -> str:
-        """What goes on before the first batch is written."""
+        """The state before the first batch is written."""
         running_s, files = time.monotonic() - self.alive_s, self.query.backlog_files
         what = "the first batch has run" if self.ready else "Spark has been starting"
         return f"Starting: {what} for {running_s:.0f} s, {files:,} file{' waits' if files == 1 else 's wait'}"

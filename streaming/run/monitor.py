@@ -51,7 +51,7 @@ from wirecheck.wording import reason_of
 LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
-ENDED = "ended at once; the next start repeats the batch that ran"
+ENDED = "stopped at once; the next start repeats the unfinished batch"
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
@@ -228,9 +228,7 @@ class Watch:
         if replaced:
             self.page.forget()
             restore(self.page, self.plan, checkpoint.run_of(self.plan.checkpoint) or "")
-            self.say(
-                "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
-            )
+            self.say("a repeated batch gave a different result: a frames file was removed or an agent added in between")
         self.page.take(tables, time.time_ns())
         self.report()
         self.page.loads = most_loaded(loads)
@@ -293,7 +291,7 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
             return
         if stopping and not asked:
             asked = True
-            watch.say("ending when the batch that runs is finished; a second signal ends at once")
+            watch.say("stopping after the current batch; a second signal stops at once")
         rounds += 1
 
 
@@ -304,7 +302,7 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
     judged = f", judged up to {dt.datetime.fromtimestamp(newest_s, dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if newest_s else ""
     file, wait = ("file", "waits") if page.query.backlog_files == 1 else ("files", "wait")
     parts = [
-        f"judging {plan.frames} into {plan.out}",
+        f"checking {plan.frames} into {plan.out}",
         f"agents {', '.join(sorted(settings.agents)) or 'none yet'}",
         f"{page.query.backlog_files:,} {file} ({page.query.backlog_bytes / 1e6:,.1f} MB) {wait}",
         "from the beginning" if done < 0 else f"after batch {done}{judged}",

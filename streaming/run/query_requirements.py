@@ -108,7 +108,7 @@ def archive() -> Iterator[Seen]:
 
 
 def memory() -> Iterator[Seen]:
-    fix = f"have {ENOUGH_MB:,} MB free: judging may take {HELD_MB:,}"
+    fix = f"free {ENOUGH_MB:,} MB: checking may take {HELD_MB:,}"
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         free_mb = int(re.findall(r"^MemAvailable: +(\d+)", text, re.MULTILINE)[0]) // 1000
@@ -142,9 +142,9 @@ def worker() -> Iterator[Seen]:
         yield Seen("worker", "fail", str(failed), INSTALL)
         return
     if ran.returncode:
-        last = (ran.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        last = (ran.stderr.strip().splitlines() or ["it ended without output"])[-1]
         yield Seen("worker", "fail", last, INSTALL)
         return
     seconds = float(ran.stdout)
-    fix = f"have less run beside it: Spark waits {SLOW_S} s for one" if seconds > SLOW_S else ""
+    fix = f"reduce other load: Spark waits {SLOW_S} s for it" if seconds > SLOW_S else ""
     yield Seen("worker", "warn" if fix else "ok", f"starts in {seconds:.1f} s", fix)

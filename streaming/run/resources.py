@@ -131,7 +131,7 @@ def lost(lease: Lease | None) -> bool:
 
 
 def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
-    """One pass over all tables, as at that time; now, where none is said."""
+    """One pass over all tables, as at that time (default: now)."""
     try:
         run = run_of(plan.checkpoint)
         if run:

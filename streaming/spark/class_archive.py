@@ -160,4 +160,4 @@ def quoted(option: str) -> str:
 
 def report(failure: object) -> None:
     """One line, which goes where Spark's own do."""
-    print(f"wirecheck: no archive of Java's classes is written: {failure}", file=sys.stderr)  # noqa: T201
+    print(f"wirecheck: the archive of Java classes was not written: {failure}", file=sys.stderr)  # noqa: T201

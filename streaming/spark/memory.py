@@ -40,7 +40,7 @@ def in_pieces(rows: Iterable[Tagged]) -> Iterator[list[Tagged]]:
 
 
 def hold_little() -> None:
-    """This process returns what is large when it is freed; those it starts are told by their environment.
+    """This process returns what is large when it is freed; processes that it starts get this by their environment.
 
     Arrow's own pool (mimalloc) keeps what its threads freed: after a pass over the tables a driver of 170 MB held 230.
     """

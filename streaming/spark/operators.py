@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 PARTS = 2
-"""Tasks that pack a batch's files; a checkpoint counts by it for ever."""
+"""Tasks that pack a batch's files; a checkpoint can never change it."""
 
 
 def tagged(rows: pd.DataFrame) -> Iterator[Tagged]:

@@ -35,7 +35,7 @@ keeps the most it ever held, and a replay of gigabytes holds half as much again.
 CONNECT = {"SPARK_REMOTE": ("",), "SPARK_CONNECT_MODE_ENABLED": ("", "0"), "SPARK_API_MODE": ("", "classic")}
 """By which of them PySpark becomes a client of Spark Connect, which values apart; spark-submit --remote sets them."""
 NO_CONNECT = (
-    "a monitor is the query's driver and no client of one: unset it, and submit with --master (docs/monitor.md)"
+    "the monitor cannot be a Spark Connect client: unset it, and use spark-submit --master (docs/monitor-spark.md)"
 )
 
 
@@ -133,7 +133,7 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
 
 
 def last_line(log: Path) -> str:
-    """What Java said last; Spark's script is confused behind it."""
+    """The last line that Java logged; lines of Spark's script follow it."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip() and "spark-class: line" not in line), "")
 

@@ -134,7 +134,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Marks:
-    """What an agent said about itself, in order."""
+    """What an agent reported about itself, in order."""
 
     agent: str
     marks: tuple[frames.Mark, ...]

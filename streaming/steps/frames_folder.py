@@ -14,7 +14,7 @@ from wirecheck.streaming.steps.settings import AgentFiles
 
 
 class FramesError(Exception):
-    """Why folders hold no frames that can be told apart, in one line for a person."""
+    """Why folders have no frames of distinguishable agents, in one line for a person."""
 
 
 def frames_files(folders: list[Path]) -> list[Path]:
@@ -26,7 +26,7 @@ def frames_files(folders: list[Path]) -> list[Path]:
         if strange and len(strange) == len(found):
             raise FramesError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
         if not found:
-            raise FramesError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
+            raise FramesError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet); to read captures, name the files")
         files += found
     names = [base_name(file.name) for file in files]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []

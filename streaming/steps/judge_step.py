@@ -114,7 +114,7 @@ def by_table(label: str, emitted: Iterable[EmittedRow]) -> dict[str, list[dict[s
 
 
 def written(label: str, table: str, lines: list[dict[str, Any]], judge: Judge) -> Iterator[Tagged]:
-    """Rows as one cell; those with a value that does not fit its column are left out and counted."""
+    """Rows as one cell; those with a value that does not fit its column are omitted and counted."""
     made, error = attempted(lambda: [to_ipc(table, lines)])
     if error is not None:
         fitting = []

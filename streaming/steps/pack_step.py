@@ -91,7 +91,7 @@ def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
             yield row
             made += 1
     except Exception as error:  # noqa: BLE001 - whatever a file can bring about
-        yield from set_aside(path, f"its frames could not be dealt out: {described(error)}", settings)[made:]
+        yield from set_aside(path, f"its frames could not be distributed: {described(error)}", settings)[made:]
 
 
 def read(path: str) -> pa.Table:

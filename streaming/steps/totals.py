@@ -33,7 +33,7 @@ GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes", "retransmitted": 
 TRANSPORTS = {"kafka": "plaintext", "tls": "encrypted", "other": OTHER}
 MALFORMED = frozenset(status.name.lower() for status in Status if status >= Status.TRUNCATED)
 ALONE = ("exchanges:request_unseen", "exchanges:orphan")
-"""Exchanges whose request, and so their api, nobody saw."""
+"""Exchanges without a captured request, so of an unknown API."""
 
 
 class Totals:

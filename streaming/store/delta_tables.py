@@ -151,7 +151,7 @@ class DeltaTables:
         return pa.table([*origin, *rows.columns], schema=pa.schema([*ORIGIN, *rows.schema]))
 
     def write_open(self, rows: pa.Table | None, batch_id: int, fence: Mapping[str, Any], *, replaced: bool) -> None:
-        """The open findings, anew, where this batch has some."""
+        """Write the table of open findings again if this batch has some."""
         table = self.tables[NOW]
         done = table.transaction_version(self.run)
         if self.open is None or replaced:

@@ -81,7 +81,7 @@ def keep_one(one: "UpkeepPass", terms: UpkeepTerms) -> None:
 
 
 def clean(table: DeltaTable, hours: int) -> None:
-    """Files and commits that nobody can ask for any more."""
+    """Files and commits that no reader can ask for any more."""
     names = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
     retention = dict.fromkeys(names, f"interval {hours} hours")
     kept = table.metadata().configuration

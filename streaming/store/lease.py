@@ -67,7 +67,7 @@ class Lease:
     holder: str = field(default_factory=lambda: f"{socket.gethostname()} process {os.getpid()}")
     token: str = field(default_factory=lambda: uuid4().hex)
     fence: int = 0
-    """Greater than that of whoever held it before."""
+    """Greater than that of the former holder."""
     renewals: int = 0
     lost: bool = False
     """To another, for good."""
@@ -90,7 +90,7 @@ class Lease:
         return self._put(found.version, found.content["fence"] + 1) if found else self._put(None, 1)
 
     def _replaceable(self, say: Say) -> Found | None:
-        """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
+        """What to replace: nothing, a lease that was given back, or one that is not renewed."""
         lease = self._get()
         if lease is None or lease.content["released"]:
             return lease
@@ -102,7 +102,7 @@ class Lease:
             if lease_now is None or lease_now.content["released"]:
                 return lease_now
             if lease_now.version != lease.version:
-                refusal = f"another monitor ({lease_now.content['holder']}) is at work on it; end that one first"
+                refusal = f"another monitor ({lease_now.content['holder']}) is using it; stop that one first"
                 raise LeaseRefused(f"{self.checkpoint}: {refusal}")
         return lease
 
@@ -196,7 +196,7 @@ class Lease:
 def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Iterator[Lease | None]:
     """Meanwhile, where the checkpoint is on an object store. Raises LeaseRefused.
 
-    None where nothing of the kind can be had, and that is said: then it is for people to see to it that there is one.
+    None if no lease is possible, which is logged: then users make sure that only one monitor runs.
     """
     store = store_of(checkpoint, say)
     if store is None:
@@ -210,16 +210,16 @@ def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Itera
         reason = str(wrong).strip().splitlines()[0]
         raise LeaseRefused(f"{checkpoint}: no lease: {reason}; let this user read and write there") from wrong
     except (ValueError, KeyError, TypeError) as wrong:
-        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
+        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is running") from wrong
     if not safe:
-        say(f"{checkpoint}: its store takes a second PUT over a first: {ALONE}")
+        say(f"{checkpoint}: its store does not support conditional PUTs: {ALONE}")
     try:
         yield lease if safe else None
     finally:
         lease.give_back()
 
 
-ALONE = "nothing keeps another monitor out; see to it that there is one"
+ALONE = "a second monitor is not prevented; make sure that only one runs"
 
 
 def version_of(answer: Mapping[str, Any]) -> "UpdateVersion":
@@ -228,7 +228,7 @@ def version_of(answer: Mapping[str, Any]) -> "UpdateVersion":
 
 
 def unanswered() -> tuple[type[Exception], ...]:
-    """What `obstore` raises where the store is away, or lets nobody in: some of it is Python's own."""
+    """What `obstore` raises if the store is unreachable or denies access: some of them are Python's own."""
     from obstore.exceptions import BaseError
 
     return BaseError, OSError

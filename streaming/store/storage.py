@@ -15,7 +15,7 @@ Place = tuple[fs.FileSystem, str]
 
 
 def at(where: str | Path) -> Place:
-    """The file system and the path inside it. Raises OSError or ValueError for a scheme nobody knows."""
+    """The file system and the path inside it. Raises OSError or ValueError for an unknown scheme."""
     text = str(where)
     scheme = urlsplit(text).scheme
     if not scheme:

@@ -83,18 +83,18 @@ def test_a_newer_format_is_refused_with_the_way_out(file):
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("cluster", b"other", "its metadata and its rows have another cluster"),
-        ("agent", b"other", "its metadata and its rows have another agent"),
-        ("file_seq", b"2", "its metadata and its rows have another file_seq"),
-        ("least_ts_ns", b"0", "its metadata and its rows have other times"),
-        ("greatest_ts_ns", b"9", "its metadata and its rows have other times"),
+        ("cluster", b"other", "its metadata and its rows differ in cluster"),
+        ("agent", b"other", "its metadata and its rows differ in agent"),
+        ("file_seq", b"2", "its metadata and its rows differ in file_seq"),
+        ("least_ts_ns", b"0", "its metadata and its rows differ in times"),
+        ("greatest_ts_ns", b"9", "its metadata and its rows differ in times"),
         ("greatest_ts_ns", b"nine", "its metadata has no greatest_ts_ns"),
         ("greatest_ts_ns", "\u0662".encode() * 11, "its metadata has no greatest_ts_ns"),
         ("file_seq", b"9" * 5000, "its metadata has no file_seq"),
         ("agent", b"\xff", "its metadata has no agent"),
         ("cluster", None, "its metadata has no cluster"),
         ("greatest_ts_ns", None, "its metadata has no greatest_ts_ns"),
-        ("least_ts_ns", None, "its metadata and its rows have other times"),
+        ("least_ts_ns", None, "its metadata and its rows differ in times"),
     ],
 )
 def test_what_is_said_must_be_what_the_rows_say(file, name, text, why):

@@ -148,8 +148,8 @@ STRANGE = {
     "two agents": (changed("agent", "b"), "more than one agent"),
     "two numbers": (changed("file_seq", 2), "more than one file_seq"),
     "no label": (lambda columns: columns | {"cluster": [""] * len(columns["kind"])}, "no cluster"),
-    "an address that is none": (changed("src_ip", "localhost"), "src_ip is 'localhost', no address"),
-    "an address with a zero byte": (changed("dst_ip", "10.0.0.1\0"), "no address"),
+    "an address that is none": (changed("src_ip", "localhost"), "src_ip is 'localhost', not an address"),
+    "an address with a zero byte": (changed("dst_ip", "10.0.0.1\0"), "not an address"),
     "a text without end": (changed("reason", "x" * 70_000), "reason is longer than 65536 bytes"),
 }
 

@@ -52,7 +52,7 @@ def test_what_is_neither_says_how_to_write_it(text):
     [
         ([], "give -i IFACE or -r FILE, and not both"),
         (["-i", "lo", "-r", "x.pcap"], "give -i IFACE or -r FILE, and not both"),
-        (["-i", "lo", "x.pcap"], "x.pcap: files are read with -r"),
+        (["-i", "lo", "x.pcap"], "x.pcap: read files with -r, without -i"),
         (["-i", "lo", "--port", "9092", "--filter", "tcp"], "give --port or --filter, and not both"),
         (["-r", "x.pcap", "--retain", "3h"], "--retain goes with -i, not with -r"),
         (["-r", "x.pcap", "--port", "3"], "--port goes with -i, not with -r"),
@@ -70,7 +70,7 @@ def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_
         (["-i", "nosuch0"], "nosuch0: no such interface; there are lo"),
         pytest.param(
             ["-i", "lo", "--filter", "tcp and and"],
-            "lo: filter 'tcp and and' not accepted: ",
+            "lo: filter 'tcp and and' is not valid: ",
             marks=pytest.mark.skipif(not has_libpcap(), reason="needs libpcap"),
         ),
         (["-i", "lo", "--agent", "a/b"], "agent name 'a/b': only letters"),
@@ -87,7 +87,7 @@ def test_without_libpcap_a_filter_is_one_line_and_nothing_was_begun(tmp_path, mo
     monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
     monkeypatch.delitem(sys.modules, "scapy.libs.winpcapy", raising=False)
     told = run("-i", "lo", "--filter", "tcp port 9092", "--out", tmp_path / "out")
-    said = "wirecheck: --filter needs libpcap: apt-get install libpcap0.8 (--port needs none)\n"
+    said = "wirecheck: --filter needs libpcap: apt-get install libpcap0.8 (--port works without it)\n"
     assert (told.exit_code, told.stderr, list(tmp_path.iterdir())) == (2, said, [])
 
 
@@ -106,7 +106,7 @@ def test_without_the_right_the_line_says_how_to_give_it(tmp_path):
     before = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
     out, err = (agent := start("-i", "lo", "--out", tmp_path, before=before)).communicate(timeout=PATIENCE_S)
     assert (agent.returncode, out) == (2, "")
-    assert err.startswith("wirecheck: lo: listening needs the right CAP_NET_RAW: setcap cap_net_raw+ep /")
+    assert err.startswith("wirecheck: lo: capturing needs the capability CAP_NET_RAW: setcap cap_net_raw+ep /")
     assert "AmbientCapabilities=CAP_NET_RAW" in err
 
 

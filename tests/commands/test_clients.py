@@ -92,7 +92,7 @@ def test_what_could_not_be_read_is_told_beside_the_answer(run, command, tmp_path
 
 def test_a_gate_does_not_open_for_what_it_cannot_read(run):
     ended = run("clients", ROOT / "tests/scenarios/captures/zk28-sasl-tls/capture.pcap.gz", "--target", "2.8")
-    assert re.search(r"^wirecheck: not in this answer: .*encrypted connections", ended.stderr, re.MULTILINE)
+    assert re.search(r"^wirecheck: not included: .*encrypted connections", ended.stderr, re.MULTILINE)
 
 
 def test_a_gate_does_not_open_for_nothing(run, tmp_path):

@@ -50,7 +50,7 @@ def test_bytes_longer_than_a_command_line_come_by_stdin():
         ((EXAMPLE, "--hex", HEX), "give FILEs or --hex, and not both"),
         (("--hex", ""), "--hex has no digits"),
         (("--hex", HEX[:-1]), "an odd number: one is missing, or was cut off at the end"),
-        (("--hex", "0003zz"), "'z', behind 4 digits, is no hex digit"),
+        (("--hex", "0003zz"), "'z' after 4 digits is not a hex digit"),
         (("--hex", HEX, "--api", "Fetsch"), "did you mean Fetch"),
         (("--hex", HEX, "--api", "Fetch", "--api", "Metadata"), "one message: give one --api"),
         (("--hex", HEX, "--api", "Fetch", "--version", 4), "a request of Metadata v12, not of Fetch v4"),
@@ -140,7 +140,7 @@ def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_pat
     assert f"wirecheck: {tmp_path / 'cut.pcap'}: truncated packet at byte offset " in result.stderr
     strict = run("decode", tmp_path / "cut.pcap", "--side", "request", "-V", "--strict")
     assert (strict.exit_code, strict.stdout) == (2, result.stdout)
-    assert strict.stderr == result.stderr + "wirecheck: not all of the input could be read, and --strict asks for all\n"
+    assert strict.stderr == result.stderr + "wirecheck: part of the input could not be read (--strict)\n"
 
 
 def test_files_are_narrowed_by_port(run):
@@ -208,7 +208,7 @@ def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder
     assert line.endswith("; it is skipped")
     strict = run("decode", lying_folder, *asked, "--strict")
     assert (strict.exit_code, strict.stdout) == (2, result.stdout)
-    assert strict.stderr == result.stderr + "wirecheck: not all of the input could be read, and --strict asks for all\n"
+    assert strict.stderr == result.stderr + "wirecheck: part of the input could not be read (--strict)\n"
     assert run("decode", frames_folder, *asked, "--strict").exit_code == 0
 
 

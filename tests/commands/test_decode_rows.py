@@ -323,7 +323,7 @@ def test_a_growing_capture_of_tls_is_read_with_keys_that_come_later(tmp_path, ta
     try:
         assert "keys.log: no such file" in process.stderr.readline()
         keys.write_bytes((tmp_path / "early.keys").read_bytes())
-        assert "keys.log: can be read now" in process.stderr.readline()
+        assert "keys.log: is readable again" in process.stderr.readline()
         with capture.open("ab") as more:
             more.write(whole[len(whole) // 2 :])
         assert "Metadata v12" in process.stdout.readline()

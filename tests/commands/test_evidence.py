@@ -50,7 +50,10 @@ def test_from_tables_the_pcaps_are_those_it_names(run, verdict, tmp_path, monkey
     ("arguments", "said"),
     [
         (["nothing", "--from", "{verdict}"], f"no finding nothing; known findings: {TID002} (TID002)"),
-        ([TID002, "{other}", "--from", "{verdict}"], "these frames do not give this finding again; nothing is written"),
+        (
+            [TID002, "{other}", "--from", "{verdict}"],
+            "a replay of these frames does not give this finding, so nothing is written",
+        ),
         ([TID002, "missing.pcap"], "missing.pcap: no such file"),
         ([TID002, "--from", "{frames}"], "holds no tables of a replay or a monitor"),
         ([TID002, "{verdict}"], "holds result tables: use --from"),

@@ -42,10 +42,10 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--only", "anomaly"], 0, "no open finding is like this"),
-        (["--topic", "pallets"], 0, "no open finding is like this"),
+        (["--only", "anomaly"], 0, "no open finding matches"),
+        (["--topic", "pallets"], 0, "no open finding matches"),
         (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets; to accept this, give --allow"),
-        (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding is like this"),
+        (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding matches"),
         (["zzz"], 2, f"no finding zzz; known findings: {ID}"),
         (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
     ],
@@ -87,8 +87,8 @@ def test_a_replay_of_results_says_what_lists_them(run, verdict):
     told = run("replay", verdict)
     assert told.exit_code == 2
     assert told.stderr == (
-        f"wirecheck: {verdict}: holds result tables, which are judged already; "
-        f"wirecheck findings {verdict} lists them\n"
+        f"wirecheck: {verdict}: holds result tables, not captures; "
+        f"`wirecheck findings {verdict}` lists their findings\n"
     )
 
 

@@ -58,13 +58,13 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("framse = 'f'", "framse is no setting, did you mean frames?; there are allowed_host, buckets, checkpoint"),
-        ("xyz = 1", "xyz is no setting; there are allowed_host, buckets, checkpoint"),
+        ("framse = 'f'", "framse is not a setting, did you mean frames?; there are allowed_host, buckets, checkpoint"),
+        ("xyz = 1", "xyz is not a setting; there are allowed_host, buckets, checkpoint"),
         ("frames = ", "Invalid value"),
         ("judge = 3", "[judge] is a table"),
-        ("[judge]\ngrace = 3", "judge: grace is no setting"),
-        ("[judge]\nbroker_grace = 3", "no setting, did you mean broker_grace_s?; there are broker_grace_s"),
-        ("[judge]\nbroker_grace_s = -3", "is a number of at least 0, not -3"),
+        ("[judge]\ngrace = 3", "judge: grace is not a setting"),
+        ("[judge]\nbroker_grace = 3", "not a setting, did you mean broker_grace_s?; there are broker_grace_s"),
+        ("[judge]\nbroker_grace_s = -3", "must be a number of at least 0, not -3"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_line(told, tmp_path, text, words):

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from tests.awaited import PATIENCE_S
 from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.cli import COMMANDS, main
 from wirecheck.commands import completion
 
 
@@ -161,8 +163,21 @@ def test_quiet_is_an_option_of_what_takes_long(run):
 
 def test_a_quiet_agent_says_only_what_is_wrong(run, tmp_path):
     told = [run("capture", "-r", EXAMPLE, "--out", tmp_path / "a", *more).stderr for more in ((), ("-q",), ("-q",))]
-    assert [("9,045 frames in 1 file" in words, "counts twice" in words) for words in told] == [
+    assert [("9,045 frames in 1 file" in words, "count twice" in words) for words in told] == [
         (True, False),
         (False, True),
         (False, True),
     ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns_and_names_every_option_once_in_a_section(run, command):
+    lines = run(command, "--help").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    parameters = main.get_command(None, command).params
+    heads = [number for number, line in enumerate(lines) if line.endswith(":") and not line.startswith(" ")]
+    listed = [line.split()[0].rstrip(",") for line in lines[heads[0] :] if re.match("  -(?!h,|-help)", line)]
+    names = [parameter.opts[0] for parameter in parameters if parameter.param_type_name == "option"]
+    assert sorted(listed) == sorted(names)
+    sections = {lines[number] for number in heads}
+    assert sections == {"Options:"} or sections >= {"Input:", "Output:"}

@@ -67,15 +67,15 @@ def test_a_line_takes_the_place_of_the_progress(terminal):
     ("done", "elapsed_s", "columns", "line"),
     [
         (None, 0.4, 80, "Spark is starting ...  0:00"),
-        ((0, 4), 61, 80, "judging  [                        ] 0 %  1:01"),
-        ((3, 4), 3599.9, 80, "judging  [==================      ] 75 %  59:59"),
-        ((9, 4), 1, 80, "judging  [========================] 100 %  0:01"),
-        ((0, 0), 1, 80, "judging ...  0:01"),
-        ((3, 4), 1, 20, "judging  [========="),
+        ((0, 4), 61, 80, "checking  [                        ] 0 %  1:01"),
+        ((3, 4), 3599.9, 80, "checking  [==================      ] 75 %  59:59"),
+        ((9, 4), 1, 80, "checking  [========================] 100 %  0:01"),
+        ((0, 0), 1, 80, "checking ...  0:01"),
+        ((3, 4), 1, 20, "checking  [========"),
     ],
 )
 def test_progress_says_what_how_far_and_since_when(done, elapsed_s, columns, line):
-    bar = Progress("Spark is starting", then="judging")
+    bar = Progress("Spark is starting", then="checking")
     if done is not None:
         bar(*done)
     assert bar.line(elapsed_s, columns) == line

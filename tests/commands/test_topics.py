@@ -117,7 +117,8 @@ def test_inputs_that_do_not_go_together_are_a_usage_error(run, verdict, named):
 
 def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
     told = run("topics", tmp_path)
-    assert (told.exit_code, told.stderr) == (2, f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet)\n")
+    line = f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet); to read captures, name the files\n"
+    assert (told.exit_code, told.stderr) == (2, line)
     told = run("topics", "--from", tmp_path)
     assert (told.exit_code, "holds no tables of a replay or a monitor" in told.stderr) == (2, True)
 

@@ -27,7 +27,7 @@ def finding(code: str, kind: str, what: str = "findings") -> str:
 
 
 QUIET = {
-    "Stuck and refused fetches": Quiet(
+    "Stuck and rejected fetches": Quiet(
         "no capture here has a fetch that stands still",
         {finding("FET001", "violation"): "2x180", finding("FET003", "anomaly"): "1x180"},
         ({'{code="FET001", kind="violation"}': 2, '{code="FET003", kind="anomaly"}': 1},),
@@ -87,7 +87,7 @@ QUIET = {
         ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 300}, {'{cluster="prod", agent="one"}': 300}),
         {'wirecheck_build_info{version="1"}': "1x180"},
     ),
-    "Bytes lost before us": Quiet(
+    "Bytes lost before capture": Quiet(
         "the same",
         {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},
         ({'{cluster="prod"}': 300},),

@@ -64,9 +64,9 @@ def test_a_state_is_drawn_from_when_it_is_there():
         ("Open violations", 0, "0", "green"),
         ("Open violations", 1, "1", "red"),
         ("Messages decoded", 0.99, "99.00%", "orange"),
-        ("Verdict is behind by", 30, "30 s", "green"),
-        ("Verdict is behind by", 600, "10 min", "red"),
-        ("Verdict is behind by", 180_000, "2 days", "red"),
+        ("Results are behind by", 30, "30 s", "green"),
+        ("Results are behind by", 600, "10 min", "red"),
+        ("Results are behind by", 180_000, "2 days", "red"),
     ],
 )
 def test_units_and_thresholds_are_the_board_s(title, value, text, colour):

@@ -104,7 +104,7 @@ AGENTS = (
         ),
     ),
     Panel(
-        "Silence of agents, as judged",
+        "Silence of agents at the monitor",
         "Which agent's frames stopped arriving, and when? After 60 s, an agent counts as lost.",
         "s",
         (

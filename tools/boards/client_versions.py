@@ -31,7 +31,7 @@ GATE = (
         wide=6,
     ),
     number(
-        "Clients that 4.0 cuts off",
+        "Clients that 4.0 rejects",
         "Which clients must be updated first? `wirecheck clients --target 4.0` lists them with software and address.",
         "short",
         or_zero(f"sum(wirecheck_clients_on_removed_versions{{{ON}}})"),
@@ -50,7 +50,7 @@ GATE = (
         wide=6,
     ),
     number(
-        "Versions refused",
+        "Versions rejected",
         "Are clients rejected now? A broker closes the connection instead of answering (VER001).",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, code=~"VER001|VER002"}})'),
@@ -60,17 +60,17 @@ GATE = (
 )
 CLIENTS = (
     Panel(
-        "Clients that 4.0 cuts off, over time",
+        "Clients that 4.0 rejects, over time",
         "Does the number fall as clients are updated?",
         "short",
         (
-            Query(f"sum by (cluster) (wirecheck_clients_on_removed_versions{{{ON}}})", "cut off {{cluster}}"),
+            Query(f"sum by (cluster) (wirecheck_clients_on_removed_versions{{{ON}}})", "rejected {{cluster}}"),
             Query(f"sum by (cluster) (wirecheck_clients{{{ON}}})", "all {{cluster}}"),
         ),
     ),
     Panel(
         "Findings about versions",
-        "What is odd about versions? VER003: a mix that no single release speaks; VER005: gone in 4.0; WIR005: newer "
+        "Which versions are unusual? VER003: a mix that no single release uses; VER005: gone in 4.0; WIR005: newer "
         "than this release of wirecheck reads.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"VER.+|WIR005"}})', "{{code}} {{kind}}"),),
@@ -133,7 +133,7 @@ BOARD = Board(
     "wirecheck-versions",
     "wirecheck / Versions and upgrade",
     "Which versions do clients use, and which would Kafka 4.0 reject?",
-    (Row("The gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS, folded=True)),
+    (Row("Upgrade gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS, folded=True)),
     (CLUSTER, API),
     "now-24h",
     (ALERTED,),

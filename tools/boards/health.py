@@ -42,7 +42,7 @@ NOW = (
         decimals=0,
     ),
     number(
-        "Frame to verdict, p95",
+        "Frame to result, p95",
         "How long does a frame take from the wire to its check? The target is 10 s at 20,000 frames/s on two cores.",
         "s",
         quantile(0.95, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"),
@@ -84,7 +84,7 @@ NOW = (
 )
 PIPELINE = (
     Panel(
-        "Verdict is behind by",
+        "Results are behind by",
         "Is there a backlog, and how old is it?",
         "s",
         (Query(f"max by (cluster) (wirecheck_judged_lag_seconds{{{ON}}})", "{{cluster}}"),),
@@ -92,7 +92,7 @@ PIPELINE = (
         runbook="WirecheckFallingBehind",
     ),
     Panel(
-        "Frame to verdict",
+        "Frame to result",
         "How is the delay distributed over frames? A second band above is a backlog.",
         "s",
         spread("wirecheck_frame_to_judged_seconds", f"{{{ON}}}"),
@@ -119,7 +119,7 @@ PIPELINE = (
         "stacked",
     ),
     Panel(
-        "Frames judged",
+        "Frames checked",
         "How much arrives at the monitor? Compare with what agents keep.",
         "pps",
         (Query(f"sum by (cluster) (rate(wirecheck_frames_total{{{ON}}}{RATE}))", "{{cluster}}"),),

@@ -62,7 +62,7 @@ VERDICT = (
         runbook="WirecheckDecodedShareLow",
     ),
     number(
-        "Verdict is behind by",
+        "Results are behind by",
         "How old is the newest checked frame of the slowest cluster? Deselect silent clusters above.",
         "s",
         f"max(wirecheck_judged_lag_seconds{{{ON}}})",
@@ -147,13 +147,13 @@ TRAFFIC = (
         (Query(f"sum by (transport) (rate(wirecheck_connections_total{{{ON}}}{RATE}))", "{{transport}}"),),
     ),
     Panel(
-        "Frames judged per second",
+        "Frames checked per second",
         "Does traffic arrive? A cluster at zero is silent, or its agents are.",
         "pps",
         (Query(f"sum by (cluster) (rate(wirecheck_frames_total{{{ON}}}{RATE}))", "{{cluster}}"),),
     ),
     Panel(
-        "Bytes lost before us",
+        "Bytes lost before capture",
         "Are packets lost before they are captured? Lost bytes leave gaps.",
         "bytes",
         (Query(gained("wirecheck_unseen_bytes_total", "cluster", "$__rate_interval"), "{{cluster}}"),),

@@ -53,7 +53,7 @@ STATE = (
         or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
     ),
     number(
-        "Ids without a name",
+        "IDs without a name",
         "Are IDs used without a known name? Normal when a capture begins; later, Metadata is not captured.",
         "short",
         or_zero(f'sum(wirecheck_topics{{{ON}, state="unresolved"}})'),
@@ -114,7 +114,7 @@ HISTORY = (
         kinds=("violation", "anomaly", "information"),
     ),
     Panel(
-        "Stuck and refused fetches",
+        "Stuck and rejected fetches",
         "Who reads nothing? FET001 is stuck on an ID; the others cost time and recover by themselves.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"FET.+"}})', "{{code}} {{kind}}"),),
@@ -126,7 +126,7 @@ BOARD = Board(
     "wirecheck-topic-identity",
     "wirecheck / Topic identity",
     "Do all brokers and clients agree on topic IDs?",
-    (Row("Now", STATE), Row("How it came", HISTORY)),
+    (Row("Now", STATE), Row("History", HISTORY)),
     span="now-24h",
     events=(RECREATED, ALERTED),
 )

@@ -208,7 +208,7 @@ def test_a_hangup_begins_a_new_file_and_a_kill_leaves_only_complete_ones(tmp_pat
         ("'nosuch0', (9092,)", "nosuch0: no such interface"),
         pytest.param(
             "'lo', (), 'tcp and and'",
-            "lo: filter 'tcp and and' not accepted",
+            "lo: filter 'tcp and and' is not valid",
             marks=pytest.mark.skipif(not has_libpcap(), reason="needs libpcap"),
         ),
     ],

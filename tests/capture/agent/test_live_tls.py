@@ -115,7 +115,7 @@ def test_no_record_secret_or_key_reaches_a_disk_and_the_rest_is_read(agent, serv
     await_line(agent.stderr, agent, f"wirecheck: {key_log}: no such file or directory")
     for _ in range(3):
         server.converse(KAFKA, version, key_log)
-    await_line(agent.stderr, agent, f"wirecheck: {key_log}: can be read now")
+    await_line(agent.stderr, agent, f"wirecheck: {key_log}: is readable again")
     await_that(lambda: kept(out).count(b"client-1") == 3 * len(NAMES), agent, "what was said", pause_s=0.2)
     page = urllib.request.urlopen(agent.metrics, timeout=PATIENCE_S).read().decode()
     assert 'wirecheck_agent_tls_connections_total{outcome="decrypted"} 3.0' in page

@@ -135,7 +135,7 @@ def test_an_agent_of_the_same_name_is_said_and_nothing_is_overwritten(tmp_path, 
     shipper = Shipper(spool.folder, Destination(str(tmp_path / "there")), Counts(), said.append)
     shipper.start()
     shipper.finish(0.5)
-    assert "does another agent of this name ship there?" in said[0]
+    assert "does another agent with this name ship there?" in said[0]
     assert said[-1] == "1 file not shipped yet; the next start with the same --out ships it"
     assert (tmp_path / "there/a-0000000001.parquet").read_text() == "theirs"
     assert names(tmp_path / "spool") == ["a-0000000001.parquet"]

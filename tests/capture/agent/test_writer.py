@@ -84,7 +84,7 @@ def test_a_writer_that_finds_no_room_loses_counts_says_so_and_goes_on(tmp_path, 
     source = three["source"][0].as_py()
     assert disk.counts.lost == {(source, DISK): 6}
     assert disk.said == [
-        "cannot write: the agent's files reached their limit of 0 MB; frames are dropped until it goes again",
+        "cannot write: the agent's files reached their limit of 0 MB; frames are dropped until writing works again",
         "writing again; 6 frames could not be written",
     ]
     found = disk.rows()

@@ -174,7 +174,7 @@ def test_each_of_many_ports_counts_and_no_other(version):
 
 
 def test_more_ports_than_a_program_holds_say_so():
-    with pytest.raises(ListenError, match="1,001 ports: at most 1,000"):
+    with pytest.raises(ListenError, match="1,001 ports: the limit is 1,000"):
         bpf.program(link.LINK_ETHERNET, range(1, bpf.PORTS + 2))
 
 

@@ -453,5 +453,5 @@ def test_packets_of_a_link_type_that_is_not_read_are_said_with_its_number(tmp_pa
     (tmp_path / f"air.{form}").write_bytes(data)
     said = [reason for kind, _, reason in marks_of(tmp_path / f"air.{form}") if kind == frames.INPUT_ERROR]
     assert len(said) == 1
-    assert said[0].startswith("2 packets of link type 105 are not read; Ethernet, raw IP, ")
+    assert said[0].startswith("2 packets of link type 105 are not supported; supported: Ethernet, raw IP, ")
     assert skipped(tmp_path / f"air.{form}") == {"unsupported-link-type": 2}

@@ -49,8 +49,8 @@ def test_one_that_appears_later_is_said_and_read(looking):
         assert looking.known() == []
     assert looking.after(line(1)) == [1]
     assert looking.said == [
-        f"{looking.path}: no such file or directory; looking again, its connections stay encrypted meanwhile",
-        f"{looking.path}: can be read now",
+        f"{looking.path}: no such file or directory; trying again, its connections stay encrypted until then",
+        f"{looking.path}: is readable again",
     ]
 
 
@@ -78,7 +78,7 @@ def test_one_that_is_rotated_away_is_read_to_its_end_and_then_the_new_one(lookin
 def test_what_is_no_file_is_said_and_not_waited_for(looking, make):
     make(looking.path)
     assert looking.known() == []
-    assert looking.said[0].startswith(f"{looking.path}: is no regular file")
+    assert looking.said[0].startswith(f"{looking.path}: is not a regular file")
     assert looking.logs.unreadable == 1
 
 
@@ -94,8 +94,8 @@ def test_one_that_may_not_be_read_is_said_once_and_read_when_it_may(looking, mon
     monkeypatch.setattr(os, "open", real)
     assert looking.known() == [1]
     assert looking.said == [
-        f"{looking.path}: permission denied; looking again, its connections stay encrypted meanwhile",
-        f"{looking.path}: can be read now",
+        f"{looking.path}: permission denied; trying again, its connections stay encrypted until then",
+        f"{looking.path}: is readable again",
     ]
 
 

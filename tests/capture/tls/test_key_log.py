@@ -40,14 +40,14 @@ def test_sessions_have_their_masters_by_id(tmp_path):
     [
         ("", "holds no secret"),
         ("# nothing yet\n", "holds no secret"),
-        (b"\x00\xff" * 5000, "no line of it is a key log's"),
+        (b"\x00\xff" * 5000, "no line has the format of a key log"),
         (
             f"CLIENT_RANDOM {RANDOM} {MASTER}\nCLIENT_RANDOM {RANDOM[:40]}",
-            "1 of its lines are cut, none of a key log, or contradict an earlier one",
+            "1 of its lines are truncated, not in the format of a key log, or contradict an earlier line",
         ),
         (
             f"CLIENT_RANDOM {RANDOM} {MASTER}\n{'x' * 3_000_000}\n",
-            "1 of its lines are cut, none of a key log, or contradict an earlier one",
+            "1 of its lines are truncated, not in the format of a key log, or contradict an earlier line",
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_too_many_secrets_make_room_for_the_newest(tmp_path, monkeypatch):
     secrets, fault = read(tmp_path / "k", "".join(f"CLIENT_RANDOM {i:064x} {MASTER}\n" for i in range(150)))
     assert (len(secrets.by_random), secrets.forgotten) == (100, 50)
     assert (149).to_bytes(32, "big") in secrets.by_random
-    assert fault.startswith("secrets of 50 connections are too many")
+    assert fault.startswith("secrets of 50 connections exceed the limit")
 
 
 def test_any_garbage_is_read_to_its_end(tmp_path):

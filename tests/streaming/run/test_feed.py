@@ -141,5 +141,5 @@ def test_an_agent_that_counts_from_one_again_is_said_once(plan, monkeypatch):
         (local(plan.frames) / f"a-{number:010d}.parquet").unlink()
     source = opened(plan, 1, monkeypatch)
     (line,) = source.warnings()
-    assert line.startswith("agent a counts its files from 1 again (up to 1, while 3 were read)")
+    assert line.startswith("agent a numbers its files from 1 again (up to 1; 3 were read before)")
     assert list(source.warnings()) == []

@@ -191,7 +191,7 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
     _, settings, _ = prepared(plan, Settings(), page)
     waiting = sum(file.stat().st_size for file in frames_files) / 1e6
     assert monitor.beginning(plan, page, settings).split("; ") == [
-        f"judging {plan.frames} into {plan.out}",
+        f"checking {plan.frames} into {plan.out}",
         "agents a",
         f"{len(frames_files)} files ({waiting:.1f} MB) wait",
         "from the beginning",
@@ -307,7 +307,7 @@ def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch)
     stopping.set()
     supervise(None, job, settings, Watch(plan, page, stopping, said.append), feed)
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
-    assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
+    assert said[1] == "stopping after the current batch; a second signal stops at once"
 
 
 def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
@@ -433,7 +433,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     assert expected["coverage"]["missing_files"] == 1
     assert Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json() == expected
     assert shown(page) == totals_of(expected)
-    assert len([line for line in said if line.startswith("a batch was repeated")]) == 1
+    assert len([line for line in said if line.startswith("a repeated batch gave a different result")]) == 1
     again = Page()
     prepared(plan, Settings(), again)
     assert shown(again) == shown(page)

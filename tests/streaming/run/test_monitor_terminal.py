@@ -88,11 +88,11 @@ def lines(text):
 
 def test_ctrl_c_ends_it_in_order(terminal, tmp_path):
     """Java's Python workers get the signal too, in the middle of the batch, and finish it."""
-    terminal.read("judging ")
+    terminal.read("checking ")
     time.sleep(1)
     terminal.press(CTRL_C)
     code = terminal.ended()
-    assert "wirecheck: ending when the batch that runs is finished" in terminal.text
+    assert "wirecheck: stopping after the current batch" in terminal.text
     assert [finding["code"] for finding in latest(tmp_path / "out").json()["findings"] if finding["code"] == "TID002"]
     said = lines(terminal.text)
     assert code == 0, terminal.text
@@ -110,6 +110,6 @@ def test_a_second_ctrl_c_ends_it_at_once(terminal):
     said = lines(terminal.text)
     assert code == 2, terminal.text
     assert time.monotonic() - began_s < 15
-    assert said[-1] == "wirecheck: ended at once; the next start repeats the batch that ran"
+    assert said[-1] == "wirecheck: stopped at once; the next start repeats the unfinished batch"
     assert [line for line in said if not line.startswith("wirecheck: ")] == []
     assert len(said) <= 3, said  # besides: what it begins with, and that it ends after the batch

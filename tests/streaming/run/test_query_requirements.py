@@ -40,4 +40,4 @@ def test_little_memory_is_told_with_what_judging_may_take(monkeypatch, free_mb, 
     monkeypatch.setattr(query_requirements.Path, "read_text", lambda *_, **__: f"MemAvailable: {free_mb * 1000} kB\n")
     (line,) = query_requirements.memory()
     assert (line.state, line.text) == (state, f"{free_mb:,} MB free")
-    assert (f"judging may take {query_requirements.HELD_MB:,}" in line.fix) == (state != "ok")
+    assert (f"checking may take {query_requirements.HELD_MB:,}" in line.fix) == (state != "ok")

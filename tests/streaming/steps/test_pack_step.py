@@ -202,8 +202,8 @@ def link_to_nothing(path):
     ("make", "reason"),
     [
         (os.mkfifo, "not a regular file"),
-        (link_to_itself, "a link that leads to no file"),
-        (link_to_nothing, "a link that leads to no file"),
+        (link_to_itself, "a link to a file that does not exist"),
+        (link_to_nothing, "a link to a file that does not exist"),
     ],
 )
 def test_what_is_no_file_is_named_and_not_opened(table, tmp_path, alone, make, reason):

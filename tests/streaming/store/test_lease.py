@@ -38,9 +38,7 @@ def test_a_second_monitor_is_refused_in_one_line_while_the_first_renews(store):
     said = []
     with held(QUICK) as first, pytest.raises(LeaseRefused) as refused, held(QUICK, said):
         pass
-    assert str(refused.value) == (
-        f"{CHECKPOINT}: another monitor ({first.holder}) is at work on it; end that one first"
-    )
+    assert str(refused.value) == (f"{CHECKPOINT}: another monitor ({first.holder}) is using it; stop that one first")
     assert said == [f"{CHECKPOINT}: {first.holder} holds the lease; it is taken over if it is not renewed"]
     assert stands(store)["fence"] == 1
 
@@ -142,7 +140,7 @@ def test_a_store_without_conditions_is_said_to_be_without_this_safety(store):
     store.conditional, said = False, []
     with held(QUICK, said) as lease:
         assert lease is None
-    assert said == [f"{CHECKPOINT}: its store takes a second PUT over a first: {leases.ALONE}"]
+    assert said == [f"{CHECKPOINT}: its store does not support conditional PUTs: {leases.ALONE}"]
 
 
 def test_without_the_extra_that_is_said(store, monkeypatch):
@@ -166,7 +164,7 @@ def test_on_a_disk_there_is_none_and_elsewhere_it_is_said(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"released": false, "holder": 1}'])
 def test_a_damaged_lease_is_refused_in_one_line(store, content):
     store.objects[KEY] = content
-    with pytest.raises(LeaseRefused, match=f"{NAME} is damaged; remove it if no monitor is at work"), held(QUICK):
+    with pytest.raises(LeaseRefused, match=f"{NAME} is damaged; remove it if no monitor is running"), held(QUICK):
         pass
 
 
