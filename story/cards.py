@@ -395,10 +395,10 @@ def kept_old_id(facts: CardFacts) -> str:
         brokers = sorted({broker for name in rejects for broker in facts.context.findings[name]["brokers"]})
         verb = "rejects" if len(brokers) == 1 else "reject"
         return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
-    kept, beyond = (list(dict.fromkeys(name for name, gone in hurt if gone is which)) for which in (False, True))
+    kept, lost = (list(dict.fromkeys(name for name, gone in hurt if gone is which)) for which in (False, True))
     if not kept:
-        verb = "uses" if len(beyond) == 1 else "use"
-        return f"; {listed(beyond)} {verb} partitions that it may no longer have"
+        verb = "uses" if len(lost) == 1 else "use"
+        return f"; {listed(lost)} {verb} partitions that it may no longer have"
     text = f"; {listed(kept)} kept the old topic ID"
     return f"{text}, which {numbered(facts.stale)} may still give them" if facts.stale else text
 

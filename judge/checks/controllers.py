@@ -295,10 +295,10 @@ def former_denials(
     """By partition and broker the clients that it refused while it was named as the leader, whatever came later."""
     settings, found = context.settings, dict[tuple[int, int], list[Stretch]]()
     for (partition,), claims in gathered(refused, "partition"):
-        said = [state for state in states if state["partition"] == partition]
-        for (epoch, leader), same in gathered(said, "leader_epoch leader"):
+        about_it = [state for state in states if state["partition"] == partition]
+        for (epoch, leader), same in gathered(about_it, "leader_epoch leader"):
             begin_ns, last_ns = same[0].first.ts_ns, max(one.last_word.ts_ns for one in same)
-            end_ns = min((one.first.ts_ns for one in said if one["leader_epoch"] > epoch), default=1 << 63)
+            end_ns = min((one.first.ts_ns for one in about_it if one["leader_epoch"] > epoch), default=1 << 63)
             for claim in claims:
                 answers = answers_as(leader, [claim], context)
                 streak = storm(run for run in answers if begin_ns <= run[FIRST] and run[LAST] <= end_ns)
