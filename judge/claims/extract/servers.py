@@ -123,7 +123,7 @@ def registrations(batch: Batch) -> Iterator[Rows]:
         if named is not None:
             yield registered(batch.endpoint, named, named["node_id"], named.message)
     if nodes := batch.lines("DescribeCluster", "response", "brokers"):
-        yield registered(batch.endpoint, nodes.table, nodes["broker_id"], nodes.message).where(of_controllers(nodes))
+        yield registered(batch.endpoint, nodes.table, nodes["broker_id"], nodes.message, of_controllers(nodes))
     if listeners := batch.lines("DescribeQuorum", "response", "nodes.listeners"):
         yield registered(batch.endpoint, listeners.table, listeners["node_id"], listeners.message)
 
@@ -144,9 +144,9 @@ def registered_in_log(found: LogTables, message: Ints, endpoint: Endpoint) -> It
         yield registered(endpoint, listeners, voters["voter_id"][listeners.parent], message[log.entry[rows]])
 
 
-def registered(endpoint: Endpoint, listeners: Table, node: Ints, message: Ints) -> Rows:
+def registered(endpoint: Endpoint, listeners: Table, node: Ints, message: Ints, good: Bools | bool = True) -> Rows:
     key = [endpoint(message), addresses_of(listeners), Column(node)]
-    return Rows("registered", key, message).where(listeners["host"].length > 0)
+    return Rows("registered", key, message).where((listeners["host"].length > 0) & good)
 
 
 def addresses_of(table: Table) -> Column:
