@@ -62,5 +62,5 @@ def test_spark_connect_is_refused_in_one_line_before_anything_starts(tmp_path, m
     with pytest.raises(SparkDidNotStart if refused else AttributeError) as said:
         open_session(Session(tmp_path))
     if refused:
-        assert str(said.value).startswith(f"Spark Connect ({name}): a monitor is the query's driver")
+        assert str(said.value).startswith(f"Spark Connect ({name}): the monitor cannot be a Spark Connect client")
         assert "\n" not in str(said.value)
