@@ -43,9 +43,7 @@ def main(folders: list[Path]) -> int:
                 every += 1
                 said = f"{pcap.parent.name}: {finding['code']} {finding['id']}"
                 try:
-                    frames, connections = Search(finding, files, room / "try", keep_records=False).proven(
-                        room / "x.pcapng"
-                    )
+                    frames, connections = Search(finding, files, room, keep_records=False).proven(room / "x.pcapng")
                 except Stop as stop:
                     print(f"{said}: {stop.format_message()}")
                     continue

@@ -19,7 +19,7 @@ def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, mo
     found = {row["code"]: row for row in judged_frames(files).rows["findings"]}
     for code, finding in found.items():
         written = tmp_path / f"{code}.pcapng"
-        assert Search(finding, files, tmp_path / "try", keep_records=False).proven(written) > (0, 0)
+        assert Search(finding, files, tmp_path, keep_records=False).proven(written) > (0, 0)
         assert written.is_file()
 
 
@@ -31,7 +31,7 @@ def test_evidence_of_a_decrypted_finding_is_the_encrypted_frames_with_their_keys
     finding = next(row for row in judged_frames(files).rows["findings"] if row["kind"] == "violation")
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
     for name, captures in (("encrypted", [path]), ("plain", [])):
-        search = Search(finding, files, tmp_path / name, keep_records=False, captures=captures, with_keys=True)
+        search = Search(finding, files, tmp_path, keep_records=False, captures=captures, with_keys=True)
         written = tmp_path / f"{name}.pcapng"
         assert search.proven(written) > (0, 0)
         again = write_frames([written], tmp_path / f"{name} again", "default").files
@@ -60,7 +60,7 @@ def test_an_agent_started_again_within_decrypted_connections_finds_the_same_and_
     finding = next(row for row in found if row["kind"] == "violation")
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
     monkeypatch.setattr(options, "key_logs", lambda: [keys])
-    search = Search(finding, files, tmp_path / "try", keep_records=False, captures=halves, with_keys=True)
+    search = Search(finding, files, tmp_path, keep_records=False, captures=halves, with_keys=True)
     assert search.proven(tmp_path / "evidence.pcapng") > (0, 0)
 
 
@@ -84,7 +84,7 @@ def test_evidence_has_the_keys_that_a_broker_logs_by_session(tmp_path):
     path = Scenario("zk39-tls12-mutual-inconsistent-id").pcap
     files = frames([path], tmp_path / "frames")
     finding = next(row for row in judged_frames(files).rows["findings"] if row["code"] == "TID002")
-    search = Search(finding, files, tmp_path / "try", keep_records=False, captures=[path], with_keys=True)
+    search = Search(finding, files, tmp_path, keep_records=False, captures=[path], with_keys=True)
     assert search.proven(tmp_path / "e.pcapng") > (0, 0)
     data = (tmp_path / "e.pcapng").read_bytes()
     assert 0 < data.count(b"Master-Key:") < 37
