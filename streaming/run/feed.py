@@ -68,16 +68,18 @@ class Feed:
         """The files of many agents wait for each other for an interval. Where none waits, the last batch took them all,
         and half is enough: a batch that was late would otherwise make all later ones late.
         """
-        interval_s = self.plan.interval_s if self._found() else self.plan.interval_s / 2
+        found = self._found()
+        interval_s = self.plan.interval_s if found else self.plan.interval_s / 2
         try:
             while True:
                 early_s = 0.0 if self.plan.once else self.begun_s + interval_s - time.monotonic()
-                if early_s <= 0 and (found := self._found()) is not None:
+                if found is not None and early_s <= 0:
                     return found
                 self.waits = True
                 self.idle()
                 if self.ending.wait(min(max(early_s, self.arrivals.look_s), IDLE_S)):
                     raise Ended
+                found = self._found()
         finally:
             self.waits = False
 
