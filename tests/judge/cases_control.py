@@ -322,18 +322,29 @@ def ctl008_cannot_know(lab):
     ctl008_calls(lab, 36, range(0, 90, 2))
 
 
+def led(lab, at, leader=2, server=B1):
+    """Who leads partition 0 of `solo`, as Metadata says."""
+    state = {"leaderId": leader, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+    answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [state]}]}
+    lab.talk(server).ask(at, "Metadata", 12, {"topics": None}, answer)
+
+
+def written(talk, at, error, *, by_name=False):
+    """A write to partition 0 of `solo`, and its answer."""
+    topic = {"name": "solo"} if by_name else {"topicId": ID_1}
+    rows = [{**topic, "partitionResponses": [{"index": 0, "errorCode": error}]}]
+    talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 1}, {"responses": rows})
+
+
 def denied(lab, *, leader=2, times=range(0, 90, 5), later_epoch=None):
     for at in range(0, 100, 10):
         lab.metadata(at)
-        told = {"leaderId": leader, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
-        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
-        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
+        led(lab, at, leader)
     if later_epoch:
         lab.metadata(20, [("solo", ID_1, 0, later_epoch)])
     talk = lab.talk(B2, "producer")
     for at in times:
-        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 6}]}
-        talk.ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+        written(talk, at, 6)
 
 
 def ctl010_fires(lab):
@@ -354,17 +365,10 @@ def denied_by_name(lab, answers, *, repaired=None):
     """Broker 2 leads `solo`, as Metadata says until the end, and answers a producer that writes by name."""
     for at in range(0, 140, 10):
         lab.metadata(at)
-        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
-        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
-        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
+        led(lab, at)
     talk = lab.talk(B2, "producer")
     for at in range(10, 130, 2):
-        error = answers if repaired is None or at < repaired else 0
-        row = {
-            "name": "solo",
-            "partitionResponses": [{"index": 0, "errorCode": error(at) if callable(error) else error}],
-        }
-        talk.ask(at, "Produce", 9, {"acks": 1}, {"responses": [row]})
+        written(talk, at, answers(at) if repaired is None or at < repaired else 0, by_name=True)
 
 
 def ctl010_fires__of_a_topic_that_is_written_by_name(lab):
@@ -380,8 +384,7 @@ def ctl010_fires__by_id_before_it_was_repaired(lab):
     denied(lab, times=range(0, 60, 2))
     talk = lab.talk(B2, "producer")
     for at in range(60, 100, 2):
-        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 0}]}
-        talk.ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+        written(talk, at, 0)
 
 
 def ctl010_near_miss__it_also_accepts_writes(lab):
@@ -389,15 +392,12 @@ def ctl010_near_miss__it_also_accepts_writes(lab):
 
 
 def swapped(lab):
-    """From 40 to 120 s brokers 1 and 2 give out each other's address; producer writes by what it is told."""
+    """From 40 to 120 s brokers 1 and 2 give out each other's address; producer writes to the address it was given."""
     for at in range(0, 170, 5):
         wrong = 40 <= at < 120
         lab.metadata(at, brokers={B1: 2, B2: 1, B3: 3} if wrong else BROKERS, server=B3)
-        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
-        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
-        lab.talk(B3).ask(at, "Metadata", 12, {"topics": None}, answer)
-        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 6 if wrong else 0}]}
-        lab.talk(B1 if wrong else B2, "producer").ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+        led(lab, at, server=B3)
+        written(lab.talk(B1 if wrong else B2, "producer"), at, 6 if wrong else 0)
 
 
 def ctl010_fires__at_an_address_that_leads_to_another_broker(lab):
@@ -405,7 +405,7 @@ def ctl010_fires__at_an_address_that_leads_to_another_broker(lab):
 
 
 def fet007_near_miss__brokers_had_swapped_their_addresses(lab):
-    """The client asked whom it was told to ask."""
+    """The client asked the broker that it was given."""
     swapped(lab)
 
 

@@ -45,7 +45,7 @@ def test_a_success_ends_it_and_what_ends_soon_was_brief():
 
 
 def test_a_client_that_goes_on_at_another_broker_has_recovered():
-    """The leader moved, or its address was repaired: nobody asks the first broker again."""
+    """The leader moved, or its address was repaired: no client asks the first broker again."""
     lab = Lab()
     lab.metadata(1)
     produces(lab, range(2, 60, 4), "orders", NOT_LEADER)

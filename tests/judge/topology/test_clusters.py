@@ -32,14 +32,14 @@ def test_literal_addresses_join_and_name_the_brokers():
 
 def test_brokers_that_swap_addresses_and_swap_them_back():
     """Who is at an address is what it was called then, not what it is called in the end."""
-    told = [claim("address", EAST, OTHER, 2, at=1, until=100), claim("address", EAST, OTHER, 1, at=40, until=70)]
-    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *told])
+    addresses = [claim("address", EAST, OTHER, 2, at=1, until=100), claim("address", EAST, OTHER, 1, at=40, until=70)]
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *addresses])
     assert [made.broker(OTHER, at * S) for at in (0, 30, 40, 60, 80, 120)] == [2, 2, 1, 1, 2, 2]
 
 
 def test_an_address_that_another_broker_got():
-    told = [claim("address", EAST, OTHER, 2, at=1, until=30), claim("address", EAST, OTHER, 1, at=40, until=70)]
-    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *told])
+    addresses = [claim("address", EAST, OTHER, 2, at=1, until=30), claim("address", EAST, OTHER, 1, at=40, until=70)]
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *addresses])
     assert [made.broker(OTHER, at * S) for at in (0, 30, 35, 40, 90)] == [2, 2, 2, 1, 1]
 
 
@@ -87,8 +87,8 @@ def test_what_cannot_be_joined_is_shown_under_the_only_known_cluster_and_compare
 
 def test_a_second_listener_of_a_host_has_the_name_of_its_only_broker():
     control = "10.0.0.2:19402"
-    told = [claim("address", EAST, OTHER, 2, at=1), cluster("A", control), cluster("A")]
-    made = Clusters("lab", [*served(EAST, OTHER, control), *told])
+    addresses = [claim("address", EAST, OTHER, 2, at=1), cluster("A", control), cluster("A")]
+    made = Clusters("lab", [*served(EAST, OTHER, control), *addresses])
     assert made.broker(control, S) is None
     assert made.node_at(control, S) == 2
 

@@ -110,7 +110,7 @@ def test_a_listener_that_is_not_advertised_is_its_hosts():
 
 
 def test_brokers_of_another_listener_are_named_by_one_that_reports_the_same_ids():
-    """Clients are told one listener's addresses, and brokers another's; of one broker only other topics were seen."""
+    """Clients get one listener's addresses, and brokers another's; of one broker only other topics were seen."""
     lab, inner = lab_of(), {"10.0.5.1:9093": 1, "10.0.5.2:9093": 2}
     for at in (0, 50, 100):
         lab.metadata(at, [("orders", ID_1)], server="10.0.5.1:9093", brokers=inner)
