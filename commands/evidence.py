@@ -63,8 +63,8 @@ def evidence(
     same finding in the file.
 
     TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
-    the plaintext that was not redacted. With --no-principals, forwarded requests
-    (Envelope) have no principal or address, and TLS frames are written decrypted.
+    the plaintext that was not redacted. With --no-principals, forwarded requests (Envelope) have no principal or
+    address, and TLS frames are written decrypted.
 
     \b
     Examples:

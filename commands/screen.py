@@ -84,9 +84,11 @@ def row(cells: Sequence[tuple[str, str]], *, paint: bool, columns: int | None = 
     texts = [(str(inside(text)), role) for text, role in cells]
     fits = columns is None or sum(len(text) + 2 for text, _ in texts) - 2 <= columns
     lines = [texts] if columns is None or fits else hung(texts, columns)
-    return f"\n{HANGING}".join(
-        "  ".join(click.style(text, **PAINT.get(role, {})) if paint else text for text, role in line) for line in lines
-    )
+    return f"\n{HANGING}".join("  ".join(painted(*cell) if paint else cell[0] for cell in line) for line in lines)
+
+
+def painted(text: str, role: str) -> str:
+    return click.style(text, **PAINT.get(role, {}))
 
 
 def hung(cells: Cells, columns: int) -> list[Cells]:

@@ -90,10 +90,11 @@ ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_see
 def show_ids(found: list[Row], form: str) -> None:
     """A map for tools that see only IDs, as Fetch has them since version 13: one line for each ID with a name."""
     rows = [{column: topic[column] for column in ID_COLUMNS} for topic in found if topic["topic_id"] and topic["name"]]
-    if form != "text":
+    if form == "text":
+        for row in rows:
+            click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
+    else:
         show_rows(rows, form)
-    for row in rows if form == "text" else ():
-        click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
 
 
 def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:

@@ -1,8 +1,8 @@
 """Shards that were given back stay in the process, so that the next batch does not read them again.
 
 Rule: of each shard the newest is kept, with the digest of its bytes, and taken out when it is asked for, as it changes
-then. So a batch that is repeated, or goes on from other bytes, reads its bytes; a process that was started anew does,
-too. Spark's workers take turns: in a monitor a fourth of the shards are found, and what the others left must go.
+then. So a batch that is repeated, or goes on from other bytes, reads its bytes, and so does a new process. Spark's
+workers take turns: in a monitor a fourth of the shards are found, and older ones may not pile up.
 """
 
 from hashlib import blake2b

@@ -41,7 +41,7 @@ QUERY = {
 LOCAL = {
     "spark.hadoop.fs.permissions.umask-mode": "077",  # what it writes is its user's alone, as frames are
     "spark.ui.enabled": "false",
-    # nobody looks, but Spark remembers the plans and metrics of a thousand batches
+    # the web interface is off, but Spark keeps the plans and metrics of a thousand batches for it
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",

@@ -54,8 +54,11 @@ FORWARDABLE = {
     *("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "RemoveRaftVoter"),
 }
 """What brokers ask the controller for their clients (ApiKeys.forwardable)."""
-ON_OTHERS = {"Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", *ROUNDS}
-ON_OTHERS |= FORWARDABLE
+ON_OTHERS = {
+    *("Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"),
+    *ROUNDS,
+    *FORWARDABLE,
+}
 """Answers to these wait for other brokers, the controller or other members, so that a late one says nothing of its
 server.
 """
