@@ -30,7 +30,7 @@ from wirecheck.judge.checks.shapes import (
     storm,
     stuck_client,
 )
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, Claim, Sighting, Subject, error_name, every_run
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, Claim, Run, Sighting, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -293,18 +293,31 @@ def former_denials(
     refused: list[Claim], states: list[Claim], group: Group, context: CheckContext
 ) -> dict[tuple[int, int], list[Stretch]]:
     """By partition and broker the clients that it refused while it was named as the leader, whatever came later."""
-    settings, found = context.settings, dict[tuple[int, int], list[Stretch]]()
+    found: dict[tuple[int, int], list[Stretch]] = {}
     for (partition,), claims in gathered(refused, "partition"):
         about_it = [state for state in states if state["partition"] == partition]
-        for (epoch, leader), same in gathered(about_it, "leader_epoch leader"):
-            begin_ns, last_ns = same[0].first.ts_ns, max(one.last_word.ts_ns for one in same)
-            end_ns = min((one.first.ts_ns for one in about_it if one["leader_epoch"] > epoch), default=1 << 63)
-            for claim in claims:
-                answers = answers_as(leader, [claim], context)
-                streak = storm(run for run in answers if begin_ns <= run[FIRST] and run[LAST] <= end_ns)
-                lasted = min(streak.seconds, (last_ns - streak.first_ns) / SECOND_NS) >= settings.stuck_s
-                if lasted and streak.count >= settings.stuck_answers and not succeeded(claim, streak, group, context):
-                    found.setdefault((partition, leader), []).append((claim, streak, same[0]))
+        for (leader,), named in gathered(about_it, "leader"):
+            answered = [(claim, answers_as(leader, [claim], context)) for claim in claims]
+            terms = [denials_in_epoch(same, about_it, answered, context) for _, same in gathered(named, "leader_epoch")]
+            stretches = [one for term in terms for one in term if not succeeded(*one[:2], group, context)]
+            if stretches:
+                found[partition, leader] = stretches
+    return found
+
+
+def denials_in_epoch(
+    named: list[Claim], states: list[Claim], answered: list[tuple[Claim, list[Run]]], context: CheckContext
+) -> list[Stretch]:
+    """`named`: the partition's leader of one epoch; `states`: all that is known of the partition."""
+    settings, epoch = context.settings, named[0]["leader_epoch"]
+    begin_ns, last_ns = named[0].first.ts_ns, max(one.last_word.ts_ns for one in named)
+    end_ns = min((one.first.ts_ns for one in states if one["leader_epoch"] > epoch), default=1 << 63)
+    found = []
+    for claim, answers in answered:
+        streak = storm(run for run in answers if begin_ns <= run[FIRST] and run[LAST] <= end_ns)
+        lasted = min(streak.seconds, (last_ns - streak.first_ns) / SECOND_NS) >= settings.stuck_s
+        if lasted and streak.count >= settings.stuck_answers:
+            found.append((claim, streak, named[0]))
     return found
 
 
