@@ -102,7 +102,8 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/quickstart.md"], ids=name)
 def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypatch):
     monkeypatch.chdir(desk)
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "dumb")  # a terminal of 80 columns without colors, whatever runs the test
     monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
     told = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])

@@ -115,7 +115,8 @@ def check_page(code: str, spoken: Mapping[str, str]) -> str:
     head, rest = text.split("\n\n", 2)[0], text.split("\n\n", 2)[2]
     meant = [f"- *{check.kind}*: {catalogue.KINDS[check.kind]}."]
     meant += [f"- *{check.status}*: {catalogue.STATUSES[check.status]}."] if check.status in catalogue.STATUSES else []
-    meant += [f"- One finding per {check.one_per}."]
+    each = "each combination of " if "," in check.one_per else "each "
+    meant += [f"- One finding for {each}{check.one_per}."]
     named = ", ".join(f"[{error}](errors.md#{anchor(error)})" for error in errors_in(text))
     others = [path for path, page in spoken.items() if code in CODE.findall(page) and belongs(path)]
     said = ", ".join(f"[{title(spoken[path])}](../{path})" for path in others)
