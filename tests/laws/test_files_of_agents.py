@@ -10,7 +10,7 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import frame_files
@@ -119,7 +119,12 @@ def write(path, source, rows, *, with_frames, ahead_ns):
     frame_files.write(table, path)
 
 
+UNREADABLE = [(("zz", 1), ("evil", 1, "default"), False, 0), (("zz", 2_000_000_000), ("evil", 1, "default"), False, 0)]
+"""An agent that is expected, and of which no file can be read: the capture ends all the same."""
+
+
 @RUNS
+@example(UNREADABLE)
 @given(given_files=st.lists(intruders(), min_size=1, max_size=3, unique_by=itemgetter(0)))
 def test_a_file_of_one_agent_changes_nothing_of_what_anothers_files_produce(honest, scratch, given_files):
     folder = scratch / str(next(NUMBERS))
