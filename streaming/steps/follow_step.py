@@ -173,7 +173,8 @@ class Bucket:
         for exchanges in some_together(map(self.bounded_rows, self.learned(turns, ready))):
             yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
             del exchanges
-        for name in sorted({file.agent for file in ready} | {name for name, _, _ in unread}):
+        over = {name for name, _, _ in unread if self.has_ended(name)}
+        for name in sorted({file.agent for file in ready} | over):
             progress = Progress(name, self.agents[name].ts_ns, self.has_ended(name))
             yield Tagged(self.label, self.number, PROGRESS, to_cell(progress))
         of_agents = self.agents_marks(ready, missing, unread) if self.number == 0 else ()  # every bucket has them
