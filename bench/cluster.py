@@ -225,10 +225,10 @@ def main() -> int:
             more["writing requests of a table and batch"] = dict(sorted(given.store.per_batch().items()))
         finally:
             given.store.end()
-    return told(given, found, expected, more, began)
+    return rows_of_run(given, found, expected, more, began)
 
 
-def told(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
+def rows_of_run(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
     mine, theirs = found.json(), expected.json()
     nothing_contained_in(mine["findings"])
     same = {part: mine[part] == theirs[part] for part in theirs}

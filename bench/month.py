@@ -30,12 +30,12 @@ def measure() -> list[dict]:
         (folder / "frames").mkdir()
         month = Month(folder, Traffic(folder))
         month.run()
-        told, expected = Result.latest(month.out).json(), month.undisturbed()
-        nothing_contained_in(told["findings"])
-        return [*rows(month, told, expected)]
+        judged, expected = Result.latest(month.out).json(), month.undisturbed()
+        nothing_contained_in(judged["findings"])
+        return [*rows(month, judged, expected)]
 
 
-def rows(month: Month, told: dict, expected: dict) -> Iterator[dict]:
+def rows(month: Month, judged: dict, expected: dict) -> Iterator[dict]:
     what = f"month.{DAYS} days"
     second, last = month.days[1], month.days[-1]
     pairs = {
@@ -59,17 +59,17 @@ def rows(month: Month, told: dict, expected: dict) -> Iterator[dict]:
     for when, (took_s, spent_s) in (("on the second day", month.starts_s[1]), ("at its end", month.starts_s[-1])):
         yield row(f"{what}: CPU of the start {when}", spent_s, "s", None)
         yield barred(f"{what}: start {when}", took_s, RESTART_BAR_S, "s")
-    yield from verdict(what, told, expected)
+    yield from verdict(what, judged, expected)
 
 
-def verdict(what: str, told: dict, expected: dict) -> Iterator[dict]:
-    ids = [{finding["id"] for finding in found["findings"]} for found in (told, expected)]
+def verdict(what: str, judged: dict, expected: dict) -> Iterator[dict]:
+    ids = [{finding["id"] for finding in found["findings"]} for found in (judged, expected)]
     yield row(f"{what}: findings", len(ids[0]), "", None)
     yield barred(f"{what}: findings other than the plain loop's", len(ids[0] ^ ids[1]), 0)
-    said = {(finding["code"], finding["topic"]) for finding in told["findings"]}
+    said = {(finding["code"], finding["topic"]) for finding in judged["findings"]}
     yield row(f"{what}: planted", len(planted(DAYS)), "", None)
     yield barred(f"{what}: planted and not found", len(planted(DAYS) - said), 0)
-    counted = [found["coverage"]["frames"] for found in (told, expected)]
+    counted = [found["coverage"]["frames"] for found in (judged, expected)]
     yield barred(f"{what}: frames counted other than by the plain loop", abs(counted[0] - counted[1]), 0)
 
 

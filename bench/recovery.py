@@ -216,7 +216,7 @@ def ours(path: Path, folder: Path, keys: list[Path]) -> dict[Known, list[Kept]]:
             [frames_file.read(file) for file in write_frames([path], Path(out) / "f", "bench", key_logs=keys).files]
         )
     follower = Follower()
-    told: dict[Known, list[Kept]] = defaultdict(list)
+    followed: dict[Known, list[Kept]] = defaultdict(list)
     for result in (follower.receive(segments(table)), follower.drain()):
         m = result.messages
         for i in range(len(m)):
@@ -227,8 +227,8 @@ def ours(path: Path, folder: Path, keys: list[Path]) -> dict[Known, list[Kept]]:
             spans = tuple(zip(m.span_offset[rows].tolist(), m.span_length[rows].tolist(), strict=True))
             kept = Kept(m.data[m.at[i] : m.at[i + 1]].tobytes(), spans)
             if result.gap_bytes[i] == 0:
-                told[known((*source, *target), int(m.size[i]), kept.data, asks=m.side[i] == 0)].append(kept)
-    return told
+                followed[known((*source, *target), int(m.size[i]), kept.data, asks=m.side[i] == 0)].append(kept)
+    return followed
 
 
 def tshark(path: Path, ports: set[int], keys: list[Path]) -> set[tuple[Flow, int]]:
@@ -252,12 +252,12 @@ def tshark(path: Path, ports: set[int], keys: list[Path]) -> set[tuple[Flow, int
     out = subprocess.run(
         [*command, *(part for field in fields for part in ("-e", field))], capture_output=True, text=True, check=False
     )
-    told = set()
+    members = set()
     for line in out.stdout.splitlines():
         source, source_port, target, target_port, ids = line.split("\t")
         flow = (source, int(source_port), target, int(target_port))
-        told |= {(flow, int(number)) for number in ids.split(",") if number}
-    return told
+        members |= {(flow, int(number)) for number in ids.split(",") if number}
+    return members
 
 
 def said(paired: Pairs, capture: Capture) -> dict[Known, list[bytes]]:
@@ -293,9 +293,9 @@ def recovered(
     whole = [(q, True) for q, _ in paired if is_whole(q)]
     whole += [(r, False) for q, r in paired if r and is_whole(q) and is_whole(r)]
     wanted = {known(m.flow, len(m.data), m.data, asks=asks): m.data for m, asks in whole}
-    told = ours(path, path.parent, [inside.keys] if inside else [])
-    found = sum(any(kept.agrees(data) for kept in told.get(name, ())) for name, data in wanted.items())
-    mine = [(name, kept) for name, many in told.items() if name[0] in flows for kept in many]
+    followed = ours(path, path.parent, [inside.keys] if inside else [])
+    found = sum(any(kept.agrees(data) for kept in followed.get(name, ())) for name, data in wanted.items())
+    mine = [(name, kept) for name, many in followed.items() if name[0] in flows for kept in many]
     return wanted, found, [name for name, kept in mine if not any(map(kept.agrees, true.get(name, ())))]
 
 
@@ -322,7 +322,7 @@ def measured(name: str, capture: Capture, folder: Path, inside: InsideTls | None
             row["peer_value"] = sum(entry in theirs for entry in by_id) / max(len(by_id), 1)
             row["ratio"] = row["value"] / row["peer_value"] if row["peer_value"] else None
         rows += [row, line(f"recovery, {name}, {damage}: wrong messages", len(wrong), damage, wrong=True)]
-        print(f"{name}, {damage}: {len(wanted)} whole, {found} told, {len(wrong)} wrong", file=sys.stderr)
+        print(f"{name}, {damage}: {len(wanted)} whole, {found} read, {len(wrong)} wrong", file=sys.stderr)
     return rows
 
 

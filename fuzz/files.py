@@ -74,10 +74,10 @@ def read_all(options: Options) -> int:
     assert options.child is not None
     kind, outcomes = subject(options.kind), Counter[str]()
     path = options.child / f"a-0000000001.{kind.SUFFIX}"
-    with (options.child / "number").open("r+b", buffering=0) as told:
+    with (options.child / "number").open("r+b", buffering=0) as progress:
         for number in range(options.first, options.first + options.inputs):
             data, rng = made(options.kind, options.seed, number)
-            os.pwrite(told.fileno(), b"%12d" % number, 0)
+            os.pwrite(progress.fileno(), b"%12d" % number, 0)
             path.write_bytes(data)
             try:
                 outcomes[kind.read(path, rng)] += 1
@@ -116,12 +116,12 @@ def in_a_process(options: Options, first: int, inputs: int, run: Run) -> int:
         return number + 1
 
 
-def ends(process: subprocess.Popen[bytes], told: Path) -> bool:
+def ends(process: subprocess.Popen[bytes], progress: Path) -> bool:
     """Whether it ends by itself; one that stands at one input for too long is killed. The first one may compile."""
     seen, since_s, patience_s = "", time.monotonic(), COMPILES_S
     while process.poll() is None:
         time.sleep(0.2)
-        now = told.read_text()
+        now = progress.read_text()
         if now != seen:
             patience_s = HANGS_S if seen else COMPILES_S
             seen, since_s = now, time.monotonic()

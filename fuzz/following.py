@@ -166,15 +166,15 @@ def follow(rng: np.random.Generator, rows: list[Row], *, early: bool) -> int:
             found.append(follower.advance("one", int(part.column("ts_ns").to_numpy().max())))
     found.append(follower.drain())
     named = list(DIALECTS)[int(rng.integers(len(DIALECTS)))]
-    for told in found:
-        if not len(told.messages):
+    for part in found:
+        if not len(part.messages):
             continue
-        decoded = read(told.messages, named)
-        for i in rng.integers(0, len(told.messages), 2).tolist():
+        decoded = read(part.messages, named)
+        for i in rng.integers(0, len(part.messages), 2).tolist():
             if decoded.status[i] == Status.OK:
                 nested(decoded, i)
-                tables(decoded, int(told.messages.key[i]), SIDES[told.messages.side[i]])
-    return sum(len(told.messages) for told in found)
+                tables(decoded, int(part.messages.key[i]), SIDES[part.messages.side[i]])
+    return sum(len(part.messages) for told in found)
 
 
 def trimmed(rows: pa.RecordBatch, ends: list[int], rng: np.random.Generator | None = None) -> list[Row]:
@@ -213,8 +213,8 @@ def places(kept: list[Row]) -> list[str]:
     """What holds a canary, of what trim gave: `moved`, `header`, `numbers`, or a breach."""
     follower, found = Follower(early=True), []
     inside = 0
-    for told in (follower.receive(segments(pa.Table.from_batches([batch(kept)]))), follower.drain()):
-        m = told.messages
+    for part in (follower.receive(segments(pa.Table.from_batches([batch(kept)]))), follower.drain()):
+        m = part.messages
         if not len(m):
             continue
         decoded = read_as_any(m)

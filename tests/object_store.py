@@ -90,15 +90,15 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(204)
         if there is None:
             return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
-        told = {"ETag": etag(there), "Last_Modified": "Sun, 22 Nov 2026 10:00:00 GMT"}
+        head = {"ETag": etag(there), "Last_Modified": "Sun, 22 Nov 2026 10:00:00 GMT"}
         if self.command == "HEAD":
-            return self.answer(200, Content_Length=str(len(there)), **told)
+            return self.answer(200, Content_Length=str(len(there)), **head)
         if (part := self.headers.get("Range")) is not None:
             first, last = part.removeprefix("bytes=").split("-")
             piece = there[int(first) : int(last) + 1 if last else None]
             span = f"bytes {first}-{int(first) + len(piece) - 1}/{len(there)}"
-            return self.answer(206, piece, Content_Range=span, **told)
-        return self.answer(200, there, **told)
+            return self.answer(206, piece, Content_Range=span, **head)
+        return self.answer(200, there, **head)
 
 
 for METHOD in ("GET", "PUT", "HEAD", "DELETE", "POST"):

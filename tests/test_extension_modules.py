@@ -91,9 +91,9 @@ def test_an_edited_source_wins_and_one_line_says_so(checkout, edited, capsys):
         file.write("# edited\n")
     assert loaded(checkout).choose() == "edited since it was compiled"
     assert found("wirecheck.numbers.sums") is None
-    told = capsys.readouterr().err
-    assert told.startswith("wirecheck: plain source: edited since it was compiled; fix: ")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("wirecheck: plain source: edited since it was compiled; fix: ")
+    assert printed.count("\n") == 1
     loaded(checkout).choose()  # as another process of the same run
     assert capsys.readouterr().err == ""
 
@@ -130,14 +130,14 @@ def run(checkout, *command, **more):
 
 def used(checkout, **more):
     said = "import wirecheck.numbers.sums as s; print(s.twice(21), s.__file__.rpartition('.')[2])"
-    told = run(checkout, "-c", said, **more)
-    return told.stdout.split(), told.stderr.count("\n"), told.returncode
+    result = run(checkout, "-c", said, **more)
+    return result.stdout.split(), result.stderr.count("\n"), result.returncode
 
 
 def test_what_setup_compiles_runs_until_it_is_edited(checkout):
     shutil.copy(ROOT / "setup.py", checkout)
-    told = run(checkout, "setup.py", "-q", "build_ext", "--inplace", CC="/bin/false")
-    assert (told.returncode, "wirecheck: not compiled, the plain source will run: " in told.stderr) == (0, True)
+    result = run(checkout, "setup.py", "-q", "build_ext", "--inplace", CC="/bin/false")
+    assert (result.returncode, "wirecheck: not compiled, the plain source will run: " in result.stderr) == (0, True)
     assert used(checkout) == (["42", "py"], 0, 0)
     if run(checkout, "setup.py", "-q", "build_ext", "--inplace", WIRECHECK_COMPILED="1").returncode:
         pytest.skip("no C compiler, or no Python.h")
@@ -153,8 +153,11 @@ def test_without_mypyc_it_is_a_line_or_an_error(checkout, insisted, code):
     hidden = (
         "import sys, runpy; sys.modules['mypyc'] = None; sys.argv[1:] = ['-q', 'build']; runpy.run_path('setup.py')"
     )
-    told = run(checkout, "-c", hidden, WIRECHECK_COMPILED=insisted)
-    assert (told.returncode, told.stderr.startswith("wirecheck: not compiled, the plain source")) == (code, code == 0)
+    result = run(checkout, "-c", hidden, WIRECHECK_COMPILED=insisted)
+    assert (result.returncode, result.stderr.startswith("wirecheck: not compiled, the plain source")) == (
+        code,
+        code == 0,
+    )
     assert used(checkout) == (["42", "py"], 0, 0)
 
 
@@ -208,8 +211,8 @@ def test_the_metrics_say_which_runs(why, shown, monkeypatch):
 
 
 def test_the_version_says_which_runs():
-    told = CliRunner().invoke(cli.main, ["--version"]).stdout
-    assert told == f"wirecheck {wirecheck.__version__}, {extension_modules.running()}\n"
+    printed = CliRunner().invoke(cli.main, ["--version"]).stdout
+    assert printed == f"wirecheck {wirecheck.__version__}, {extension_modules.running()}\n"
 
 
 def test_what_the_list_names_is_there_in_order():

@@ -39,8 +39,8 @@ def test_importing_it_loads_nothing():
         "import sys, wirecheck; heavy = {'numpy', 'pyarrow', 'click'}\n"
         "print(sorted(heavy & sys.modules.keys()), wirecheck.__version__)"
     )
-    told = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert told.stdout == f"[] {wirecheck.__version__}\n"
+    result = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == f"[] {wirecheck.__version__}\n"
 
 
 def test_what_it_offers_is_there_and_nothing_else():
@@ -75,8 +75,8 @@ def test_messages_are_picked_and_say_topics_errors_and_latency():
 
 
 def test_a_verdict_is_what_replay_prints(verdict):
-    told = json.loads(printed("replay", EXAMPLE, "--engine", "local"))
-    assert verdict.json == told
+    expected = json.loads(printed("replay", EXAMPLE, "--engine", "local"))
+    assert verdict.json == expected
     assert verdict.sentence == "Broker 3 did not replicate shipments partition 1: one replica short"
     assert not verdict
 

@@ -17,8 +17,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def tracked(*folders):
-    told = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=False)
-    names = [name for name in told.stdout.split("\0") if name]
+    result = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = [name for name in result.stdout.split("\0") if name]
     if not names:
         pytest.skip("not a git checkout")
     return names
@@ -96,8 +96,8 @@ def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):
 
 
 def test_a_licence_is_as_the_package_says_it():
-    told = [{"license": {"id": "MIT"}}, {"license": {"name": "License :: OSI Approved :: MIT License"}}]
-    assert bill.licence({"licenses": told}) == "MIT, License :: OSI Approved :: MIT License"
+    licences = [{"license": {"id": "MIT"}}, {"license": {"name": "License :: OSI Approved :: MIT License"}}]
+    assert bill.licence({"licenses": licences}) == "MIT, License :: OSI Approved :: MIT License"
     assert bill.licence({"licenses": [{"expression": "Apache-2.0 OR BSD-2-Clause"}]}) == "Apache-2.0 OR BSD-2-Clause"
     assert bill.licence({}) == "not said"
 

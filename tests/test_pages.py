@@ -94,9 +94,9 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
             continue
         if words[0] == "replay" and "frames/" in words and not (desk / "frames").exists():
             write_frames([EXAMPLE], desk / "frames", "default")
-        told = CliRunner().invoke(cli.main, words)
-        assert told.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, told.stderr, told.exception)
-        assert told.exception is None or isinstance(told.exception, SystemExit)
+        result = CliRunner().invoke(cli.main, words)
+        assert result.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, result.stderr, result.exception)
+        assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/quickstart.md"], ids=name)
@@ -106,6 +106,6 @@ def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypa
     monkeypatch.setenv("TERM", "dumb")  # a terminal of 80 columns without colors, whatever runs the test
     monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
-    told = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])
+    result = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()
+    assert [line.rstrip() for line in result.stdout.splitlines()] == shown.splitlines()

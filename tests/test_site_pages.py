@@ -72,8 +72,8 @@ def test_every_page_is_in_the_navigation_once():
 
 def test_no_address_of_a_project_is_made_up():
     assert {"site_url", "repo_url"} & site.settings([], {}).keys() == set()
-    told = site.settings([], {"Documentation": "https://docs.example/", "Source": "https://git.example/w"})
-    assert (told["site_url"], told["repo_url"]) == ("https://docs.example/", "https://git.example/w")
+    chosen = site.settings([], {"Documentation": "https://docs.example/", "Source": "https://git.example/w"})
+    assert (chosen["site_url"], chosen["repo_url"]) == ("https://docs.example/", "https://git.example/w")
 
 
 def test_what_a_page_would_load_from_elsewhere_is_seen():

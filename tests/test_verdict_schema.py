@@ -17,7 +17,7 @@ CAPTURES = sorted(path for path in (ROOT / "examples").rglob("*.pcap*"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def told(capture):
+def verdict_of(capture):
     return json.loads(
         CliRunner().invoke(cli.main, ["replay", str(capture), "--engine", "local", "--format", "json"]).stdout
     )
@@ -25,13 +25,13 @@ def told(capture):
 
 @pytest.fixture(scope="module")
 def verdict():
-    return told(ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz")
+    return verdict_of(ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz")
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.parent.name)
 def test_a_verdict_is_as_the_schema_says(capture):
     VALIDATOR.check_schema(SCHEMA)
-    found = told(capture)
+    found = verdict_of(capture)
     assert [error.message for error in VALIDATOR.iter_errors(found)] == []
     assert found["findings"]
     assert found["schema_version"] == SCHEMA_VERSION

@@ -42,26 +42,26 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(command, name, c
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path(name).write_bytes(content)
-    told = run(*command, name)
-    assert (told.exit_code, told.stdout, told.stderr) == (2, "", f"wirecheck: {line}\n")
+    result = run(*command, name)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"wirecheck: {line}\n")
 
 
 def test_an_out_folder_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "precious").touch()
-    told = run("replay", EXAMPLE, "--out", tmp_path)
-    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
-    assert "holds precious" in told.stderr
+    result = run("replay", EXAMPLE, "--out", tmp_path)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "holds precious" in result.stderr
 
 
 def test_an_out_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
-    told = run("replay", EXAMPLE, "--out", tmp_path / "file/out")
-    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+    result = run("replay", EXAMPLE, "--out", tmp_path / "file/out")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
 def test_explaining_a_check_that_does_not_exist_names_where_to_look():
-    told = run("explain", "XYZ001")
-    assert (told.exit_code, told.stderr) == (
+    result = run("explain", "XYZ001")
+    assert (result.exit_code, result.stderr) == (
         2,
         "wirecheck: XYZ001: no such check or error; wirecheck explain, without a code, lists them all\n",
     )
@@ -69,16 +69,16 @@ def test_explaining_a_check_that_does_not_exist_names_where_to_look():
 
 @pytest.mark.parametrize("code", ["TID002", "tid002"])
 def test_a_check_is_explained_with_its_four_headings(code):
-    told = run("explain", code)
-    assert told.exit_code == 0
-    assert all(heading in told.stdout for heading in ("Detects", "Why it matters", "False positives", "Source"))
+    result = run("explain", code)
+    assert result.exit_code == 0
+    assert all(heading in result.stdout for heading in ("Detects", "Why it matters", "False positives", "Source"))
 
 
 def test_one_message_in_hex_is_decoded():
-    told = run(
+    result = run(
         "decode", "--hex", "001200000000000100 03 666f6f", "--api", "apiversions", "--version", 0, "--format", "json"
     )
-    assert json.loads(told.stdout)["body"] == {}
+    assert json.loads(result.stdout)["body"] == {}
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_one_message_in_hex_is_decoded():
     ],
 )
 def test_decode_says_what_is_wrong_with_its_arguments(arguments):
-    told = run("decode", *arguments)
-    assert told.exit_code == 2
-    assert (told.stderr.count("\n"), "decode --help" in told.stderr) == (1, True)
+    result = run("decode", *arguments)
+    assert result.exit_code == 2
+    assert (result.stderr.count("\n"), "decode --help" in result.stderr) == (1, True)
 
 
 def test_decode_stops_at_its_limit():
-    told = run("decode", EXAMPLE, "--api", "LeaderAndIsr", "--limit", 3, "--format", "json")
-    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    result = run("decode", EXAMPLE, "--api", "LeaderAndIsr", "--limit", 3, "--format", "json")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["api"] for line in lines] == ["LeaderAndIsr"] * 3
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
 
@@ -126,21 +126,23 @@ def test_a_replay_names_the_draft_that_would_read_what_it_could_not():
     count = details["draft_messages"]["kip516-draft"]
     assert f"wirecheck: {count:,} messages decode as kip516-draft: use `--dialect kip516-draft`" in suggested.stderr
     assert details["undecoded_messages"] == {"possibly_a_draft": count}
-    codes = [{finding["code"] for finding in json.loads(told.stdout)["findings"]} for told in (suggested, named)]
+    codes = [
+        {finding["code"] for finding in json.loads(completed.stdout)["findings"]} for completed in (suggested, named)
+    ]
     assert [found & {"DRF001", "WIR003"} for found in codes] == [set(), {"DRF001"}]
     assert "use `--dialect" not in named.stderr
 
 
 @pytest.mark.parametrize("command", [["replay", EXAMPLE], ["decode", EXAMPLE]], ids=lambda c: c[0])
 def test_a_dialect_that_does_not_exist_is_a_usage_error(command):
-    told = run(*command, "--dialect", "klingon")
-    assert (told.exit_code, "kip516-draft" in told.stderr) == (2, True)
+    result = run(*command, "--dialect", "klingon")
+    assert (result.exit_code, "kip516-draft" in result.stderr) == (2, True)
 
 
 def test_capture_writes_frames_and_says_how_many(tmp_path):
-    told = run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames")
-    assert (told.exit_code, told.stdout) == (0, "")
-    assert "9,045 frames in 1 file under " in told.stderr
+    result = run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "9,045 frames in 1 file under " in result.stderr
 
 
 @pytest.mark.spark
@@ -148,11 +150,13 @@ def test_both_engines_find_the_fault_in_what_is_readable_and_nothing_of_spark_re
     """Of two inputs that are broken the rest is told; the engines say which they were, and say the same."""
     (tmp_path / "cut.pcap").write_bytes(gzip.decompress(EXAMPLE.read_bytes())[:-7])
     (tmp_path / "notes.txt").write_text("no pcap")
-    told = {engine: judged(engine, tmp_path) for engine in ("spark", "local")}
-    assert {engine: one.pop("engine") for engine, one in told.items()} == {"spark": "spark", "local": "local"}
-    assert told["spark"] == told["local"]
-    assert [finding["code"] for finding in told["spark"]["findings"] if finding["kind"] == "violation"] == ["TID002"]
-    errors = told["spark"]["coverage"]["input_errors"]
+    verdicts = {engine: judged(engine, tmp_path) for engine in ("spark", "local")}
+    assert {engine: one.pop("engine") for engine, one in verdicts.items()} == {"spark": "spark", "local": "local"}
+    assert verdicts["spark"] == verdicts["local"]
+    assert [finding["code"] for finding in verdicts["spark"]["findings"] if finding["kind"] == "violation"] == [
+        "TID002"
+    ]
+    errors = verdicts["spark"]["coverage"]["input_errors"]
     assert len(errors) == 2
     assert any("cut.pcap: truncated packet at byte offset" in line for line in errors)
     assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
@@ -166,17 +170,17 @@ def test_both_engines_find_the_fault_in_what_is_readable_and_nothing_of_spark_re
 def test_what_could_not_be_read_is_one_line_on_stderr_in_every_form(tmp_path, form):
     cut = tmp_path / "cut.pcap.gz"
     cut.write_bytes((data := EXAMPLE.read_bytes())[: len(data) // 2])
-    told = run("replay", cut, "--format", form)
-    assert told.stderr.startswith(f"wirecheck: {cut}: truncated gzip stream at byte offset ")
-    assert (told.exit_code, told.stderr.count("\n")) == (1, 1)
+    result = run("replay", cut, "--format", form)
+    assert result.stderr.startswith(f"wirecheck: {cut}: truncated gzip stream at byte offset ")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
 
 
 def judged(engine, folder):
     inputs = folder / "cut.pcap", folder / "notes.txt"
-    told = run_command("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
-    found = json.loads(told.stdout)
-    assert told.returncode == 1
-    assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in found["coverage"]["input_errors"]]
+    result = run_command("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
+    found = json.loads(result.stdout)
+    assert result.returncode == 1
+    assert result.stderr.splitlines() == [f"wirecheck: {line}" for line in found["coverage"]["input_errors"]]
     return found
 
 
@@ -186,20 +190,20 @@ def by_id(tables):
 
 
 def test_a_replay_judges_locally_and_the_page_says_so(tmp_path):
-    told = run("replay", EXAMPLE, "-v", "--report", tmp_path / "page.html")
-    assert (told.exit_code, told.stderr) == (1, "")
-    assert " \u00b7 local engine \u00b7 " in told.stdout
+    result = run("replay", EXAMPLE, "-v", "--report", tmp_path / "page.html")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert " \u00b7 local engine \u00b7 " in result.stdout
     assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
 
 
 def test_what_many_bytes_of_captures_say_is_what_few_say(monkeypatch):
     """Many are read by a process beside this one."""
-    told = []
+    asked_ports = []
     for few_bytes in (0, 1 << 30):
         monkeypatch.setattr("wirecheck.commands.inputs.FEW_BYTES", few_bytes)
-        told.append(run("replay", EXAMPLE, "--engine", "local", "--format", "json"))
-    assert told[0].exit_code == told[1].exit_code == 1
-    assert json.loads(told[0].stdout) == json.loads(told[1].stdout)
+        asked_ports.append(run("replay", EXAMPLE, "--engine", "local", "--format", "json"))
+    assert asked_ports[0].exit_code == asked_ports[1].exit_code == 1
+    assert json.loads(asked_ports[0].stdout) == json.loads(asked_ports[1].stdout)
 
 
 def test_a_capture_without_packets_is_said_to_be_one(tmp_path):
@@ -214,13 +218,13 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
     )
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    told = run_command("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
-    assert told.returncode == 2
-    assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
-    assert told.stderr.endswith(" connections; only port 19092 was checked; busy ports: 9092 (8 frames)\n")
-    assert told.stderr.count("\n") == 1
-    assert told.stdout.startswith(" ? No result: no Kafka traffic in 0 frames of 0 connections.\n")
-    assert "Findings" not in told.stdout
+    result = run_command("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
+    assert result.returncode == 2
+    assert result.stderr.startswith("wirecheck: no Kafka traffic in ")
+    assert result.stderr.endswith(" connections; only port 19092 was checked; busy ports: 9092 (8 frames)\n")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout.startswith(" ? No result: no Kafka traffic in 0 frames of 0 connections.\n")
+    assert "Findings" not in result.stdout
 
 
 def test_a_capture_of_another_protocol_gets_no_advice_about_capturing(tmp_path):
@@ -230,11 +234,11 @@ def test_a_capture_of_another_protocol_gets_no_advice_about_capturing(tmp_path):
         talk.request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 900)
     kept = [segment for at, segment in enumerate(talk.segments) if at % 7]
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(kept)))
-    told = run("replay", tmp_path / "web.pcap")
-    assert told.exit_code == 2
-    assert "no Kafka traffic in " in told.stderr
-    assert "VIS001" not in told.stdout
-    assert "Capture whole packets" not in told.stdout
+    result = run("replay", tmp_path / "web.pcap")
+    assert result.exit_code == 2
+    assert "no Kafka traffic in " in result.stderr
+    assert "VIS001" not in result.stdout
+    assert "Capture whole packets" not in result.stdout
 
 
 @pytest.mark.parametrize("command", [["replay"], ["topics"], ["clients"]], ids=lambda command: command[0])
@@ -243,8 +247,8 @@ def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
     datagram = bytes.fromhex("4500001e00000000401100000a0000010a00000214e90035000a0000") + b"dn"
     packets = [traffic.Packet(at, ethernet + datagram) for at in range(100)]
     (tmp_path / "udp.pcap").write_bytes(traffic.pcap(packets))
-    told = run(*command, tmp_path / "udp.pcap")
-    assert (told.exit_code, told.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
+    result = run(*command, tmp_path / "udp.pcap")
+    assert (result.exit_code, result.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
 
 
 def test_a_capture_of_tunnels_that_are_too_deep_names_them(tmp_path):
@@ -253,15 +257,15 @@ def test_a_capture_of_tunnels_that_are_too_deep_names_them(tmp_path):
         packet = traffic.ipv4("192.0.2.1", "192.0.2.2", b"\0\0\x08\0" + packet, protocol=47)
     packets = [traffic.Packet(at, traffic.ethernet(packet)) for at in range(30)]
     (tmp_path / "deep.pcap").write_bytes(traffic.pcap(packets))
-    told = run("replay", tmp_path / "deep.pcap")
-    assert told.exit_code == 2
-    assert told.stderr.endswith("; 30 packets in tunnels nested more than three deep\n")
+    result = run("replay", tmp_path / "deep.pcap")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("; 30 packets in tunnels nested more than three deep\n")
 
 
 def test_of_an_option_that_does_not_exist_the_closest_is_named():
-    told = run("replay", EXAMPLE, "--fromat", "json")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == "wirecheck: No such option '--fromat'; did you mean --format?; see main replay --help\n"
+    result = run("replay", EXAMPLE, "--fromat", "json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "wirecheck: No such option '--fromat'; did you mean --format?; see main replay --help\n"
 
 
 def test_the_package_lists_what_it_gives():
@@ -274,10 +278,10 @@ def test_the_package_lists_what_it_gives():
 def test_what_is_piped_in_is_read_as_a_file(packed):
     plain = gzip.decompress(EXAMPLE.read_bytes())
     command = [sys.executable, "-m", "wirecheck", "decode", "-", "--api", "LeaderAndIsr", "--limit", "2"]
-    told = subprocess.run(command, cwd=ROOT, input=zstd(plain) if packed else plain, capture_output=True, check=False)
+    result = subprocess.run(command, cwd=ROOT, input=zstd(plain) if packed else plain, capture_output=True, check=False)
     expected = run("decode", EXAMPLE, "--api", "LeaderAndIsr", "--limit", 2).stdout
-    assert (told.returncode, told.stderr) == (0, b"")
-    assert told.stdout.decode() == expected.replace(str(EXAMPLE), "/dev/stdin")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.decode() == expected.replace(str(EXAMPLE), "/dev/stdin")
 
 
 def zstd(data):
@@ -292,8 +296,8 @@ def zstd(data):
 )
 def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
     monkeypatch.setattr("wirecheck.commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    told = run(*command)
-    assert (told.exit_code, told.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
+    result = run(*command)
+    assert (result.exit_code, result.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
 
 
 def test_what_comes_close_to_a_check_is_named():
@@ -329,9 +333,9 @@ HEAVY = {"numpy", "pyarrow", "pandas", "rich", "pyspark"}
 def imported_by(*arguments):
     """What a process imports on the way, by Python's own word."""
     command = [sys.executable, "-X", "importtime", "-m", "wirecheck", *map(str, arguments)]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    lines = [line for line in told.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rpartition("|")[2].strip() for line in lines}, told
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}, result
 
 
 @pytest.mark.parametrize(
@@ -348,19 +352,19 @@ def imported_by(*arguments):
     ],
 )
 def test_help_and_a_wrong_path_cost_no_import(arguments, code):
-    names, told = imported_by(*arguments)
-    assert (told.returncode, names & HEAVY) == (code, set())
+    names, completed = imported_by(*arguments)
+    assert (completed.returncode, names & HEAVY) == (code, set())
     assert "click" in names  # the list of imports is one
 
 
 def test_a_command_that_needs_no_pandas_does_not_load_it():
-    names, told = imported_by("decode", EXAMPLE, "--limit", 1)
-    assert (told.returncode, names & {"pyarrow.lib", "pandas.core"}) == (0, {"pyarrow.lib"})
+    names, completed = imported_by("decode", EXAMPLE, "--limit", 1)
+    assert (completed.returncode, names & {"pyarrow.lib", "pandas.core"}) == (0, {"pyarrow.lib"})
 
 
 def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
-    told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
-    assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
+    result = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
+    assert result.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
 
 
 @pytest.mark.parametrize(
@@ -378,8 +382,8 @@ def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
 def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["-r"] if command[0] == "capture" else []
-    told = run(*command, EXAMPLE, *options, "typo.pcap")
-    assert (told.exit_code, told.stdout, told.stderr) == (2, "", "wirecheck: typo.pcap: no such file\n")
+    result = run(*command, EXAMPLE, *options, "typo.pcap")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", "wirecheck: typo.pcap: no such file\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,9 +391,9 @@ def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(comman
     ("wanted", "close"), [("shipment", "close to it: shipments"), ("zzz", "4 topics were seen")], ids=str
 )
 def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, close):
-    told = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
+    result = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
     line = f"wirecheck: no topic {wanted} was seen; {close}; to accept this, give --allow-missing-topic\n"
-    assert (told.exit_code, told.stdout, told.stderr) == (2, "", line)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)
     allowed = run("replay", EXAMPLE, "--engine", "local", "--topic", wanted, "--allow-missing-topic")
     assert (allowed.exit_code, allowed.stderr, "1 finding not listed" in allowed.stdout) == (0, "", True)
 
@@ -397,8 +401,8 @@ def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, 
 def test_a_topic_is_known_by_its_id():
     topics = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["topics"]
     for topic in topics:
-        told = run("replay", EXAMPLE, "--engine", "local", "--fail-on", "never", "--topic", topic["topic_id"])
-        assert (told.exit_code, told.stderr) == (0, "")
+        result = run("replay", EXAMPLE, "--engine", "local", "--fail-on", "never", "--topic", topic["topic_id"])
+        assert (result.exit_code, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -423,15 +427,15 @@ def test_a_topic_is_known_by_its_id():
     ids=str,
 )
 def test_a_replay_lists_what_is_asked_for_and_says_how_much_is_not_listed(asked, listed, exit_code):
-    told = run("replay", EXAMPLE, "--engine", "local", "--format", "json", *asked)
-    result = json.loads(told.stdout)
+    completed = run("replay", EXAMPLE, "--engine", "local", "--format", "json", *asked)
+    result = json.loads(completed.stdout)
     found = [finding["code"] for finding in result["findings"]]
-    assert (told.exit_code, found) == (exit_code, ["TID002"] * listed)
+    assert (completed.exit_code, found) == (exit_code, ["TID002"] * listed)
     assert result["not_listed"] == 1 - listed
     assert ("nothing" in result["verdict"].lower()) == (not listed)
 
 
 def test_a_check_that_does_not_exist_is_told_with_those_that_come_close():
-    told = run("replay", EXAMPLE, "--code", "TID0002")
-    assert told.exit_code == 2
-    assert "there is no check TID0002; there are" in told.stderr
+    result = run("replay", EXAMPLE, "--code", "TID0002")
+    assert result.exit_code == 2
+    assert "there is no check TID0002; there are" in result.stderr

@@ -29,10 +29,10 @@ JARS = "*/pyspark/jars/*"
 
 def run(*command: object, **more: str) -> str:
     words = [str(word) for word in command]
-    told = subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True, check=False)
-    if told.returncode:
-        sys.exit(f"{' '.join(words)} ended with {told.returncode}:\n{told.stdout[-2000:]}{told.stderr[-2000:]}")
-    return told.stdout
+    result = subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{' '.join(words)} ended with {result.returncode}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+    return result.stdout
 
 
 def tied() -> str:

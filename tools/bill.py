@@ -30,8 +30,8 @@ def of(cyclonedx: Path, python: Path, dist: Path, since: str) -> list[Path]:
     bill, licences = dist / BILL, dist / LICENCES
     words = [str(cyclonedx), "environment", "--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible"]
     run([*words, "--validate", "--of", "JSON", "-o", str(bill), str(python)], SOURCE_DATE_EPOCH=since)
-    told = json.loads(bill.read_text(encoding="utf-8"))
-    rows = sorted((part["name"].lower(), part["version"], licence(part)) for part in told["components"])
+    document = json.loads(bill.read_text(encoding="utf-8"))
+    rows = sorted((part["name"].lower(), part["version"], licence(part)) for part in document["components"])
     if not rows:
         sys.exit(f"{python}: nothing is installed there")
     licences.write_text("".join(f"{name} {version}: {said}\n" for name, version, said in rows), encoding="utf-8")
@@ -51,6 +51,6 @@ def licence(part: dict[str, Any]) -> str:
 
 def run(words: list[str], **more: str) -> None:
 
-    told = subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True, check=False)
-    if told.returncode:
-        sys.exit(f"{' '.join(words)} ended with {told.returncode}:\n{told.stdout[-2000:]}{told.stderr[-2000:]}")
+    result = subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{' '.join(words)} ended with {result.returncode}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")

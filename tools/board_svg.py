@@ -190,8 +190,8 @@ def timeseries(panel: Document, place: Place, found: Sequence[Series]) -> list[s
         y = place.y + place.height - 17 * (legend - line_number) + 15
         parts.append(f'<rect x="{place.x}" y="{y - 6}" width="14" height="4" fill="{coloured(panel, one, number)}"/>')
         parts.append(words(place.x + 20, y, one.name, fits=place.width - 120))
-        told = f"last {said(panel, one.values[-1][1])}, max {said(panel, max(v for _, v in one.values))}"
-        parts.append(words(place.x + place.width, y, told, "quiet", anchor="end"))
+        summary = f"last {said(panel, one.values[-1][1])}, max {said(panel, max(v for _, v in one.values))}"
+        parts.append(words(place.x + place.width, y, summary, "quiet", anchor="end"))
     if len(found) > legend:
         more = f"{len(found)} series, legend scrolls"
         parts.append(words(place.x + place.width, place.y - 12, more, "quiet", anchor="end"))

@@ -28,9 +28,9 @@ def opens(path: Path, frames: int) -> bool:
     """Whether tshark reads every packet and complains of nothing; True where there is no tshark."""
     if not shutil.which("tshark"):
         return True
-    told = subprocess.run(["tshark", "-r", str(path)], capture_output=True, text=True, check=False)
-    said = [line for line in told.stderr.splitlines() if "could be dangerous" not in line]
-    return told.returncode == 0 and not said and len(told.stdout.splitlines()) >= frames
+    result = subprocess.run(["tshark", "-r", str(path)], capture_output=True, text=True, check=False)
+    said = [line for line in result.stderr.splitlines() if "could be dangerous" not in line]
+    return result.returncode == 0 and not said and len(result.stdout.splitlines()) >= frames
 
 
 def main(folders: list[Path]) -> int:

@@ -41,8 +41,8 @@ def parts() -> dict[str, list[str]]:
 def index() -> list[str]:
     """The index that pip asks, where it is told of one: uv has a configuration of its own."""
     words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-    told = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
-    url = os.environ.get("PIP_INDEX_URL") or told
+    printed = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    url = os.environ.get("PIP_INDEX_URL") or printed
     return ["--index-url", url] if url else []
 
 

@@ -51,10 +51,10 @@ def epoch() -> str:
 
 def run(*command: str, cwd: Path, **more: str) -> str:
     environment = {**os.environ, **more}
-    told = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    if told.returncode:
-        sys.exit(f"{' '.join(command)} ended with {told.returncode}:\n{told.stdout[-2000:]}{told.stderr[-2000:]}")
-    return told.stdout
+    result = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{' '.join(command)} ended with {result.returncode}:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+    return result.stdout
 
 
 def copied(to: Path) -> Path:

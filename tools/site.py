@@ -99,10 +99,10 @@ def main() -> int:
     write_sources()
     words = [environment(), "-m", "mkdocs", "build", "--strict", "--clean", "--config-file", SOURCE / "mkdocs.yml"]
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # about a version that is not the pinned one
-    told = subprocess.run(words, check=False, env=os.environ | quiet, capture_output=True, text=True)
-    if told.returncode:  # without --quiet, which would keep the warnings from --strict, too
-        sys.stderr.write(told.stderr)
-        return told.returncode
+    result = subprocess.run(words, check=False, env=os.environ | quiet, capture_output=True, text=True)
+    if result.returncode:  # without --quiet, which would keep the warnings from --strict, too
+        sys.stderr.write(result.stderr)
+        return result.returncode
     if loaded := from_elsewhere():
         sys.stderr.write("\n".join(["pages that load something from elsewhere:", *loaded, ""]))
         return 1

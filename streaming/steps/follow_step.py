@@ -116,6 +116,8 @@ class Agent:
     ts_ns: int = 0
     """Everything up to this capture time has been shown."""
     ended: bool = False
+    unread_seq: int = 0
+    """The highest number of a file that could not be read and that nothing waits for."""
 
     @property
     def over(self) -> bool:
@@ -171,9 +173,10 @@ class Bucket:
         for exchanges in some_together(map(self.bounded_rows, self.learned(turns, ready))):
             yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
             del exchanges
-        for name in sorted({file.agent for file in ready}):
-            agent = self.agents[name]
-            yield Tagged(self.label, self.number, PROGRESS, to_cell(Progress(name, agent.ts_ns, agent.ended)))
+        over = {name for name, _, _ in unread if self.has_ended(name)}
+        for name in sorted({file.agent for file in ready} | over):
+            progress = Progress(name, self.agents[name].ts_ns, self.has_ended(name))
+            yield Tagged(self.label, self.number, PROGRESS, to_cell(progress))
         of_agents = self.agents_marks(ready, missing, unread) if self.number == 0 else ()  # every bucket has them
         for marks in [*of_agents, *self.own_marks(ready)]:
             yield Tagged(self.label, self.number, MARKS, to_cell(marks))
@@ -264,6 +267,7 @@ class Bucket:
                 unread.append((name, number, TWICE))
             elif agent.next_seq and number > agent.next_seq + self.settings.held_files and (why := reason_of(cell)):
                 unread.append((name, number, why))  # nothing waits for it, and it makes nothing else look old
+                agent.unread_seq = max(agent.unread_seq, number)
             else:
                 agent.held[number] = cell
         turns: Turns = {}
@@ -286,6 +290,11 @@ class Bucket:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
         return self.contained(partial(self.follower.advance, ended=agent.ended), file.agent, agent.ts_ns)[0]
+
+    def has_ended(self, name: str) -> bool:
+        """Whether nothing more of it comes: it says so, or its last file came too and none of them could be read."""
+        agent, known = self.agents[name], self.settings.agents.get(name)
+        return agent.ended or bool(known and known.last and not agent.ts_ns and agent.unread_seq >= known.last)
 
     def believed(self, ts_ns: int) -> int:
         """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count

@@ -101,9 +101,9 @@ def test_a_monitor_keeps_house_when_it_is_asked_to_and_as_at_that_time(tmp_path,
 def test_a_finding_that_only_one_of_both_made_is_told(tmp_path):
     """What is measured of the days is told before, and takes nothing from the verdict."""
     month = Month(tmp_path, None, [Day(memory_mb={"java": 1}), Day(memory_mb={"java": 1})], [(1, 1), (1, 1)])
-    told, expected = ({"findings": [{"id": one, "code": "TID001", "topic": one}], "coverage": {"frames": 7}}
+    judged, expected = ({"findings": [{"id": one, "code": "TID001", "topic": one}], "coverage": {"frames": 7}}
                       for one in ("a", "b"))  # fmt: skip
-    found = {line["name"].rpartition(": ")[2]: line for line in rows(month, told, expected)}
+    found = {line["name"].rpartition(": ")[2]: line for line in rows(month, judged, expected)}
     assert found["findings other than the plain loop's"]["value"] == 2
     assert found["frames counted other than by the plain loop"]["met"]
     assert found["memory of java, last"]["met"]

@@ -15,8 +15,8 @@ def frames_of(*paths, **options):
 
 
 def marks_of(*paths, **options):
-    told = [row for row in rows(*paths, **options) if row["kind"] not in (frames.FRAME, frames.STARTED, frames.ENDED)]
-    return [(row["kind"], row["count"], row["reason"]) for row in told]
+    losses = [row for row in rows(*paths, **options) if row["kind"] not in (frames.FRAME, frames.STARTED, frames.ENDED)]
+    return [(row["kind"], row["count"], row["reason"]) for row in losses]
 
 
 def skipped(*paths, **options):

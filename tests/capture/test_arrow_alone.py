@@ -16,8 +16,8 @@ print(list(pa.table({"a": column}).to_pandas()["a"]), len(sys.meta_path))
 
 
 def said(how):
-    told = subprocess.run([sys.executable, "-c", ASKED, how], capture_output=True, text=True, check=True, timeout=120)
-    return told.stdout.split(" ", 1)
+    result = subprocess.run([sys.executable, "-c", ASKED, how], capture_output=True, text=True, check=True, timeout=120)
+    return result.stdout.split(" ", 1)
 
 
 def test_pandas_comes_only_with_the_first_data_frame():

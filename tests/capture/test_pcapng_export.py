@@ -110,9 +110,9 @@ def test_tshark_reads_it_and_every_checksum_is_right(files, tmp_path):
     pcapng_export.write(path, pcapng_export.selected(files, "L", set(PAIRS)), "title", {})
     options = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields"]
     fields = ["-e", "tcp.checksum.status", "-e", "ip.checksum.status"]
-    told = subprocess.run(["tshark", "-r", path, *options, *fields], capture_output=True, text=True, check=True)
-    assert set(told.stdout.split()) == {"1"}
-    assert len(told.stdout.splitlines()) == 24
+    result = subprocess.run(["tshark", "-r", path, *options, *fields], capture_output=True, text=True, check=True)
+    assert set(result.stdout.split()) == {"1"}
+    assert len(result.stdout.splitlines()) == 24
 
 
 @pytest.mark.parametrize(("said", "written"), [(-1, 0), (-(1 << 63), 0), (1 << 62, 1 << 62)])

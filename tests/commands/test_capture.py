@@ -60,8 +60,8 @@ def test_what_is_neither_says_how_to_write_it(text):
     ],
 )
 def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_path):
-    told = run(*arguments, "--out", tmp_path)
-    assert (told.exit_code, said in told.stderr) == (2, True)
+    result = run(*arguments, "--out", tmp_path)
+    assert (result.exit_code, said in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_
 )
 @listens
 def test_what_cannot_be_listened_to_is_one_line(arguments, said, tmp_path):
-    told = run(*arguments, "--out", tmp_path, "--duration", "1s")
-    assert (told.exit_code, told.stderr.startswith(f"wirecheck: {said}"), told.stderr.count("\n")) == (2, True, 1)
+    result = run(*arguments, "--out", tmp_path, "--duration", "1s")
+    assert (result.exit_code, result.stderr.startswith(f"wirecheck: {said}"), result.stderr.count("\n")) == (2, True, 1)
 
 
 def test_without_libpcap_a_filter_is_one_line_and_nothing_was_begun(tmp_path, monkeypatch):
     monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
     monkeypatch.delitem(sys.modules, "scapy.libs.winpcapy", raising=False)
-    told = run("-i", "lo", "--filter", "tcp port 9092", "--out", tmp_path / "out")
+    result = run("-i", "lo", "--filter", "tcp port 9092", "--out", tmp_path / "out")
     said = "wirecheck: --filter needs libpcap: apt-get install libpcap0.8 (--port works without it)\n"
-    assert (told.exit_code, told.stderr, list(tmp_path.iterdir())) == (2, said, [])
+    assert (result.exit_code, result.stderr, list(tmp_path.iterdir())) == (2, said, [])
 
 
 @listens
 def test_without_libpcap_an_agent_of_ports_listens(tmp_path, monkeypatch):
     monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
     monkeypatch.delitem(sys.modules, "scapy.libs.winpcapy", raising=False)
-    told = run("-i", "lo", "--port", "9", "--port", "10", "--out", tmp_path, "--duration", "1s")
-    assert (told.exit_code, "capturing 'tcp and (port 9 or port 10)' on lo into " in told.stderr) == (0, True)
+    result = run("-i", "lo", "--port", "9", "--port", "10", "--out", tmp_path, "--duration", "1s")
+    assert (result.exit_code, "capturing 'tcp and (port 9 or port 10)' on lo into " in result.stderr) == (0, True)
     assert "scapy.libs.winpcapy" not in sys.modules
 
 
@@ -113,8 +113,8 @@ def test_without_the_right_the_line_says_how_to_give_it(tmp_path):
 @listens
 def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
     (tmp_path / "file").touch()
-    told = run("-i", "lo", "--out", tmp_path / "file/out")
-    assert (told.exit_code, told.stderr) == (2, f"wirecheck: {tmp_path}/file/out: not a directory\n")
+    result = run("-i", "lo", "--out", tmp_path / "file/out")
+    assert (result.exit_code, result.stderr) == (2, f"wirecheck: {tmp_path}/file/out: not a directory\n")
 
 
 @listens

@@ -27,20 +27,20 @@ AS_TOOLS_WRITE = {
 }
 
 
-def told(result):
+def parsed_lines(result):
     assert result.exit_code == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("tool", AS_TOOLS_WRITE)
 def test_bytes_are_taken_as_tools_write_them(run, tool):
-    (line,) = told(run("decode", "--hex", AS_TOOLS_WRITE[tool], "--format", "json"))
+    (line,) = parsed_lines(run("decode", "--hex", AS_TOOLS_WRITE[tool], "--format", "json"))
     assert (line["api"], line["version"], line["body"]["topics"][0]["name"]) == ("Metadata", 12, "orders")
 
 
 def test_bytes_longer_than_a_command_line_come_by_stdin():
     result = CliRunner().invoke(cli.main, ["decode", "--hex", "-", "--format", "json"], input=HEX + "\n")
-    assert told(result)[0]["api"] == "Metadata"
+    assert parsed_lines(result)[0]["api"] == "Metadata"
 
 
 @pytest.mark.parametrize(
@@ -145,23 +145,26 @@ def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_pat
 
 def test_files_are_narrowed_by_port(run):
     asked = ("--api", "LeaderAndIsr", "--format", "json")
-    every, narrowed = told(run("decode", EXAMPLE, *asked)), told(run("decode", EXAMPLE, *asked, "--port", 19093))
+    every, narrowed = (
+        parsed_lines(run("decode", EXAMPLE, *asked)),
+        parsed_lines(run("decode", EXAMPLE, *asked, "--port", 19093)),
+    )
     assert 0 < len(narrowed) < len(every)
     assert narrowed == [line for line in every if any(line[end].endswith(":19093") for end in ("src", "dst"))]
 
 
 def test_files_are_narrowed_by_side_and_version(run):
-    lines = told(run("decode", EXAMPLE, "--side", "response", "--api", 3, "--format", "json"))
+    lines = parsed_lines(run("decode", EXAMPLE, "--side", "response", "--api", 3, "--format", "json"))
     assert {(line["side"], line["api"]) for line in lines} == {("response", "Metadata")}
     (version, *_) = {line["version"] for line in lines}
-    assert {line["version"] for line in told(run("decode", EXAMPLE, "--version", version, "--format", "json"))} == {
-        version
-    }
+    assert {
+        line["version"] for line in parsed_lines(run("decode", EXAMPLE, "--version", version, "--format", "json"))
+    } == {version}
 
 
 def test_a_folder_of_frames_says_what_its_capture_says(run, frames_folder):
     asked = ("--api", "LeaderAndIsr", "--format", "json")
-    whole, trimmed = told(run("decode", EXAMPLE, *asked)), told(run("decode", frames_folder, *asked))
+    whole, trimmed = parsed_lines(run("decode", EXAMPLE, *asked)), parsed_lines(run("decode", frames_folder, *asked))
     assert len(whole) == 78
     assert trimmed == whole
 
@@ -179,7 +182,7 @@ def test_files_of_several_agents_are_read_side_by_side(run, tmp_path):
         for part in (slice(0, 20), slice(20, None)):
             pcap.write_bytes(traffic.pcap(packets[part]))
             write_frames([pcap], tmp_path / f"frames-{agent}", "default", agent)
-    lines = told(run("decode", tmp_path / "frames-two", tmp_path / "frames-one", "--format", "json"))
+    lines = parsed_lines(run("decode", tmp_path / "frames-two", tmp_path / "frames-one", "--format", "json"))
     assert [line["correlation_id"] for line in lines] == list(range(40))
 
 
@@ -202,7 +205,7 @@ def test_a_folder_that_holds_no_frames_is_said_to(run, tmp_path, name, content, 
 def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder):
     asked = ("--api", "LeaderAndIsr", "--format", "json")
     result = run("decode", lying_folder, *asked)
-    assert told(result) == told(run("decode", frames_folder, *asked))
+    assert parsed_lines(result) == parsed_lines(run("decode", frames_folder, *asked))
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"wirecheck: {lying_folder}/liar-0000000001.parquet: payload of row 1: 0 bytes kept")
     assert line.endswith("; it is skipped")
@@ -220,7 +223,7 @@ def test_a_renamed_file_and_a_fifo_are_named_and_the_rest_is_read(run, frames_fo
     os.mkfifo(tmp_path / "zz-0000000001.parquet")
     asked = ("--api", "LeaderAndIsr", "--format", "json")
     result = run("decode", tmp_path, *asked)
-    assert told(result) == told(run("decode", frames_folder, *asked))
+    assert parsed_lines(result) == parsed_lines(run("decode", frames_folder, *asked))
     lines = result.stderr.splitlines()
     assert any("evil-0000000001.parquet: its name does not match its rows" in line for line in lines)
     assert any("zz-0000000001.parquet: not a regular file; it is skipped" in line for line in lines)
@@ -237,7 +240,7 @@ def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):
 
 
 def test_from_a_packet_in_wireshark_to_its_message(run):
-    (line,) = told(run("decode", EXAMPLE, "--frame", 1924, "--format", "json"))
+    (line,) = parsed_lines(run("decode", EXAMPLE, "--frame", 1924, "--format", "json"))
     assert (line["api"], line["side"], line["frame"]["first"]) == ("LeaderAndIsr", "request", 1924)
     empty = run("decode", EXAMPLE, "--frame", 1925)
     assert (empty.exit_code, empty.stdout) == (0, "")

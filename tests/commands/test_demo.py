@@ -9,10 +9,10 @@ from wirecheck.commands import demo
 
 def test_the_example_is_checked_and_its_page_written(tmp_path):
     out = tmp_path / "new" / "folder"
-    told = CliRunner().invoke(cli.main, ["demo", "--out", str(out), "-q"])
-    assert told.exit_code == 0, "a demonstration succeeds, though the example has a fault"
-    assert "TID002" in told.stdout
-    assert f"Next: wirecheck decode {out / 'capture.pcap.gz'} --error" in told.stdout
+    result = CliRunner().invoke(cli.main, ["demo", "--out", str(out), "-q"])
+    assert result.exit_code == 0, "a demonstration succeeds, though the example has a fault"
+    assert "TID002" in result.stdout
+    assert f"Next: wirecheck decode {out / 'capture.pcap.gz'} --error" in result.stdout
     page = (out / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "shipments" in page
@@ -23,13 +23,13 @@ def test_the_example_is_checked_and_its_page_written(tmp_path):
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path, place):
     (tmp_path / "file").write_text("")
-    told = CliRunner().invoke(cli.main, ["demo", "--out", str(tmp_path / place)])
-    assert told.exit_code == 2
-    assert told.stderr.startswith("wirecheck: ")
-    assert "choose another --out" in told.stderr
+    result = CliRunner().invoke(cli.main, ["demo", "--out", str(tmp_path / place)])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("wirecheck: ")
+    assert "choose another --out" in result.stderr
 
 
 def test_an_installation_without_the_example_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "EXAMPLE", tmp_path / "missing")
-    told = CliRunner().invoke(cli.main, ["demo", "--out", str(tmp_path / "out")])
-    assert (told.exit_code, "install wirecheck again" in told.stderr) == (2, True)
+    result = CliRunner().invoke(cli.main, ["demo", "--out", str(tmp_path / "out")])
+    assert (result.exit_code, "install wirecheck again" in result.stderr) == (2, True)

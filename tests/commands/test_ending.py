@@ -90,17 +90,17 @@ def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_wrong_use_says_how_to_go_on(run, command):
-    told = run(command, "--no-such-option")
-    assert told.exit_code == 2
-    assert told.stderr.startswith("wirecheck: No such option")
-    assert told.stderr.endswith(f"; see main {command} --help\n")
-    assert told.stderr.count("\n") == 1
+    result = run(command, "--no-such-option")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("wirecheck: No such option")
+    assert result.stderr.endswith(f"; see main {command} --help\n")
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_mistyped_command_is_guessed(run):
-    told = run("repaly", "x.pcap")
-    assert (told.exit_code, "replay" in told.stderr) == (2, True)
-    assert told.stderr.count("\n") == 1
+    result = run("repaly", "x.pcap")
+    assert (result.exit_code, "replay" in result.stderr) == (2, True)
+    assert result.stderr.count("\n") == 1
 
 
 def test_no_words_at_all_are_answered_with_all_of_them(run):
@@ -109,9 +109,9 @@ def test_no_words_at_all_are_answered_with_all_of_them(run):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_what_the_shell_can_read(run, shell):
-    told = run("completion", shell)
-    assert told.exit_code == 0
-    assert "_WIRECHECK_COMPLETE" in told.stdout
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_WIRECHECK_COMPLETE" in result.stdout
 
 
 def test_completion_knows_the_commands(tmp_path):
@@ -122,10 +122,10 @@ def test_completion_knows_the_commands(tmp_path):
         "COMP_CWORD": "1",
     }
     program = "from wirecheck.cli import main; main(prog_name='wirecheck')"
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert told.stdout.split() == ["plain,explain"]
+    assert result.stdout.split() == ["plain,explain"]
 
 
 def test_what_terminals_obey_is_written_out():
@@ -169,15 +169,15 @@ def evil(tmp_path_factory):
 def test_nothing_from_the_wire_gives_orders_to_a_terminal(run, evil, command, form):
     if command == ["decode"] and form == "csv":
         pytest.skip("decode has no CSV")
-    told = run(*command, evil, "--format", form)
-    assert "ow" in told.stdout
-    assert all(line.isprintable() for line in told.stdout.splitlines())
+    result = run(*command, evil, "--format", form)
+    assert "ow" in result.stdout
+    assert all(line.isprintable() for line in result.stdout.splitlines())
 
 
 def test_nor_does_an_error_line(run, tmp_path):
-    told = run("topics", EXAMPLE, "--topic", EVIL)
-    assert (told.exit_code, told.stderr.isprintable()) == (2, False)
-    assert told.stderr.rstrip("\n").isprintable()
+    result = run("topics", EXAMPLE, "--topic", EVIL)
+    assert (result.exit_code, result.stderr.isprintable()) == (2, False)
+    assert result.stderr.rstrip("\n").isprintable()
 
 
 def test_no_color_and_no_pager(run, monkeypatch):
@@ -200,9 +200,9 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
         raise raised
 
     monkeypatch.setattr("wirecheck.capture.agent.offline_agent.inputs_in_order", fail)
-    told = run(*command)
-    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
-    assert told.stderr.startswith(f"wirecheck: {said}")
+    result = run(*command)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith(f"wirecheck: {said}")
 
 
 WRITES = {
@@ -272,10 +272,10 @@ def closed(tmp_path, monkeypatch):
     ],
 )
 def test_what_this_user_may_not_look_into_is_said_in_a_line_and_is_no_finding(run, closed, words):
-    told = run(*(str(word).replace("{}", str(closed)) for word in words))
-    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
-    assert told.stderr.startswith(f"wirecheck: {closed}")
-    assert told.stderr.endswith(f": permission denied to user {user_name()}\n")
+    result = run(*(str(word).replace("{}", str(closed)) for word in words))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith(f"wirecheck: {closed}")
+    assert result.stderr.endswith(f": permission denied to user {user_name()}\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -15,7 +15,7 @@ def test_the_line_below_the_cards_names_the_engine(run):
 
 def test_a_piped_capture_is_checked_without_java():
     with EXAMPLE.open("rb") as capture:
-        told = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "wirecheck", "replay", "-", "-v"],
             cwd=ROOT,
             stdin=capture,
@@ -25,5 +25,5 @@ def test_a_piped_capture_is_checked_without_java():
             timeout=120,
             check=False,
         )
-    assert (told.returncode, told.stderr) == (1, "")
-    assert " \u00b7 local engine \u00b7 " in told.stdout
+    assert (result.returncode, result.stderr) == (1, "")
+    assert " \u00b7 local engine \u00b7 " in result.stdout

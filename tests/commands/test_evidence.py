@@ -17,9 +17,9 @@ def written(frames_folder, tmp_path_factory):
     from click.testing import CliRunner
 
     path = tmp_path_factory.mktemp("evidence") / "tid002.pcapng"
-    told = CliRunner().invoke(main, ["evidence", "tid002", str(frames_folder), "-o", str(path)])
-    assert (told.exit_code, told.stdout) == (0, ""), told.stderr
-    assert told.stderr.startswith(f"TID002 {TID002}: ")
+    result = CliRunner().invoke(main, ["evidence", "tid002", str(frames_folder), "-o", str(path)])
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    assert result.stderr.startswith(f"TID002 {TID002}: ")
     return path
 
 
@@ -41,8 +41,8 @@ def test_decode_reads_both_sides_from_their_handshake_on(written, run):
 
 def test_from_tables_the_pcaps_are_those_it_names(run, verdict, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    told = run("evidence", TID002[:6], "--from", verdict, "-o", tmp_path / "x.pcapng")
-    assert told.exit_code == 0, told.stderr
+    result = run("evidence", TID002[:6], "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert result.exit_code == 0, result.stderr
     assert (tmp_path / "x.pcapng").is_file()
 
 
@@ -62,22 +62,22 @@ def test_from_tables_the_pcaps_are_those_it_names(run, verdict, tmp_path, monkey
 )
 def test_what_cannot_be_proven_is_said_and_not_written(run, verdict, frames_folder, tmp_path, arguments, said):
     named = [part.format(verdict=verdict, other=OTHER, frames=frames_folder) for part in arguments]
-    told = run("evidence", *named, "-o", tmp_path / "x.pcapng")
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert said in told.stderr
+    result = run("evidence", *named, "-o", tmp_path / "x.pcapng")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_lies_proves_nothing_and_is_no_obstacle(run, verdict, lying_folder, tmp_path):
-    told = run("evidence", TID002, lying_folder, "--from", verdict, "-o", tmp_path / "x.pcapng")
-    assert told.exit_code == 0, told.stderr
-    assert told.stderr.startswith(f"TID002 {TID002}: ")
+    result = run("evidence", TID002, lying_folder, "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(f"TID002 {TID002}: ")
 
 
 def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
     monkeypatch.setattr("wirecheck.commands.evidence.Path.is_file", lambda _: False)
-    told = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
-    assert (told.exit_code, "name the pcaps or the folder of frames" in told.stderr) == (2, True)
+    result = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert (result.exit_code, "name the pcaps or the folder of frames" in result.stderr) == (2, True)
 
 
 def test_no_principals_omits_them_from_packets_lines_and_findings(run, tmp_path):
@@ -112,5 +112,5 @@ def test_no_principals_omits_them_from_packets_lines_and_findings(run, tmp_path)
 
 @pytest.mark.parametrize("other", ["--with-keys", "--keep-records"])
 def test_what_would_show_principals_does_not_go_with_omitting_them(other, run, tmp_path):
-    told = run("evidence", "TID002", ROOT / "examples", "-o", tmp_path / "e.pcapng", "--no-principals", other)
-    assert (told.exit_code, f"give --no-principals or {other}, not both" in told.stderr) == (2, True)
+    result = run("evidence", "TID002", ROOT / "examples", "-o", tmp_path / "e.pcapng", "--no-principals", other)
+    assert (result.exit_code, f"give --no-principals or {other}, not both" in result.stderr) == (2, True)

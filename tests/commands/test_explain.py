@@ -27,11 +27,11 @@ def on_a_terminal(columns, *words):
         command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stderr=theirs, stdin=theirs
     ):
         os.close(theirs)
-        told = b""
+        screen = b""
         while chunk := read(ours):
-            told += chunk
+            screen += chunk
     os.close(ours)
-    return PAINT.sub("", told.decode()).replace("\r\n", "\n")
+    return PAINT.sub("", screen.decode()).replace("\r\n", "\n")
 
 
 def read(terminal):
@@ -55,12 +55,12 @@ def words(text):
 
 
 def test_replay_and_explain_say_the_same_of_a_check(run):
-    told = run("replay", EXAMPLE, "-v", "--engine", "local").stdout
-    code, name, kind = re.search(r"^([A-Z]{3}\d{3}) (\S+)  (\w+)", told, re.MULTILINE).groups()
+    screen = run("replay", EXAMPLE, "-v", "--engine", "local").stdout
+    code, name, kind = re.search(r"^([A-Z]{3}\d{3}) (\S+)  (\w+)", screen, re.MULTILINE).groups()
     head, rest = run("explain", code).stdout.split("\n", 1)
     assert head == f"## {code} {name}"
     assert rest.lstrip().startswith(f"{kind}, ")
-    (what_to_do,) = re.findall(r"^  Next  (.*)$", told, re.MULTILINE)
+    (what_to_do,) = re.findall(r"^  Next  (.*)$", screen, re.MULTILINE)
     assert words(rest.split("**What to do.**")[1]) == words(what_to_do)
 
 
@@ -73,19 +73,19 @@ def test_a_page_says_its_check_s_name_kind_and_what_to_do(run, code):
 
 
 def test_an_error_in_one_line_is_broken_between_words_on_a_terminal():
-    told = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "zzzz")
-    assert max(map(len, told.splitlines())) <= 80
-    assert told.startswith("wirecheck: zzzz: no such API; Kafka calls them ")
-    assert "\n  " in told
-    assert {"AddOffsetsToTxn,", "AllocateProducerIds,", "WriteTxnMarkers"} <= set(re.sub(r"[.;]", "", told).split())
+    screen = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "zzzz")
+    assert max(map(len, screen.splitlines())) <= 80
+    assert screen.startswith("wirecheck: zzzz: no such API; Kafka calls them ")
+    assert "\n  " in screen
+    assert {"AddOffsetsToTxn,", "AllocateProducerIds,", "WriteTxnMarkers"} <= set(re.sub(r"[.;]", "", screen).split())
 
 
 @pytest.mark.parametrize("said", ["INCONSISTENT_TOPIC_ID", "inconsistent_topic_id", "103"])
 def test_an_error_is_explained_with_the_checks_that_name_it(run, said):
-    told = run("explain", said)
-    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "## INCONSISTENT_TOPIC_ID (103)")
-    assert "TID002  violation    leader-and-isr-inconsistent-topic-id" in told.stdout
-    named = re.findall(r"^    ([A-Z]{3}\d{3})  ", told.stdout, re.MULTILINE)
+    result = run("explain", said)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "## INCONSISTENT_TOPIC_ID (103)")
+    assert "TID002  violation    leader-and-isr-inconsistent-topic-id" in result.stdout
+    named = re.findall(r"^    ([A-Z]{3}\d{3})  ", result.stdout, re.MULTILINE)
     assert named == [code for code in CHECKS if "INCONSISTENT_TOPIC_ID" in run("explain", code).stdout]
 
 
@@ -97,6 +97,8 @@ def test_an_error_without_a_check_says_so(run):
     ("said", "close"), [("INCONSISTENT_TOPIC_I", "INCONSISTENT_TOPIC_ID, "), ("0", ""), ("4711", "")]
 )
 def test_what_is_no_error_is_refused_with_those_like_it(run, said, close):
-    told = run("explain", said)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr.startswith(f"wirecheck: {said}: no such check or error; {'close to it: ' * bool(close)}{close}")
+    result = run("explain", said)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        f"wirecheck: {said}: no such check or error; {'close to it: ' * bool(close)}{close}"
+    )

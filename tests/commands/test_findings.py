@@ -15,9 +15,9 @@ ID = "yuqnnqvukzik2vec"
 
 
 def test_a_finding_is_a_row(run, verdict):
-    told = run("findings", verdict)
-    assert (told.exit_code, told.stderr) == (0, "")
-    (row,) = told.stdout.splitlines()
+    result = run("findings", verdict)
+    assert (result.exit_code, result.stderr) == (0, "")
+    (row,) = result.stdout.splitlines()
     sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
     assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1: ")
     assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
@@ -34,9 +34,9 @@ def test_json_is_the_finding_of_a_replay(run, verdict):
 
 
 def test_one_is_shown_in_full_with_what_to_do(run, verdict):
-    told = run("findings", verdict, ID[:6]).stdout
-    assert "\n    00:20:03.950Z  127.0.1.3:19093 answers INCONSISTENT_TOPIC_ID" in told
-    assert "\n  Next  On that broker, compare topic_id" in told
+    listing = run("findings", verdict, ID[:6]).stdout
+    assert "\n    00:20:03.950Z  127.0.1.3:19093 answers INCONSISTENT_TOPIC_ID" in listing
+    assert "\n  Next  On that broker, compare topic_id" in listing
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
     ],
 )
 def test_what_is_not_there_is_said(run, verdict, arguments, code, said):
-    told = run("findings", verdict, *arguments)
-    assert (told.exit_code, told.stdout) == (code, "")
-    assert said in told.stderr
+    result = run("findings", verdict, *arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_delta_tables_without_what_reads_them_are_one_line(run, delta_verdict, m
     monkeypatch.setitem(sys.modules, "deltalake", None)
     monkeypatch.delitem(sys.modules, "wirecheck.streaming.store.delta_tables", raising=False)
     monkeypatch.delattr("wirecheck.streaming.store.delta_tables", raising=False)
-    told = run("findings", delta_verdict)
-    assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == "wirecheck: deltalake is not installed: pip install 'wirecheck[delta]'\n"
+    result = run("findings", delta_verdict)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "wirecheck: deltalake is not installed: pip install 'wirecheck[delta]'\n"
 
 
 def test_a_folder_without_tables_is_refused_before_anything_is_read(run, tmp_path):
@@ -84,9 +84,9 @@ def test_a_folder_without_tables_is_refused_before_anything_is_read(run, tmp_pat
 
 
 def test_a_replay_of_results_says_what_lists_them(run, verdict):
-    told = run("replay", verdict)
-    assert told.exit_code == 2
-    assert told.stderr == (
+    result = run("replay", verdict)
+    assert result.exit_code == 2
+    assert result.stderr == (
         f"wirecheck: {verdict}: holds result tables, not captures; "
         f"`wirecheck findings {verdict}` lists their findings\n"
     )
@@ -154,8 +154,8 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
             return {"findings": [dict(finding) for finding in self.findings]}
 
     monkeypatch.setattr(findings_command, "latest", lambda _out: Grown())
-    told = run("findings", verdict, "--follow", "--format", "json")
-    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    result = run("findings", verdict, "--follow", "--format", "json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["count"] for row in rows] == [first["count"], again["count"]]
 
 

@@ -24,7 +24,7 @@ broker_grace_s = 60
 
 
 @pytest.fixture
-def told(monkeypatch):
+def plans(monkeypatch):
     found = []
     monkeypatch.setattr(monitor, "run", lambda plan, settings, *_: found.append((plan, settings)))
     return found
@@ -39,12 +39,12 @@ def written(tmp_path, text):
     return tmp_path / "m.toml"
 
 
-def test_the_defaults(told):
+def test_the_defaults(plans):
     assert ran("--frames", "f", "--out", "o/").exit_code == 0
-    assert told == [(Plan("f", "o/", "o/_checkpoint"), Settings(live=True))]
+    assert plans == [(Plan("f", "o/", "o/_checkpoint"), Settings(live=True))]
 
 
-def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_path):
+def test_a_flag_goes_before_the_file_and_the_file_before_the_default(plans, tmp_path):
     result = ran("--config", written(tmp_path, FILE), "--metrics-port", 9001, "--judge", "client_grace_s=5")
     assert result.exit_code == 0, result.output
     plan = Plan(
@@ -52,7 +52,7 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
         allowed_hosts=("wirecheck.example.org",),
     )  # fmt: skip
     judge = JudgeSettings(broker_grace_s=60, client_grace_s=5)
-    assert told == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge, live=True))]
+    assert plans == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge, live=True))]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
         ("[judge]\nbroker_grace_s = -3", "must be a number of at least 0, not -3"),
     ],
 )
-def test_a_file_that_is_wrong_is_one_line(told, tmp_path, text, words):
+def test_a_file_that_is_wrong_is_one_line(plans, tmp_path, text, words):
     result = ran("--config", written(tmp_path, text), "--frames", "f", "--out", "o")
-    assert (result.exit_code, told, result.output.count("\n")) == (2, [], 1)
+    assert (result.exit_code, plans, result.output.count("\n")) == (2, [], 1)
     assert words in result.output
 
 
-def test_a_file_that_is_not_there_is_one_line(told, tmp_path):
+def test_a_file_that_is_not_there_is_one_line(plans, tmp_path):
     result = ran("--config", tmp_path / "none.toml")
     assert (result.exit_code, result.output) == (2, f"wirecheck: {tmp_path}/none.toml: No such file or directory\n")
 
@@ -89,20 +89,20 @@ def test_a_file_that_is_not_there_is_one_line(told, tmp_path):
         ("--judge", "x", "NAME=N"),
     ],
 )
-def test_a_flag_that_is_wrong_names_what_is_right_in_one_line(told, flag, value, right):
+def test_a_flag_that_is_wrong_names_what_is_right_in_one_line(plans, flag, value, right):
     result = ran("--frames", "f", "--out", "o", f"{flag}={value}")
-    assert (result.exit_code, told, result.output.count("\n")) == (2, [], 1)
+    assert (result.exit_code, plans, result.output.count("\n")) == (2, [], 1)
     assert all(word in result.output for word in (flag, value, right))
 
 
-def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, monkeypatch):
+def test_a_package_of_another_version_is_one_line_before_it_is_imported(plans, monkeypatch):
     monkeypatch.setattr(
         "wirecheck.streaming.run.query_requirements.version", lambda name: "3.0.1" if name == "pandas" else "2.9"
     )
     monkeypatch.setattr("wirecheck.streaming.run.query_requirements.bounds_of", lambda: {"pandas": "<3,>=2.2"})
     result = ran("--frames", "f", "--out", "o")
     fix = "pip install 'pandas<3,>=2.2'"
-    assert (result.exit_code, told) == (2, [])
+    assert (result.exit_code, plans) == (2, [])
     assert result.output == f"wirecheck: pandas 3.0.1 is installed, <3,>=2.2 is needed: {fix}\n"
 
 

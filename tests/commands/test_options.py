@@ -28,10 +28,10 @@ def asked(line):
     words = line.split(" ")
     variables = {"_WIRECHECK_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     command = [sys.executable, "-c", "from wirecheck.cli import main; main(prog_name='wirecheck')"]
-    told = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True
     )
-    return told.stdout.splitlines()
+    return result.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_variables_stand_for_options_and_options_go_first(run, monkeypatch):
     monkeypatch.setenv("WIRECHECK_FORMAT", "json")
     monkeypatch.setenv("WIRECHECK_ENGINE", "local")
     monkeypatch.setenv("WIRECHECK_FAIL_ON", "never")
-    told = run("replay", EXAMPLE)
-    assert (told.exit_code, json.loads(told.stdout)["engine"]) == (0, "local")
+    result = run("replay", EXAMPLE)
+    assert (result.exit_code, json.loads(result.stdout)["engine"]) == (0, "local")
     assert run("replay", EXAMPLE, "--format", "text", "--fail-on", "violation").exit_code == 1
     monkeypatch.setenv("WIRECHECK_FORMAT", "yaml")
     assert run("replay", EXAMPLE).exit_code == 2
@@ -162,8 +162,8 @@ def test_quiet_is_an_option_of_what_takes_long(run):
 
 
 def test_a_quiet_agent_says_only_what_is_wrong(run, tmp_path):
-    told = [run("capture", "-r", EXAMPLE, "--out", tmp_path / "a", *more).stderr for more in ((), ("-q",), ("-q",))]
-    assert [("9,045 frames in 1 file" in words, "count twice" in words) for words in told] == [
+    stderrs = [run("capture", "-r", EXAMPLE, "--out", tmp_path / "a", *more).stderr for more in ((), ("-q",), ("-q",))]
+    assert [("9,045 frames in 1 file" in words, "count twice" in words) for words in stderrs] == [
         (True, False),
         (False, True),
         (False, True),

@@ -26,12 +26,12 @@ def run(*words):
 
 
 def test_without_a_terminal_it_prints_once_and_ends():
-    told = run(EXAMPLE)
-    assert told.exit_code == 0
-    assert "Open findings: 1" in told.stdout
-    assert "TID002" in told.stdout
-    assert "broker-3-fetcher-0" in told.stdout
-    assert "FENCED_LEADER_EPOCH" in told.stdout
+    result = run(EXAMPLE)
+    assert result.exit_code == 0
+    assert "Open findings: 1" in result.stdout
+    assert "TID002" in result.stdout
+    assert "broker-3-fetcher-0" in result.stdout
+    assert "FENCED_LEADER_EPOCH" in result.stdout
 
 
 def test_a_folder_of_frames_and_the_results_of_a_replay(tmp_path):
@@ -39,8 +39,8 @@ def test_a_folder_of_frames_and_the_results_of_a_replay(tmp_path):
     CliRunner().invoke(cli.main, ["capture", "-r", str(EXAMPLE), "--out", str(frames), "-q"])
     assert "TID002" in run(frames).stdout
     CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--out", str(out), "-q"])
-    told = run(out)
-    assert (told.exit_code, "TID002" in told.stdout, "dock" in told.stdout) == (0, True, True)
+    result = run(out)
+    assert (result.exit_code, "TID002" in result.stdout, "dock" in result.stdout) == (0, True, True)
 
 
 def test_results_are_read_again_only_when_a_batch_was_written(tmp_path):
@@ -59,8 +59,8 @@ def test_results_are_read_again_only_when_a_batch_was_written(tmp_path):
     [([], "give inputs"), (["missing.pcap"], "no such file"), ([EXAMPLE, "-i", "lo"], "give inputs")],
 )
 def test_wrong_use_is_one_line(words, said):
-    told = run(*words)
-    assert (told.exit_code, said in told.stderr) == (2, True)
+    result = run(*words)
+    assert (result.exit_code, said in result.stderr) == (2, True)
 
 
 def test_keys_are_told_apart():
@@ -89,10 +89,10 @@ def test_in_a_terminal_it_follows_a_capture_that_grows_until_q(tmp_path):
     capture, whole = tmp_path / "a.pcap", gzip.decompress(EXAMPLE.read_bytes())
     capture.write_bytes(whole[:1000])
     words = [sys.executable, "-m", "wirecheck", "top", str(capture)]
-    told = tmp_path / "stderr"
+    stderr_file = tmp_path / "stderr"
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "30"}
     with (
-        told.open("w") as stderr,
+        stderr_file.open("w") as stderr,
         subprocess.Popen(words, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=stderr, env=environment) as process,
     ):
         try:
@@ -109,4 +109,4 @@ def test_in_a_terminal_it_follows_a_capture_that_grows_until_q(tmp_path):
                 process.send_signal(signal.SIGKILL)
             os.close(ours)
             os.close(theirs)
-    assert told.read_text() == ""
+    assert stderr_file.read_text() == ""

@@ -26,9 +26,9 @@ cli.main(sys.argv[1:])
 """
 
 
-def topics(told):
-    assert told.exit_code == 0, told.stderr
-    return json.loads(told.stdout)["topics"]
+def topics(listing):
+    assert listing.exit_code == 0, listing.stderr
+    return json.loads(listing.stdout)["topics"]
 
 
 def test_tables_frames_and_pcaps_give_one_description(run, verdict, frames_folder):
@@ -54,8 +54,8 @@ def test_a_topic_by_its_id(run, verdict, option, named):
 
 
 def test_as_it_was_while_a_broker_was_down(run, verdict):
-    told = run("topics", verdict, "--topic", "shipments", "--at", "2026-11-21T00:20:00Z", "--format", "json")
-    (topic,) = topics(told)
+    result = run("topics", verdict, "--topic", "shipments", "--at", "2026-11-21T00:20:00Z", "--format", "json")
+    (topic,) = topics(result)
     assert [(p["isr"], p["offline_replicas"]) for p in topic["partitions"]] == [
         ([1, 2], [3]),
         ([1, 2], [3]),
@@ -66,9 +66,9 @@ def test_as_it_was_while_a_broker_was_down(run, verdict):
 
 def test_text_shows_both_forms_of_the_id_and_fits(run, verdict, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    told = run("topics", verdict, "--topic", "shipments")
-    assert SHIPMENTS in told.stdout
-    assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in told.stdout
+    result = run("topics", verdict, "--topic", "shipments")
+    assert SHIPMENTS in result.stdout
+    assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in result.stdout
     assert max(map(len, run("topics", verdict).stdout.splitlines())) <= 80
 
 
@@ -94,13 +94,13 @@ def test_csv_has_one_row_per_partition(run, verdict):
     ],
 )
 def test_an_unknown_topic_is_one_line_with_what_comes_close(run, verdict, wanted, said):
-    told = run("topics", verdict, *wanted)
-    assert (told.exit_code, told.stdout, told.stderr) == (2, "", f"wirecheck: {said}\n")
+    result = run("topics", verdict, *wanted)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"wirecheck: {said}\n")
 
 
 def test_a_time_that_is_none_is_a_usage_error(run, verdict):
-    told = run("topics", verdict, "--at", "yesterday")
-    assert (told.exit_code, "2026-11-21T00:20:03Z" in told.stderr) == (2, True)
+    result = run("topics", verdict, "--at", "yesterday")
+    assert (result.exit_code, "2026-11-21T00:20:03Z" in result.stderr) == (2, True)
 
 
 def test_a_time_of_day_is_of_the_day_of_the_capture(run, verdict):
@@ -111,31 +111,31 @@ def test_a_time_of_day_is_of_the_day_of_the_capture(run, verdict):
 
 @pytest.mark.parametrize("named", [[], ["{verdict}", "{verdict}"], ["{verdict}", "--from", "{verdict}"]])
 def test_inputs_that_do_not_go_together_are_a_usage_error(run, verdict, named):
-    told = run("topics", *(part.format(verdict=verdict) for part in named))
-    assert (told.exit_code, "--out folder of a replay" in told.stderr or "not both" in told.stderr) == (2, True)
+    result = run("topics", *(part.format(verdict=verdict) for part in named))
+    assert (result.exit_code, "--out folder of a replay" in result.stderr or "not both" in result.stderr) == (2, True)
 
 
 def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
-    told = run("topics", tmp_path)
+    result = run("topics", tmp_path)
     line = f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet); to read captures, name the files\n"
-    assert (told.exit_code, told.stderr) == (2, line)
-    told = run("topics", "--from", tmp_path)
-    assert (told.exit_code, "holds no tables of a replay or a monitor" in told.stderr) == (2, True)
+    assert (result.exit_code, result.stderr) == (2, line)
+    result = run("topics", "--from", tmp_path)
+    assert (result.exit_code, "holds no tables of a replay or a monitor" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["topics", "clients"])
 def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lying_folder, command):
-    told, honest = run(command, lying_folder), run(command, frames_folder)
-    assert (told.exit_code, told.stdout) == (0, honest.stdout)
-    assert "wirecheck: liar-0000000001.parquet: payload of row 1: 0 bytes kept" in told.stderr
+    lying, honest = run(command, lying_folder), run(command, frames_folder)
+    assert (lying.exit_code, lying.stdout) == (0, honest.stdout)
+    assert "wirecheck: liar-0000000001.parquet: payload of row 1: 0 bytes kept" in lying.stderr
 
 
 @pytest.mark.parametrize("columns", ["20", "60", "200"])
 def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    told = run("topics", verdict).stdout
-    assert told.splitlines()[0].split() == ["topic", "topic", "ID", "state", "parts", "last", "seen", "remarks"]
-    assert told.count("internal") == 1
+    listing = run("topics", verdict).stdout
+    assert listing.splitlines()[0].split() == ["topic", "topic", "ID", "state", "parts", "last", "seen", "remarks"]
+    assert listing.count("internal") == 1
     heads = run("clients", "--from", verdict).stdout.splitlines()[0]
     assert heads.split() == ["client", "ID", "address", "software", "requests", "last", "seen", "problem"]
 
@@ -143,9 +143,9 @@ def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
 def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for words in (["topics", verdict], ["clients", verdict, "--brokers"]):
-        told = run(*words).stdout
-        assert max(map(len, told.splitlines())) <= 80
-        assert "__consumer_offsets  " in told or "broker-1-fetcher-0  " in told
+        listing = run(*words).stdout
+        assert max(map(len, listing.splitlines())) <= 80
+        assert "__consumer_offsets  " in listing or "broker-1-fetcher-0  " in listing
     assert "last seen  remarks" in run("topics", verdict).stdout
     assert "11-21 00:20:25Z" not in run("topics", verdict).stdout  # the day stands in the heading
 
@@ -170,8 +170,8 @@ def test_what_is_said_of_one_topic_goes_on_below_itself_on_a_terminal(capsys):
 @pytest.mark.parametrize("command", [["topics"], ["decode", "--limit", "9"]], ids=lambda words: words[0])
 def test_where_an_agent_runs_neither_spark_nor_pandas_is_needed(command, frames_folder):
     words = [sys.executable, "-c", WITHOUT_SPARK, *command, str(frames_folder)]
-    told = subprocess.run(words, cwd=EXAMPLE.parents[2], capture_output=True, text=True, timeout=120, check=False)
-    assert (told.returncode, told.stderr) == (0, "")
+    result = subprocess.run(words, cwd=EXAMPLE.parents[2], capture_output=True, text=True, timeout=120, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_two_clusters_are_told_apart(capsys):

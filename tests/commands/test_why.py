@@ -15,9 +15,9 @@ STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 
 
 def test_the_stale_broker_and_who_it_hurts(run):
-    told = run("why", "tickets", STALE, "--format", "json")
-    found = json.loads(told.stdout)
-    assert (found["name"], found["type"], told.exit_code) == ("tickets", "topic", 0)
+    result = run("why", "tickets", STALE, "--format", "json")
+    found = json.loads(result.stdout)
+    assert (found["name"], found["type"], result.exit_code) == ("tickets", "topic", 0)
     wrong = [row for row in found["sections"]["partitions"] if row["wrong"]]
     assert {row["who"] for row in wrong} == {"broker 4"}
     stale = [row["details"] for row in found["sections"]["topic_ids"] if row["wrong"]]
@@ -41,8 +41,8 @@ def test_text_csv_and_the_library(run):
 ])  # fmt: skip
 def test_a_name_that_is_not_there_names_what_is(run, arguments, words):
     name, *options = arguments
-    told = run("why", name, STALE, *options)
-    assert (told.exit_code, words in told.stderr) == (2, True)
+    result = run("why", name, STALE, *options)
+    assert (result.exit_code, words in result.stderr) == (2, True)
 
 
 def test_a_name_that_is_several_things_says_so(run):
@@ -52,6 +52,6 @@ def test_a_name_that_is_several_things_says_so(run):
 def test_text_from_the_wire_is_harmless(run, tmp_path):
     talk = talking()
     produce(talk, 1, 0, topic="a", client_id="evil\x1b[2J\nx")
-    told = run("why", "a", capture(tmp_path, talk.close()))
-    assert "\x1b" not in told.stdout
-    assert "evil\\x1b[2J\\nx" in told.stdout
+    result = run("why", "a", capture(tmp_path, talk.close()))
+    assert "\x1b" not in result.stdout
+    assert "evil\\x1b[2J\\nx" in result.stdout

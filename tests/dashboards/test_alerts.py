@@ -27,8 +27,8 @@ PROMTOOL = shutil.which("promtool")
     "command", [("check", "rules", "rules.yml", "alerts.yml"), ("test", "rules", "test_rules.yml")]
 )
 def test_promtool_agrees(command):
-    told = subprocess.run([PROMTOOL, *command], cwd=ROOM / "prometheus", capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run([PROMTOOL, *command], cwd=ROOM / "prometheus", capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_alert_is_proven_to_fire_and_to_stay_quiet():

@@ -32,16 +32,16 @@ COMMANDS = [SERVICES["agent"]["command"], SERVICES["monitor"]["command"], *(c["a
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_every_flag_is_one_of_the_command(words):
-    told = CliRunner().invoke(cli.main, [words[0], "--help"]).output
-    known = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", told))
+    text = CliRunner().invoke(cli.main, [words[0], "--help"]).output
+    known = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", text))
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= known
 
 
 def test_the_monitors_settings_are_settings(tmp_path):
     (config,) = [d["data"]["monitor.toml"] for d in KUBERNETES if "monitor.toml" in d.get("data", {})]
     (tmp_path / "monitor.toml").write_text(config)
-    told = CliRunner().invoke(cli.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
-    assert (told.exit_code, "no setting" in told.output) == (0, False)
+    result = CliRunner().invoke(cli.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
+    assert (result.exit_code, "no setting" in result.output) == (0, False)
 
 
 def test_what_compose_mounts_from_here_is_here():
@@ -91,8 +91,8 @@ def test_what_spark_submit_is_given_is_there(tmp_path):
     assert script.endswith("/wirecheck/__main__.py")
     assert (ROOT / "wirecheck/__main__.py").exists()
     (tmp_path / "monitor.toml").write_text(DATA["monitor.toml"])
-    told = CliRunner().invoke(cli.main, [command, "--config", str(tmp_path / "monitor.toml"), "--help"])
-    assert (told.exit_code, "no setting" in told.output) == (0, False)
+    result = CliRunner().invoke(cli.main, [command, "--config", str(tmp_path / "monitor.toml"), "--help"])
+    assert (result.exit_code, "no setting" in result.output) == (0, False)
 
 
 def test_executors_find_the_driver_and_see_what_it_sees():

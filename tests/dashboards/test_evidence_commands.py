@@ -18,9 +18,9 @@ OF_AGENT = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
 
 
 def run(command):
-    told = CliRunner().invoke(cli.main, shlex.split(command)[1:])
-    assert (told.exit_code, told.stderr) == (0, "")
-    return told.stdout.splitlines()
+    result = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout.splitlines()
 
 
 def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
@@ -44,8 +44,8 @@ def test_of_an_agents_frames_it_goes_by_connection_and_time(tmp_path):
 
 @pytest.mark.parametrize(("version", "there"), [(4, True), (5, False), (None, False)])
 def test_tshark_is_offered_only_for_versions_that_it_reads(version, there):
-    told = list(commands([{**SIDE, "version": version}]))
-    assert any(command.startswith("tshark ") for command in told) is there
+    command_lines = list(commands([{**SIDE, "version": version}]))
+    assert any(command.startswith("tshark ") for command in command_lines) is there
 
 
 def test_every_api_of_the_table_is_one_of_kafkas():
@@ -67,6 +67,8 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
 
 def test_where_tls_was_undone_commands_name_the_keys_and_tshark_is_not_offered():
     finding = {"id": "TID002-1", "code": "TID002", "sides": [{**SIDE, "version": 4}]}
-    told = list(every_command(finding, ["a.pcap"], ["one.keys", "the other.keys"]))
-    assert [command.rpartition(" --keylog one.keys")[2] for command in told[:2]] == [" --keylog 'the other.keys'"] * 2
-    assert told[2:] == ["wirecheck explain TID002"]
+    command_lines = list(every_command(finding, ["a.pcap"], ["one.keys", "the other.keys"]))
+    assert [command.rpartition(" --keylog one.keys")[2] for command in command_lines[:2]] == [
+        " --keylog 'the other.keys'"
+    ] * 2
+    assert command_lines[2:] == ["wirecheck explain TID002"]

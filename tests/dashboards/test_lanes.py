@@ -39,7 +39,7 @@ STATEMENTS = [
 ]
 
 
-def told(findings=(SLEPT,), topics=TOPICS):
+def result_of(findings=(SLEPT,), topics=TOPICS):
     return read(RESULT | {"findings": list(findings), "topics": list(topics)})
 
 
@@ -48,7 +48,7 @@ def drawn(result, statements):
 
 
 def test_a_speaker_has_one_lane_and_what_goes_on_behind_the_new_id_leads_to_its_finding():
-    (topic,) = drawn(told(), STATEMENTS)
+    (topic,) = drawn(result_of(), STATEMENTS)
     assert [(lane["who"], [bar["number"] for bar in lane["bars"]], lane["odd"]) for lane in topic["lanes"]] == [
         ("metadata log", [1], False),
         ("broker 1", [0, 1], False),
@@ -61,24 +61,24 @@ def test_a_speaker_has_one_lane_and_what_goes_on_behind_the_new_id_leads_to_its_
 
 def test_ids_that_a_speaker_uses_at_the_same_time_are_beside_each_other():
     both = [said(OLD, 1, 1, 80), said(NEW, 1, 51, 60), said(NEW, 1, 85, 99)]
-    (topic,) = drawn(told(), both)
+    (topic,) = drawn(result_of(), both)
     (lane,) = topic["lanes"]
     assert (lane["tracks"], [bar["track"] for bar in lane["bars"]]) == (2, [0, 1, 0])
 
 
 def test_a_broker_that_a_finding_does_not_name_never_stands_out():
     late = [*STATEMENTS, said(OLD, 2, 1, 70)]
-    (topic,) = drawn(told(), late)
+    (topic,) = drawn(result_of(), late)
     assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["broker 3"]
     fetching = {**SLEPT, "code": "FET001", "client_ids": ["billing"], "brokers": [2]}
-    (topic,) = drawn(told([fetching]), late)
+    (topic,) = drawn(result_of([fetching]), late)
     assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["billing"]
 
 
 def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
     finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
     refused = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
-    (topic,) = drawn(told([finding], [{**TOPICS[0], "state": "current"}]), refused)
+    (topic,) = drawn(result_of([finding], [{**TOPICS[0], "state": "current"}]), refused)
     (odd,) = [lane for lane in topic["lanes"] if lane["odd"]]
     assert [(bar["refused"], bar["track"], bar["code"]) for bar in odd["bars"]] == [
         (False, 0, None),
@@ -89,14 +89,14 @@ def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
 @pytest.mark.parametrize("seconds", [(50, 50, 50, 51, 90), tuple(range(100)), (0, 100)])
 def test_marks_never_touch_and_none_is_lost(seconds):
     found = [{**FINDING, "id": f"{n:016}", "first_seen": at(second)} for n, second in enumerate(seconds)]
-    result = told(found)
+    result = result_of(found)
     made = lanes.marks(found, axes.axis_of(result))
     assert sum(mark["count"] for mark in made) == len(found)
     assert all(b["percent"] - a["percent"] >= lanes.APART for a, b in itertools.pairwise(made))
 
 
 def test_bars_of_a_lane_follow_each_other():
-    for topic in drawn(told(), STATEMENTS):
+    for topic in drawn(result_of(), STATEMENTS):
         for lane in topic["lanes"]:
             ordered = sorted(lane["bars"], key=lambda bar: (bar["track"], bar["start"]))
             for a, b in ((a, b) for a, b in itertools.pairwise(ordered) if a["track"] == b["track"]):
@@ -106,13 +106,13 @@ def test_bars_of_a_lane_follow_each_other():
 def test_the_worst_topic_is_drawn_first_and_lanes_are_bounded():
     many = [said(OLD, number, 1, 2) for number in range(40)]
     calm = [{**row, "name": "calm"} for row in STATEMENTS]
-    first, second = drawn(told(), [*calm, *many])
+    first, second = drawn(result_of(), [*calm, *many])
     assert (first["name"], len(first["lanes"]), first["left"]) == ("shipments", lanes.LANES, 40 - lanes.LANES)
     assert second["name"] == "calm"
 
 
 def test_the_odd_one_out_is_the_marked_cell():
-    made = lanes.who_says(told(), STATEMENTS)
+    made = lanes.who_says(result_of(), STATEMENTS)
     assert [name for _, name in made["columns"]] == ["metadata log", "broker 1", "broker 3", "billing"]
     (row,) = made["rows"]
     assert [cell["topic_id"] for cell in row["cells"]] == [NEW, NEW, OLD, OLD]
@@ -122,14 +122,14 @@ def test_the_odd_one_out_is_the_marked_cell():
 def test_who_refuses_is_marked_although_it_says_the_id_later():
     finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
     rows = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
-    ((row,), _) = (lanes.who_says(told([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
+    ((row,), _) = (lanes.who_says(result_of([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
     assert [(cell["does"], cell["code"]) for cell in row["cells"]] == [("says", None), ("refuses", "TID002")]
 
 
 def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
     users = [said(OLD, None, 1, 2, speaker="client", who=f"app-{n:03}", does="uses") for n in range(50)]
     finding = {**SLEPT, "client_ids": ["app-049"]}
-    made = lanes.who_says(told([finding]), users)
+    made = lanes.who_says(result_of([finding]), users)
     assert made["columns"][0] == ("client", "app-049")
     assert (len(made["columns"]), made["clients_left"]) == (lanes.CLIENTS, 50 - lanes.CLIENTS)
 
@@ -143,7 +143,7 @@ def test_traffic_fills_its_height_and_its_part_of_the_axis():
 
 def whole(**attached):
     finding = {**SLEPT, "next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]}
-    result = told([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
+    result = result_of([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
     exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3, "client_id": "app"}
     given = {
         "statements": STATEMENTS,

@@ -72,8 +72,8 @@ def test_each_speaks_of_what_it_is_for_and_of_nothing_else(tmp_path):
 def promtool(folder, tests):
     (folder / "quiet.yml").write_text(yaml.safe_dump({"evaluation_interval": "1m", "tests": tests}))
     command = [PROMTOOL, "test", "rules", str(folder / "quiet.yml")]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout + told.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_the_labels_that_are_named_are_all_of_a_counter():

@@ -134,10 +134,10 @@ def test_what_was_not_read_is_never_called_healthy():
 
 def test_what_is_of_no_known_cluster_is_one_line_of_the_verdict():
     unknown = {"unassigned_endpoints": 1, "unassigned_topics": 3, "unassigned_clients": 0}
-    told = read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}})
+    reported = read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}})
     words = "1 endpoint, 3 topics of an unknown cluster not compared"
-    assert verdict.basis(told).endswith(f", {words}")
-    assert page(told).count(words) == 1
+    assert verdict.basis(reported).endswith(f", {words}")
+    assert page(reported).count(words) == 1
     assert "unknown cluster" not in verdict.basis(read(RESULT))
 
 
@@ -176,8 +176,8 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
 
 
 def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
-    told = result(1)
-    (finding,) = told["findings"]
+    reported = result(1)
+    (finding,) = reported["findings"]
     side = {**finding["sides"][0], "frame": {"source": "capture.pcap", "first": 7, "last": 9}}
     bare = {
         **side,
@@ -186,7 +186,7 @@ def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
         "correlation_id": None,
         "frame": {"source": "", "first": 0, "last": 0},
     }
-    text = Document(page(told | {"findings": [{**finding, "sides": [side, bare]}]})).text
+    text = Document(page(reported | {"findings": [{**finding, "sides": [side, bare]}]})).text
     assert "frames 7\u20139 of capture.pcap" in text
     assert text.count("correlation") == text.count(f"{side['api']} v{side['version']}") == 1
     assert "None" not in text
@@ -196,17 +196,17 @@ def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
 def test_a_browser_runs_the_script_and_nothing_of_the_capture(tmp_path):
     (tmp_path / "report.html").write_text(page(legible(hostile())))
-    told = subprocess.run(
+    result = subprocess.run(
         [*BROWSER, f"--user-data-dir={tmp_path}/profile", "--dump-dom", (tmp_path / "report.html").as_uri()],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert "<title>wirecheck report" in told.stdout
-    assert re.search(r'<form class="filter" id="filter">', told.stdout), "the script did not run"
-    assert "owned</title>" not in told.stdout
-    assert "CONSOLE" not in told.stderr
+    assert "<title>wirecheck report" in result.stdout
+    assert re.search(r'<form class="filter" id="filter">', result.stdout), "the script did not run"
+    assert "owned</title>" not in result.stdout
+    assert "CONSOLE" not in result.stderr
 
 
 def test_what_is_beyond_the_bounds_stands_below_its_table():

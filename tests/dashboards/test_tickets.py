@@ -64,19 +64,19 @@ def test_nothing_breaks_out(verdict):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_replay_prints_it(form):
-    told = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
-    assert (told.exit_code, told.stderr) == (1, "")
-    assert told.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
+    result = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
 
 
 def test_markdown_has_no_mention_and_no_bare_link():
-    told = plain("@everyone see https://evil.example/x or WWW.evil.example, a@b.example")
-    assert told == (
+    ticket = plain("@everyone see https://evil.example/x or WWW.evil.example, a@b.example")
+    assert ticket == (
         "@<!-- -->everyone see https:<!-- -->//evil.example/x or WWW<!-- -->.evil.example, a@<!-- -->b.example"
     )
 
 
 def test_junit_is_xml_whatever_a_client_is_called():
     finding = {"code": "X", "name": "x", "id": "i", "kind": "violation", "summary": "a\ufffe\uffffb", "sides": []}
-    told = junit(legible({"findings": [finding], "verdict": ""}))
-    assert ET.fromstring(told).find("testcase/failure").get("message") == r"a\ufffe\uffffb"
+    ticket = junit(legible({"findings": [finding], "verdict": ""}))
+    assert ET.fromstring(ticket).find("testcase/failure").get("message") == r"a\ufffe\uffffb"

@@ -49,10 +49,10 @@ def test_content_in_front_of_the_error_is_told():
     tagged = (1).to_bytes(4, "big") + b"\0" + bytes(6) + b"\1\x63\4abcd" + b"more"
     parts = [(asked[:-1], REQUEST, 3, 1), (ordered + b"\0", REQUEST, 4, 1), (tagged, RESPONSE, 12, 4)]
     found = contents(pack(*map(list, zip(*parts, strict=True))))
-    told = [
+    failures = [
         (row, parts[row][0][at : at + n]) for row, at, n in zip(*(column.tolist() for column in found), strict=True)
     ]
-    assert told == [(0, b"one"), (1, b"t"), (1, b"\0\0\0\1\0\0\0\2"), (1, b"\0\0\0\3"), (2, b"abcd")]
+    assert failures == [(0, b"one"), (1, b"t"), (1, b"\0\0\0\1\0\0\0\2"), (1, b"\0\0\0\3"), (2, b"abcd")]
 
 
 def test_of_a_message_with_more_contents_than_are_looked_at_first_all_are_told():

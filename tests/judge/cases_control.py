@@ -262,8 +262,8 @@ def ctl012_cannot_know(lab):
         talk.exchanges = [(number, -1, 3) for number in range(len(talk.messages))]
 
 
-def epochs(lab, *told, source="UpdateMetadata", topic_id=ID_1):
-    for at, epoch in told:
+def epochs(lab, *state_numbers, source="UpdateMetadata", topic_id=ID_1):
+    for at, epoch in state_numbers:
         lab.control(at, source, [("orders", topic_id, epoch)])
 
 

@@ -214,8 +214,8 @@ def fet006_cannot_know(lab):
 
 def creates(lab, *topics, timeout=1000, errors=(0, 0)):
     rows = [{"numPartitions": 3, "replicationFactor": 1, **topic} for topic in topics]
-    told = [{"name": topic["name"], "errorCode": error} for topic, error in zip(topics, errors, strict=False)]
-    lab.talk(client_id="admin").ask(0, "CreateTopics", 4, {"topics": rows, "timeoutMs": timeout}, {"topics": told})
+    responses = [{"name": topic["name"], "errorCode": error} for topic, error in zip(topics, errors, strict=False)]
+    lab.talk(client_id="admin").ask(0, "CreateTopics", 4, {"topics": rows, "timeoutMs": timeout}, {"topics": responses})
 
 
 def adm001_fires(lab):

@@ -484,8 +484,8 @@ def clu003_near_miss__the_external_address_changes_cluster(lab):
     for at in range(0, 120, 10):
         lab.metadata(at, [("orders", ID_1)], brokers={B1: 1, B2: 2})
         before = at < 50
-        told, topic_id = (CLUSTER, ID_1) if before else (OTHER, ID_2)
-        lab.metadata(at + 1, [("orders", topic_id)], server=A1, brokers={A1: 1}, cluster_id=told)
+        cluster, topic_id = (CLUSTER, ID_1) if before else (OTHER, ID_2)
+        lab.metadata(at + 1, [("orders", topic_id)], server=A1, brokers={A1: 1}, cluster_id=cluster)
 
 
 def clu003_cannot_know(lab):

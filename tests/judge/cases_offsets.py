@@ -47,8 +47,8 @@ def grp001_cannot_know(lab):
 
 def offsets_of(lab, at, topic_id, offset, error=0):
     part = {"committedOffset": offset, "errorCode": error}
-    told = {"groupId": "readers", "topics": [{"topicId": topic_id, "partitions": [part]}]}
-    lab.talk().ask(at, "OffsetFetch", 10, {"groups": [{"groupId": "readers", "topics": None}]}, {"groups": [told]})
+    request = {"groupId": "readers", "topics": [{"topicId": topic_id, "partitions": [part]}]}
+    lab.talk().ask(at, "OffsetFetch", 10, {"groups": [{"groupId": "readers", "topics": None}]}, {"groups": [request]})
     lab.until = max(lab.until, at)
 
 
@@ -128,8 +128,8 @@ def fet007_near_miss__it_hears_of_the_leader_within_the_half_minute(lab):
 def fet007_near_miss(lab):
     """One broker still names the one that is asked: the client may have been told so."""
     denied_by_another(lab)
-    told = {"leaderId": 2, "leaderEpoch": 4, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
-    answer = {"clusterId": None, "topics": [{"name": "orders", "topicId": ID_1, "partitions": [told]}]}
+    partition = {"leaderId": 2, "leaderEpoch": 4, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+    answer = {"clusterId": None, "topics": [{"name": "orders", "topicId": ID_1, "partitions": [partition]}]}
     lab.talk(B3).ask(60, "Metadata", 12, {"topics": None}, answer)
 
 

@@ -91,8 +91,8 @@ def fet005_near_miss__the_leader_denies(lab):
     """For six minutes, of a broker that does not lead what it should."""
     denied(lab, times=range(0, 400, 5))
     for at in range(100, 420, 10):
-        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
-        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
+        partition = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [partition]}]}
         lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
     lab.fetches(range(0, 400, 5), ID_1, 75, server=B2)
 
@@ -129,7 +129,7 @@ def tid017_near_miss__renumbered(lab):
     lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
-def told(lab, *, server, until, answers=(15, 30)):
+def answers_older_id(lab, *, server, until, answers=(15, 30)):
     """A broker is told a newer id, and answers the older one, until then."""
     lab.metadata(0, [("orders", ID_1, 0, 4)], server=B1)
     lab.metadata(0, server=B2)
@@ -141,21 +141,21 @@ def told(lab, *, server, until, answers=(15, 30)):
 
 
 def tid006_fires__told_and_not_heeded(lab):
-    told(lab, server=B1, until=60)
+    answers_older_id(lab, server=B1, until=60)
 
 
 def tid006_near_miss__not_heeded_yet(lab):
-    told(lab, server=B1, until=35)
+    answers_older_id(lab, server=B1, until=35)
 
 
 def tid006_near_miss__the_older_id_after_a_pause(lab):
     """ZooKeeper was restored meanwhile: the request that gave the older one again is not captured."""
-    told(lab, server=B1, until=90, answers=())
+    answers_older_id(lab, server=B1, until=90, answers=())
 
 
 def tid006_cannot_know__whether_it_was_told(lab):
     """Another broker was; this one answers the older id, which is TID007's affair."""
-    told(lab, server=B2, until=60)
+    answers_older_id(lab, server=B2, until=60)
 
 
 def ver003_fires__follows_in_another_level(lab):

@@ -126,7 +126,7 @@ def writes(lab, at, name="orders", server=B1, error=0, **facts):
     lab.until = max(lab.until, at + 60)
 
 
-def told(lab, at, topic_id, server=B2, version=12):
+def reports_id(lab, at, topic_id, server=B2, version=12):
     """Metadata of the producer itself."""
     talk = lab.talk(server, "writer", "10.0.0.50")
     lab.metadata(at, [("orders", topic_id)], talk=talk, version=version)
@@ -137,7 +137,7 @@ def crossed(lab, wrote_at=420, **facts):
     lab.metadata(0, [("orders", ID_1)])
     for server in (B1, B2, B3):
         lab.metadata(1, [], server=server)
-    told(lab, 2, ID_1)
+    reports_id(lab, 2, ID_1)
     lab.deleted(35, "orders", ID_1)
     lab.metadata(40, [("orders", ID_2)])
     lab.metadata(400, [("orders", ID_2)])
@@ -147,19 +147,19 @@ def crossed(lab, wrote_at=420, **facts):
 
 def grp005_fires(lab):
     crossed(lab)
-    told(lab, 330, ID_1)
+    reports_id(lab, 330, ID_1)
 
 
 def grp005_near_miss(lab):
     """It was told the new id; within the grace; refused."""
     crossed(lab)
-    told(lab, 330, ID_1)
-    told(lab, 60, ID_2)
+    reports_id(lab, 330, ID_1)
+    reports_id(lab, 60, ID_2)
 
 
 def grp005_near_miss__soon(lab):
     crossed(lab, wrote_at=300)
-    told(lab, 250, ID_1)
+    reports_id(lab, 250, ID_1)
     writes(lab, 450, error=3)
 
 
@@ -170,16 +170,16 @@ def grp005_cannot_know(lab):
 
 def grp005_cannot_know__versions_without_ids(lab):
     crossed(lab)
-    told(lab, 330, ID_1)
-    told(lab, 331, None, version=9)
+    reports_id(lab, 330, ID_1)
+    reports_id(lab, 331, None, version=9)
 
 
 def grp005_cannot_know__gap(lab):
     crossed(lab, unseen_response_bytes=90)
-    told(lab, 330, ID_1)
+    reports_id(lab, 330, ID_1)
 
 
 def grp005_cannot_know__broker_not_captured(lab):
     crossed(lab)
-    told(lab, 330, ID_1)
+    reports_id(lab, 330, ID_1)
     lab.metadata(331, [], brokers={"10.0.0.4:9092": 4})

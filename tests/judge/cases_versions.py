@@ -113,9 +113,9 @@ def ver001_cannot_know(lab):
     lab.versions(60, {**ranges("4.4.0"), 0: (0, 13)})
 
 
-def negotiated(lab, told, version, at=1):
+def negotiated(lab, supported, version, at=1):
     lab.metadata(0)  # its host is granted something: it is authenticated
-    talk = lab.versions(0, told)
+    talk = lab.versions(0, supported)
     asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
     return talk.ask(at, "Fetch", version, asked, {"responses": []})
 
@@ -279,8 +279,8 @@ def ver007_near_miss(lab):
 
 def ver007_fires__of_no_release(lab):
     """A proxy that narrows every second API."""
-    told = ranges("3.9.1")
-    lab.versions(1, {key: (low, min(high, 1) if key % 2 else high) for key, (low, high) in told.items()})
+    supported = ranges("3.9.1")
+    lab.versions(1, {key: (low, min(high, 1) if key % 2 else high) for key, (low, high) in supported.items()})
 
 
 def ver007_near_miss__every_release(lab):

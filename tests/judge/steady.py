@@ -67,12 +67,12 @@ class Step:
             checked.append(subject)
             return judged(judge, subject, *about, **how)
 
-        def told(judge: Judge) -> Any:
+        def emitted_rows(judge: Judge) -> Any:
             made = emitted(judge)
             rows.extend(made)
             return made
 
-        with patch.object(Judge, "re_evaluate", counted), patch.object(Judge, "rows", told):
+        with patch.object(Judge, "re_evaluate", counted), patch.object(Judge, "rows", emitted_rows):
             began = time.process_time()
             changed = self.judged(given)
             spent = time.process_time() - began

@@ -96,8 +96,8 @@ def test_nothing_is_told_twice():
 def test_a_finding_is_withdrawn_when_its_cluster_becomes_known():
     named, rest = STORY[:1], STORY[1:]
     rows = [row for row in judged([rest, named]) if row.body.get("code") == "TID001"]
-    told = sorted((row.body["cluster"], row.revision, row.body["state"]) for row in rows)
-    assert [(cluster()["cluster_id"], 1, "open"), ("lab", 1, "open"), ("lab", 2, "withdrawn")] == told
+    emitted = sorted((row.body["cluster"], row.revision, row.body["state"]) for row in rows)
+    assert [(cluster()["cluster_id"], 1, "open"), ("lab", 1, "open"), ("lab", 2, "withdrawn")] == emitted
 
 
 def test_names_are_never_compared_across_clusters():
@@ -124,13 +124,13 @@ def test_a_late_file_that_refutes_an_absence_withdraws_the_finding():
     judge = Judge("lab")
     judge.absorb([cluster(), claim("use", ID_1, "Fetch", "app", "10.0.0.99", EAST, at=5)])
     judge.progress("agent", 60 * S, ended=False)
-    told = judge.rows()
+    emitted = judge.rows()
     judge.absorb([bound("orders", ID_1, 1)])
-    told += judge.rows()
-    assert [(row.revision, row.body["state"]) for row in told if row.body.get("code") == "TID014"] == [
+    emitted += judge.rows()
+    assert [(row.revision, row.body["state"]) for row in emitted if row.body.get("code") == "TID014"] == [
         (1, "open"), (2, "withdrawn"),
     ]  # fmt: skip
-    assert "findings" not in open_rows(told)
+    assert "findings" not in open_rows(emitted)
 
 
 def test_what_a_check_told_stands_while_it_raises_and_is_judged_again_once_it_does_not():
@@ -138,19 +138,19 @@ def test_what_a_check_told_stands_while_it_raises_and_is_judged_again_once_it_do
     lab.metadata(0, [("orders", LAB_1)])
     lab.deleted(5, "orders", LAB_1)
     lab.metadata(10, [("orders", LAB_2)])
-    told = batch_of(lab, state)
-    (name,) = (row.key for row in told if row.body.get("code") == "TID001")
+    emitted = batch_of(lab, state)
+    (name,) = (row.key for row in emitted if row.body.get("code") == "TID001")
     lab.metadata(20, [("orders", LAB_2)])
     with raising("TID001"):
-        told = batch_of(lab, state)
-    assert not [row for row in told if row.key == name]
-    (said,) = (row.body for row in told if row.body.get("code") == "VIS006")
+        emitted = batch_of(lab, state)
+    assert not [row for row in emitted if row.key == name]
+    (said,) = (row.body for row in emitted if row.body.get("code") == "VIS006")
     assert "TID001 failed for 1 subject: LookupError in lab.py:" in said["summary"]
     assert said["cluster"] == CLUSTER
     lab.metadata(30, [("orders", LAB_2)])
-    told = batch_of(lab, state)
-    assert [row.body["state"] for row in told if row.body.get("code") == "VIS006"] == ["withdrawn"]
-    assert not [row for row in told if row.key == name and row.body["state"] == "withdrawn"]
+    emitted = batch_of(lab, state)
+    assert [row.body["state"] for row in emitted if row.body.get("code") == "VIS006"] == ["withdrawn"]
+    assert not [row for row in emitted if row.key == name and row.body["state"] == "withdrawn"]
 
 
 def batch_of(lab, state):
@@ -158,7 +158,7 @@ def batch_of(lab, state):
     judge = Judge("lab", state.get)
     judge.absorb(lab.claims())
     judge.progress("agent", ns(lab.until), ended=False)
-    told = judge.rows()
+    emitted = judge.rows()
     state.update(judge.shards())
     lab.talks.clear()
-    return told
+    return emitted

@@ -43,8 +43,8 @@ APIS = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 
 def heeded(lab, api):
     """Whether the judge believes the order: another id, or a deletion."""
-    told = topics(lab)
-    return told[ID_1] == "deleted" if api == "StopReplica" else ID_2 in told
+    listed = topics(lab)
+    return listed[ID_1] == "deleted" if api == "StopReplica" else ID_2 in listed
 
 
 @pytest.mark.parametrize("api", APIS)

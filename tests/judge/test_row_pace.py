@@ -30,24 +30,24 @@ def batches():
 
 def judged(batches, *, restarts=False):
     """Every revision of TID005 with the watermark at which it was told, and all rows."""
-    judge, store, rows, told = Judge("lab"), {}, [], []
+    judge, store, rows, emitted = Judge("lab"), {}, [], []
     for number, batch in enumerate(batches):
         judge = Judge("lab", store.get) if restarts and number else judge
         judge.absorb(part.copy() for part in batch)
         now_ns = max(part.last.ts_ns for part in batch)
         judge.progress("agent", now_ns, ended=number == len(batches) - 1)
         made = judge.rows()
-        told += [(now_ns // S, row.body) for row in made if row.body.get("code") == "TID005"]
+        emitted += [(now_ns // S, row.body) for row in made if row.body.get("code") == "TID005"]
         rows += made
         store.update(judge.shards())
-    return told, rows
+    return emitted, rows
 
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_finding_of_which_only_the_count_grows_is_told_once_a_minute_and_its_last_revision_is_as_ever(restarts):
-    told, rows = judged(batches(), restarts=restarts)
-    assert len(told) >= 4
-    minutes = [at for at, _ in told[1:-1]]
+    emitted, rows = judged(batches(), restarts=restarts)
+    assert len(emitted) >= 4
+    minutes = [at for at, _ in emitted[1:-1]]
     assert all(later - before >= 60 for before, later in itertools.pairwise(minutes))
     assert all(later - before <= 60 + EVERY_S for before, later in itertools.pairwise(minutes))
     at_once = judged([[part for batch in batches() for part in batch]])[1]

@@ -115,11 +115,11 @@ def test_rows_that_grow_are_told_once_in_a_while_and_the_last_ones_are_as_ever()
         return [grown, claim("client", "app", HOST, EAST, at=number, count=5, tally={"Fetch:13": 5})]
 
     rows, _ = judged([(number, [cluster(at=number), *batch(number)]) for number in range(1, 300, 2)])
-    told = {table: [row for row in rows if row.table == table] for table in ("coverage", "clients")}
-    frames = [row.body["count"] // 10 for row in told["coverage"] if row.body["measure"] == "frames"]
+    by_table = {table: [row for row in rows if row.table == table] for table in ("coverage", "clients")}
+    frames = [row.body["count"] // 10 for row in by_table["coverage"] if row.body["measure"] == "frames"]
     assert frames[0] <= 61
     assert len(frames) in range(2, 4)
-    assert len(told["clients"]) in range(5, 8)
+    assert len(by_table["clients"]) in range(5, 8)
     last = open_rows(rows)
     assert [row["count"] for row in last["coverage"].values() if row["measure"] == "frames"] == [10 * 299]
     assert [row["requests"] for row in last["clients"].values()] == [5 * 150]

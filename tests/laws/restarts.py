@@ -97,11 +97,11 @@ def live(life: Life, state: Path, out: Path, settings: Settings) -> None:
         loop.buckets, loop.shards = pickle.loads(state.read_bytes())
     for number, files in life.batches:
         loop.batch(files)
-        told: dict[str, list[Any]] = {}
+        emitted: dict[str, list[Any]] = {}
         for row in loop.emitted:
-            told.setdefault(row.route, []).append(from_ipc(row.cell))
+            emitted.setdefault(row.route, []).append(from_ipc(row.cell))
         loop.emitted.clear()
-        Tables(out, RUN).write({table: concat(rows) for table, rows in told.items()}, number)
+        Tables(out, RUN).write({table: concat(rows) for table, rows in emitted.items()}, number)
         if not life.cut_off or number != life.batches[-1][0]:
             state.write_bytes(pickle.dumps((loop.buckets, loop.shards)))
 

@@ -19,8 +19,8 @@ def results(**more):
     """By case, a line for each input."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WIRECHECK_")} | more
     command = [sys.executable, "-m", "tests.laws.compiled_and_plain"]
-    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    return told.stdout.splitlines(), told.stderr, told.returncode
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return result.stdout.splitlines(), result.stderr, result.returncode
 
 
 def test_every_result_is_the_same_compiled_and_plain():

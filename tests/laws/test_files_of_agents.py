@@ -10,7 +10,7 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import frame_files
@@ -119,7 +119,12 @@ def write(path, source, rows, *, with_frames, ahead_ns):
     frame_files.write(table, path)
 
 
+UNREADABLE = [(("zz", 1), ("evil", 1, "default"), False, 0), (("zz", 2_000_000_000), ("evil", 1, "default"), False, 0)]
+"""An agent that is expected, and of which no file can be read: the capture ends all the same."""
+
+
 @RUNS
+@example(UNREADABLE)
 @given(given_files=st.lists(intruders(), min_size=1, max_size=3, unique_by=itemgetter(0)))
 def test_a_file_of_one_agent_changes_nothing_of_what_anothers_files_produce(honest, scratch, given_files):
     folder = scratch / str(next(NUMBERS))
@@ -132,13 +137,13 @@ def test_a_file_of_one_agent_changes_nothing_of_what_anothers_files_produce(hone
         honest_rows = rows[:2] == (agent, number)
         write(path, honest.files[0], rows, with_frames=with_frames and not honest_rows, ahead_ns=ahead_ns)
         named |= set() if honest_rows else {path.name}
-    found, told = judged(folder.glob("*.parquet"))
+    found, reports = judged(folder.glob("*.parquet"))
     assert found == honest.exchanges
-    assert [row for row in without_errors(told)["findings"] if not row["code"].startswith("VIS")] == [
+    assert [row for row in without_errors(reports)["findings"] if not row["code"].startswith("VIS")] == [
         row for row in honest.verdict["findings"] if not row["code"].startswith("VIS")
     ]
-    assert told["coverage"]["frames"] == honest.verdict["coverage"]["frames"]
-    assert all(any(name in line for line in errors(told)) for name in named)
+    assert reports["coverage"]["frames"] == honest.verdict["coverage"]["frames"]
+    assert all(any(name in line for line in errors(reports)) for name in named)
 
 
 def test_an_agent_that_was_expected_and_never_came_is_a_line_of_coverage(honest):
@@ -157,8 +162,8 @@ def test_a_folder_with_renamed_files_gives_the_same_or_names_each_of_them(honest
     names = [file.name for file in honest.files]
     for file, name in zip(honest.files, new, strict=True):
         shutil.copy(file, folder / name)
-    found, told = judged(folder.glob("*.parquet"))
+    found, reports = judged(folder.glob("*.parquet"))
     renamed = [name for name, before in zip(new, names, strict=True) if name != before]
-    assert all(any(name in line for line in errors(told)) for name in renamed)
+    assert all(any(name in line for line in errors(reports)) for name in renamed)
     if not renamed:
-        assert (found, told) == (honest.exchanges, honest.verdict)
+        assert (found, reports) == (honest.exchanges, honest.verdict)

@@ -17,12 +17,12 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     METADATA,
+    exchange_rows,
     moved,
     produce,
     request,
     response,
     segments,
-    told,
 )
 from tests.traffic import ACK, PSH, Segment, Talk
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -81,7 +81,7 @@ def damaged(frames: list[Segment], drop: set[int]) -> list[Segment]:
 @given(conversations, st.lists(st.integers(0, 2000)), st.sets(st.integers(0, 96), max_size=6), st.data())
 def test_how_the_input_is_cut_into_calls_changes_nothing(frames, cuts, drop, data):
     frames = damaged(frames, drop)
-    whole = told(follow(frames))
+    whole = exchange_rows(follow(frames))
     follower, results = Follower(), []
     places = sorted({0, len(frames), *(cut % (len(frames) + 1) for cut in cuts)})
     for start, stop in itertools.pairwise(places):
@@ -92,7 +92,7 @@ def test_how_the_input_is_cut_into_calls_changes_nothing(frames, cuts, drop, dat
         if data.draw(st.booleans()):
             follower = Follower.restore(follower.snapshot())
     results.append(follower.drain())
-    assert told(results) == whole
+    assert exchange_rows(results) == whole
 
 
 @RUNS
@@ -103,7 +103,7 @@ def test_shuffling_within_the_window_changes_no_exchange(frames, moves):
         place = anywhere % len(shuffled)
         shuffled.insert(min(place + distance, len(shuffled) - 1), shuffled.pop(place))
     shuffled = [replace(frame, ts_ns=old.ts_ns) for frame, old in zip(shuffled, frames, strict=True)]
-    assert told(follow(shuffled), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow(shuffled), packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 @RUNS
@@ -115,7 +115,7 @@ def test_packets_seen_twice_change_no_exchange(frames, copies):
         repeated.insert(place + later, repeated[place])
     times = sorted(frame.ts_ns for frame in repeated)
     repeated = [replace(frame, ts_ns=ts) for frame, ts in zip(repeated, times, strict=True)]
-    assert told(follow(repeated), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow(repeated), packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 @RUNS
@@ -135,15 +135,15 @@ def test_overlapping_retransmissions_change_no_exchange(frames, again):
             piece = data[start : start + length]
             seq = (sent[0].seq + start) % 2**32
             resent.insert(resent.index(last) + 1, replace(last, seq=seq, payload=piece, flags=ACK | PSH))
-    assert told(follow(resent), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow(resent), packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 @RUNS
 @given(conversations, st.integers(0, 5000))
 def test_a_capture_that_ends_early_tells_only_what_was_whole(frames, cut):
-    whole = {row[2:] for row in told(follow(frames), packets=False)}
+    whole = {row[2:] for row in exchange_rows(follow(frames), packets=False)}
     messages = {message for row in whole for message in row if message}
-    for _, _, asked, answered in told(follow(frames[: cut % len(frames)]), packets=False):
+    for _, _, asked, answered in exchange_rows(follow(frames[: cut % len(frames)]), packets=False):
         assert asked is None or asked in messages
         assert answered is None or answered in messages or answered[1:3] == (-1, -1)
 
@@ -151,9 +151,9 @@ def test_a_capture_that_ends_early_tells_only_what_was_whole(frames, cut):
 @RUNS
 @given(conversations, st.sets(st.integers(0, 96), min_size=1, max_size=20), st.integers(0, 60))
 def test_what_is_told_in_spite_of_loss_is_true(frames, drop, skip):
-    true = {message[:5] for row in told(follow(frames), packets=False) for message in row[2:] if message}
-    pairs = {(row[2][3], row[2][7]) for row in told(follow(frames), packets=False) if row[0] == "answered"}
-    for outcome, _, asked, answered in told(follow(damaged(frames, drop)[skip:]), packets=False):
+    true = {message[:5] for row in exchange_rows(follow(frames), packets=False) for message in row[2:] if message}
+    pairs = {(row[2][3], row[2][7]) for row in exchange_rows(follow(frames), packets=False) if row[0] == "answered"}
+    for outcome, _, asked, answered in exchange_rows(follow(damaged(frames, drop)[skip:]), packets=False):
         for message in (asked, answered):
             assert message is None or message[:5] in true or (message[1] == -1 and message[0] == 1)
         assert outcome != "answered" or (asked[3] == answered[3] and (asked[3], asked[7]) in pairs)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.decode.connection.conversations import FETCH, answered, facts, request, response, segments, told
+from tests.decode.connection.conversations import FETCH, answered, exchange_rows, facts, request, response, segments
 from tests.laws.test_following import conversations, follow
 from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.follower import Follower
@@ -45,7 +45,7 @@ def seen_by_both(first, second, *, calls=1):
 
 def whole_messages(results):
     """Messages of answered requests, without those with a hole in their middle."""
-    rows = [row for row in told(results, packets=False) if row[0] == "answered"]
+    rows = [row for row in exchange_rows(results, packets=False) if row[0] == "answered"]
     return {message for row in rows for message in row[2:4] if not message[6]}
 
 
@@ -78,7 +78,7 @@ def test_kept_bytes_win_over_left_out_ones(frames, snaplen, swap):
     }
     views = [view(frames, "a", left_out=cut), view(frames, "b")]
     results = seen_by_both(*(views[::-1] if swap else views))
-    assert told(results, packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(results, packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 def test_what_both_left_out_is_left_out_and_waits_for_nothing_more():
@@ -88,7 +88,7 @@ def test_what_both_left_out_is_left_out_and_waits_for_nothing_more():
     follower = Follower()
     follower.expect(["a", "b"])
     both = follower.receive(by_time(together([view(frames, name, left_out=cut) for name in "ab"])))
-    assert told([both], packets=False) == told([alone], packets=False)
+    assert exchange_rows([both], packets=False) == exchange_rows([alone], packets=False)
     assert len(both) == 4
 
 
@@ -125,4 +125,4 @@ def test_an_agent_that_ended_is_not_waited_for():
 def test_loopback_of_two_hosts_stays_apart():
     frames = [replace(f, src=("127.0.0.1", f.src[1]), dst=("127.0.0.1", f.dst[1])) for f in conversation(5)]
     results = seen_by_both(view(frames, "a"), view(frames, "b"))
-    assert len(told(results)) == 2 * 6
+    assert len(exchange_rows(results)) == 2 * 6

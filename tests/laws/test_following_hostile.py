@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.following import random_order
 from fuzz.hostile import ATTACKS, START_NS, Frames, ordinary
-from tests.decode.connection.conversations import facts, told
+from tests.decode.connection.conversations import exchange_rows, facts
 from wirecheck.decode.connection.exchanges import ANSWERED
 from wirecheck.decode.connection.follower import Follower, Limits
 
@@ -34,7 +34,7 @@ def frames_of(name, block):
 
 def exchanges_of_good(results):
     name = next(c.name for e in results for c in e.connections if c.client[1] == GOOD)
-    return [row for row in told(results, packets=False) if (row[2] or row[3])[7] == name]
+    return [row for row in exchange_rows(results, packets=False) if (row[2] or row[3])[7] == name]
 
 
 def mixed(rows, good):
@@ -88,7 +88,7 @@ def test_where_calls_end_changes_nothing_while_bounds_are_hit(name):
             parted = Follower.restore(parted.snapshot(), LIMITS)
     results[0].append(at_once.drain())
     results[1].append(parted.drain())
-    assert told(results[1]) == told(results[0])
+    assert exchange_rows(results[1]) == exchange_rows(results[0])
     assert facts(results[1]) == facts(results[0])
 
 

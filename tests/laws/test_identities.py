@@ -29,7 +29,7 @@ TIDS = sorted((code, case) for code, case in CASES if code == "TID017" and "take
 AGENTS = ("one", "other")
 
 
-def told(code, case):
+def claims_of_case(code, case):
     lab = Lab()
     CASES[code, case](lab)
     return lab.claims(), ns(lab.until)
@@ -63,7 +63,7 @@ def cut(claims, dice):
 
 @pytest.mark.parametrize(("code", "case"), [*STORIES, *TIDS], ids=lambda part: part)
 def test_order_cuts_and_restarts_change_nothing(code, case):
-    claims, until_ns = told(code, case)
+    claims, until_ns = claims_of_case(code, case)
     expected = ends([claims, [], []], until_ns)
     if case.startswith("fires"):
         assert code in {finding["code"] for finding in expected["findings"].values()}

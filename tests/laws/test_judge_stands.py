@@ -47,7 +47,7 @@ def nothing_was_contained():
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory):
+def claims_of_capture(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims")
     return lambda name: [claim.copy() for claim in claims_of(name, folder)]
 
@@ -75,11 +75,11 @@ def judged(claims, parts=1):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_check_raises_over_any_cut_of_a_real_capture(name, told):
-    claims = told(name)
+def test_no_check_raises_over_any_cut_of_a_real_capture(name, claims_of_capture):
+    claims = claims_of_capture(name)
     _, raised = judged(claims, CUTS)
-    _, late = judged(told(name)[len(claims) // 2 :])
-    _, taken_over = judged([*told(name), *foreign(claims)], 2)
+    _, late = judged(claims_of_capture(name)[len(claims) // 2 :])
+    _, taken_over = judged([*claims_of_capture(name), *foreign(claims)], 2)
     assert [(one.check, one.error) for one in (*raised, *late, *taken_over)] == []
 
 
@@ -117,10 +117,10 @@ def bent(claims, dice, values):
 
 
 @pytest.fixture(scope="session")
-def few(told):
+def few(claims_of_capture):
     """Of a capture with a recreation, so many claims that a judgement takes no second."""
     dice = random.Random(1)
-    claims = told("zk28-recreate")
+    claims = claims_of_capture("zk28-recreate")
     keep = {id(claim) for claim in dice.sample(claims, min(700, len(claims)))}
     chosen = [claim for claim in claims if id(claim) in keep]
     return lambda: [claim.copy() for claim in chosen]
@@ -139,7 +139,7 @@ def test_whatever_claims_say_is_judged_and_a_check_that_raises_changes_no_other_
 
 
 def rest(rows, code):
-    found = {route: dict(told) for route, told in rows.items()}
+    found = {route: dict(claims_of_capture) for route, claims_of_capture in rows.items()}
     found["findings"] = {
         name: body for name, body in found.get("findings", {}).items() if body["code"] not in {code, "VIS006"}
     }

@@ -11,7 +11,7 @@ import pytest
 
 from tests.judge.lab import open_rows
 from tests.judge.recorded_reads import outspoken
-from tests.laws.test_judge_stands import foreign, told  # noqa: F401 - a fixture
+from tests.laws.test_judge_stands import claims_of_capture, foreign  # noqa: F401 - a fixture
 from tests.scenarios.engines import NAMES
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import KINDS
@@ -81,8 +81,8 @@ def cut(claims, chance, most=8):
 
 @pytest.mark.parametrize("shared", [False, True], ids=["as captured", "endpoints change clusters"])
 @pytest.mark.parametrize("name", NAMES)
-def test_only_what_is_new_has_to_be_checked_again(name, shared, told):  # noqa: F811 - a fixture
-    claims = in_time(told(name))
+def test_only_what_is_new_has_to_be_checked_again(name, shared, claims_of_capture):  # noqa: F811 - a fixture
+    claims = in_time(claims_of_capture(name))
     if shared:
         claims[len(claims) // 2 : len(claims) // 2] = foreign(claims)
     batches = cut(claims, random.Random(f"{name}{shared}"))
@@ -93,8 +93,8 @@ def test_only_what_is_new_has_to_be_checked_again(name, shared, told):  # noqa: 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_check_that_is_not_asked_finds_nothing(name, told):  # noqa: F811 - a fixture
-    claims = in_time(told(name))
+def test_a_check_that_is_not_asked_finds_nothing(name, claims_of_capture):  # noqa: F811 - a fixture
+    claims = in_time(claims_of_capture(name))
     judge = Judge("default")
     judge.absorb([*claims, *foreign(claims)])
     judge.progress("agent", max(claim.last.ts_ns for claim in claims), ended=True)
@@ -102,8 +102,8 @@ def test_a_check_that_is_not_asked_finds_nothing(name, told):  # noqa: F811 - a 
     assert [*outspoken(judge)] == []
 
 
-def test_where_repeated_subjects_do_not_wait_for_their_slot_the_law_fails(told, monkeypatch):  # noqa: F811 - a fixture
-    batches = cut(in_time(told("zk28-recreate")), random.Random(0))
+def test_where_repeated_subjects_do_not_wait_for_their_slot_the_law_fails(claims_of_capture, monkeypatch):  # noqa: F811 - a fixture
+    batches = cut(in_time(claims_of_capture("zk28-recreate")), random.Random(0))
     expected, _ = last_rows(Everything, batches)
     schedule_repeated = Judge.schedule_repeated
 

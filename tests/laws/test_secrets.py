@@ -57,8 +57,8 @@ def malformed(side, kind, rng):
     cut = rng.choice([len(data), rng.randint(min(header, len(data)), len(data))])
     front = bytes(data[:cut]) + b"\xff" * rng.choice([0, 1, 2, 6])
     bent = front + canaries.SECRET
-    told = read_as_any(pack([bent], [side], [kind[0]], [version]))
-    return sized(bent) if told.status[0] >= Status.TRUNCATED and told.error_at[0] <= len(front) else None
+    readings = read_as_any(pack([bent], [side], [kind[0]], [version]))
+    return sized(bent) if readings.status[0] >= Status.TRUNCATED and readings.error_at[0] <= len(front) else None
 
 
 @settings(max_examples=150)

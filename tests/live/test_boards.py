@@ -65,9 +65,9 @@ def get(port, path, **words):
 
 
 def asked(expr):
-    told = json.loads(get("prometheus", "/api/v1/query", query=plain(expr, "2m", "10m")))
-    assert told["status"] == "success"
-    return [row for row in told["data"]["result"] if row["value"][1] != "NaN"]
+    answer = json.loads(get("prometheus", "/api/v1/query", query=plain(expr, "2m", "10m")))
+    assert answer["status"] == "success"
+    return [row for row in answer["data"]["result"] if row["value"][1] != "NaN"]
 
 
 def until(said, holds):
@@ -211,8 +211,8 @@ def test_every_rule_is_healthy_and_what_the_captures_hold_is_told(chain):
 
 
 def alerts():
-    told = json.loads(get("prometheus", "/api/v1/alerts"))["data"]["alerts"]
-    return {alert["labels"]["alertname"]: alert for alert in told}
+    alerts = json.loads(get("prometheus", "/api/v1/alerts"))["data"]["alerts"]
+    return {alert["labels"]["alertname"]: alert for alert in alerts}
 
 
 def test_every_event_that_happened_is_drawn(chain):
@@ -229,10 +229,10 @@ def test_an_alert_names_topic_and_broker_and_its_link_opens_the_page_with_that_f
         return [said["findings"] for said in of_it if "none is named" not in said.get("findings", "none is named")]
 
     until(f"an alert about {cluster}", texts)
-    told = texts()
-    print("\n ", "\n  ".join(told))
-    assert any(all(name in text for name in PLANTED[cluster]) for text in told)
-    links = {link for text in told for link in re.findall(r"http://127\.0\.0\.1:\d+/#(f-\w+)", text)}
+    shown = texts()
+    print("\n ", "\n  ".join(shown))
+    assert any(all(name in text for name in PLANTED[cluster]) for text in shown)
+    links = {link for text in shown for link in re.findall(r"http://127\.0\.0\.1:\d+/#(f-\w+)", text)}
     assert links
     until("the page has the findings", lambda: not [x for x in links if f'id="{x}"' not in get("monitor", "/")])
 
@@ -276,7 +276,7 @@ def printed(*words):
 
 @pytest.mark.parametrize("port", ["monitor", "agent"])
 def test_promtool_takes_the_page(chain, port):
-    told = subprocess.run(
+    result = subprocess.run(
         ["promtool", "check", "metrics"], input=get(port, "/metrics"), capture_output=True, text=True, check=False
     )
-    assert (told.returncode, told.stdout + told.stderr) == (0, "")
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")

@@ -95,8 +95,8 @@ def test_a_full_disk_is_said_counted_and_over_when_there_is_room(small_disk, age
         seen = set(agent.files())
         wait_for(agent, lambda: any(has_kind(path, frames.DROPPED) for path in set(agent.files()) - seen))
         assert agent.end() == 0
-    told = [line for line in agent.said if "cannot write: " in line or "writing again; " in line]
-    assert [line.split(":")[1].split(";")[0].strip() for line in told][:2] == ["cannot write", "writing again"]
+    lines = [line for line in agent.said if "cannot write: " in line or "writing again; " in line]
+    assert [line.split(":")[1].split(";")[0].strip() for line in lines][:2] == ["cannot write", "writing again"]
     lost = [row for row in agent.rows() if row["kind"] == frames.DROPPED and row["reason"] == "could not be written"]
     assert lost
 

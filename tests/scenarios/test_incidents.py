@@ -39,10 +39,10 @@ def test_the_verdict_begins_as_its_page_says(page, tmp_path):
 
 
 def test_twelve_incidents_and_more_have_a_page_and_most_a_capture():
-    told = [page for page in PAGES if SAID.search(page.read_text())]
+    undated = [page for page in PAGES if SAID.search(page.read_text())]
     assert len(PAGES) >= 12
-    assert len(told) >= 8
-    silent = {page.stem for page in PAGES} - {page.stem for page in told}
+    assert len(undated) >= 8
+    silent = {page.stem for page in PAGES} - {page.stem for page in undated}
     assert silent == {"kafka-13132"}
 
 

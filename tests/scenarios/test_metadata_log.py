@@ -84,8 +84,8 @@ class Log:
 
 
 def truth(name):
-    told = json.loads((CAPTURES / name / "truth.json").read_text())["topics"]
-    return {(topic["name"], uuid(topic["topic_id"])) for topic in told}
+    topics = json.loads((CAPTURES / name / "truth.json").read_text())["topics"]
+    return {(topic["name"], uuid(topic["topic_id"])) for topic in topics}
 
 
 def uuid(text):

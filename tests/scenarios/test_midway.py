@@ -15,7 +15,7 @@ def asked(number):
     )
 
 
-def told(number):
+def metadata_answer(number):
     body = {
         "brokers": [{"nodeId": 1, "host": "10.0.0.9", "port": 29092}],
         "clusterId": "c",
@@ -30,7 +30,7 @@ def captured(folder, client_port, *, count=EXCHANGES):
     for number in range(CONNECTIONS):
         talk = Talk(client=("10.0.0.1", client_port + number), server=("10.0.0.9", 29092))
         for each in range(count):
-            talk.request(asked(each)).response(told(each))
+            talk.request(asked(each)).response(metadata_answer(each))
         talks += talk.segments
     path = folder / "capture.pcap"
     path.write_bytes(traffic.pcap(traffic.packets(talks)))

@@ -26,10 +26,10 @@ def test_a_verdict_is_the_same_behind_a_proxy(name, tmp_path):
         frame_files.write(behind_a_proxy(frames_file.read(file), header), tmp_path / "proxied" / file.name)
         for file in files
     ]
-    told, expected = plain([proxied]), plain([files])
-    shown = told["coverage"]["details"].pop("proxied_messages")
+    behind_header, expected = plain([proxied]), plain([files])
+    shown = behind_header["coverage"]["details"].pop("proxied_messages")
     assert set(shown) == {host}
-    assert 0 < shown[host] == told["coverage"].pop("proxied_messages") <= told["coverage"]["messages"]
-    for result in (told, expected):
+    assert 0 < shown[host] == behind_header["coverage"].pop("proxied_messages") <= behind_header["coverage"]["messages"]
+    for result in (behind_header, expected):
         result["coverage"].pop("payload_bytes")
-    assert told == expected
+    assert behind_header == expected

@@ -58,7 +58,7 @@ def results(name, folder, *, trimmed):
 def test_two_agents_miss_only_what_both_lost(name, tmp_path):
     both, whole = results(name, tmp_path, trimmed=False)
     assert [both["coverage"][key] for key in SEEN + READ] == [whole["coverage"][key] for key in SEEN + READ]
-    assert told(both) == told(whole)
+    assert grave_findings(both) == grave_findings(whole)
 
 
 def test_trimmed_they_find_the_same(tmp_path):
@@ -66,10 +66,10 @@ def test_trimmed_they_find_the_same(tmp_path):
     both, whole = results(STORIES[1], tmp_path, trimmed=True)
     assert [both["coverage"][key] for key in SEEN] == [whole["coverage"][key] for key in SEEN]
     assert both["coverage"]["decoded_messages"] > 0.98 * whole["coverage"]["decoded_messages"]
-    assert told(both) == told(whole) != []
+    assert grave_findings(both) == grave_findings(whole) != []
 
 
-def told(result):
+def grave_findings(result):
     """What was found, less when and where exactly: the two clocks differ."""
     grave = [f for f in without_frames(result)["findings"] if f["kind"] in {"violation", "anomaly"}]
     return [(f["id"], f["code"], f["count"]) for f in grave]
@@ -101,4 +101,4 @@ def test_a_connection_that_one_agent_decrypts_is_followed_by_its_frames_and_coun
     assert alone["coverage"]["decrypted_connections"] > 0
     measures = (*SEEN, *READ, "decrypted_connections", "encrypted_connections")
     assert [both["coverage"][key] for key in measures] == [alone["coverage"][key] for key in measures]
-    assert told(both) == told(alone) != []
+    assert grave_findings(both) == grave_findings(alone) != []

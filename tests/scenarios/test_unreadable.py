@@ -28,7 +28,7 @@ def strange(key, version, number):
     return traffic.size_prefixed(struct.pack(">hhih", key, version, number, 3) + b"app" + b"\0" + b"\x7f" * 9)
 
 
-def told(tmp_path, request, response, *, settings=Settings()):
+def verdict_on(tmp_path, request, response, *, settings=Settings()):
     """Verdict on a connection that is understood, then says this, and is understood again."""
     talk = traffic.Talk(server=SERVER).open()
     talk.request(asked(1)).response(answered(1))
@@ -49,7 +49,7 @@ def codes(result, prefix="WIR"):
 )
 def test_an_unknown_key_or_a_newer_version_is_undecoded_and_never_malformed(tmp_path, key, version, code, said):
     answer = traffic.size_prefixed(struct.pack(">i", 2) + b"\0" + b"\x7f" * 5)
-    result = told(tmp_path, strange(key, version, 2), answer)
+    result = verdict_on(tmp_path, strange(key, version, 2), answer)
     assert set(codes(result)) == {code}
     assert said in codes(result)[code]["summary"]
     assert codes(result)[code]["kind"] == "visibility"
@@ -60,7 +60,7 @@ def test_an_unknown_key_or_a_newer_version_is_undecoded_and_never_malformed(tmp_
 def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_path):
     whole = asked(2, ["orders"])
     broken = traffic.size_prefixed(whole[4:] + b"\x07")
-    result = told(tmp_path, broken, answered(2))
+    result = verdict_on(tmp_path, broken, answered(2))
     assert set(codes(result)) == {"WIR003"}
     finding = codes(result)["WIR003"]
     assert (finding["kind"], finding["client_ids"]) == ("violation", ["app"])
@@ -71,7 +71,7 @@ def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_p
 
 @pytest.mark.parametrize("dialect", ["kafka", "kip516-draft", "kip4-draft"])
 def test_shipped_bytes_are_no_draft_whatever_is_said_of_the_dialect(tmp_path, dialect):
-    result = told(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
+    result = verdict_on(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
     assert json.dumps(codes(result, "DRF")) == "{}"
     assert codes(result) == {}
 

@@ -30,7 +30,7 @@ def story(request, tmp_path_factory):
 
 
 def test_a_kill_between_any_two_batches_and_any_order_of_files_change_nothing(story, tmp_path):
-    scenario, told = story
+    scenario, expected = story
     files = frames([scenario.pcap], tmp_path, roll_bytes=40_000)
     random.Random(8).shuffle(files)
     buckets, shards, rows = {}, {}, []
@@ -42,24 +42,24 @@ def test_a_kill_between_any_two_batches_and_any_order_of_files_change_nothing(st
     last = Loop(scenario.settings)
     last.emitted = rows
     assert len(files) > 1 or scenario.name.startswith("kip516")
-    assert without_frames(last.result().json()) == without_frames(told)
+    assert without_frames(last.result().json()) == without_frames(expected)
 
 
 def test_two_agents_with_skewed_clocks_find_the_same(story, tmp_path):
     """Both capture everything; the clock of one is 150 ms behind."""
-    scenario, told = story
+    scenario, expected = story
     late = tmp_path / "late.pcap"
     late.write_bytes(moved(engines.packets(scenario), by_us=-150_000))
     one = frames([scenario.pcap], tmp_path / "one")
     two = write_frames([late], tmp_path / "two", "default", "second").files
     found = plain([[*one, *two]], scenario.settings)
-    assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
+    assert {f["id"] for f in found["findings"]} == {f["id"] for f in expected["findings"]}
 
 
 @pytest.mark.parametrize("skew_ms", [-200, 200])
 def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_set(story, skew_ms, tmp_path):
     """Every connection is seen by one of them."""
-    scenario, told = story
+    scenario, expected = story
     head, *rest = engines.packets(scenario)
     parts = ([head], [head])
     for packet in rest:
@@ -70,8 +70,10 @@ def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_
     first = write_frames([one], tmp_path / "first", "default", "one").files
     second = write_frames([two], tmp_path / "second", "default", "two").files
     found = plain([second, first], scenario.settings)
-    assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
-    assert {(t["name"], t["topic_id"]) for t in found["topics"]} == {(t["name"], t["topic_id"]) for t in told["topics"]}
+    assert {f["id"] for f in found["findings"]} == {f["id"] for f in expected["findings"]}
+    assert {(t["name"], t["topic_id"]) for t in found["topics"]} == {
+        (t["name"], t["topic_id"]) for t in expected["topics"]
+    }
 
 
 def ports(packet):

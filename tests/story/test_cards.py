@@ -64,12 +64,12 @@ def refused(client_id="reader", api="Fetch", at_s=12, until_s=60, **columns):
     }
 
 
-def cards(rows, harms, **told):
+def cards(rows, harms, **options):
     """Cards in their order, of findings as they are stored."""
     rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
     links = linked(rows)
     findings = [plain(shown(row, links)) for row in rows]
-    context = CardContext({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **told)
+    context = CardContext({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **options)
     return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
 
 

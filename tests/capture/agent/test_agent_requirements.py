@@ -48,10 +48,10 @@ def test_the_exit_code_says_whether_something_fails(monkeypatch):
     monkeypatch.setitem(sys.modules, "wirecheck.streaming.run.query_requirements", room)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [("python", "ok", "3.11", "")])
     monkeypatch.setattr(extension_modules, "PLAIN", "")
-    told = CliRunner().invoke(cli.main, ["doctor"])
-    assert told.exit_code == 1
+    result = CliRunner().invoke(cli.main, ["doctor"])
+    assert result.exit_code == 1
     fails = "fail  java           not found; fix: install Java 17"
-    assert told.stdout.splitlines() == [fails, "ok    code, python; details: -v"]
+    assert result.stdout.splitlines() == [fails, "ok    code, python; details: -v"]
     every = CliRunner().invoke(cli.main, ["doctor", "-v"]).stdout.splitlines()
     assert every == [fails, "ok    code           compiled", "ok    python         3.11"]
 
@@ -59,5 +59,5 @@ def test_the_exit_code_says_whether_something_fails(monkeypatch):
 def test_without_the_monitor_extra_the_agent_is_looked_at_alone(monkeypatch):
     monkeypatch.setattr("wirecheck.commands.doctor.find_spec", lambda _: None)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [])
-    told = CliRunner().invoke(cli.main, ["doctor", "-v"])
-    assert (told.exit_code, told.stdout.count("\n")) == (0, 2)
+    result = CliRunner().invoke(cli.main, ["doctor", "-v"])
+    assert (result.exit_code, result.stdout.count("\n")) == (0, 2)

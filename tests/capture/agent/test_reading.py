@@ -35,13 +35,13 @@ def reading(folder, *inputs):
 
 
 def test_the_files_are_those_that_this_process_would_have_written(tmp_path):
-    told = []
+    reported = []
     with reading(tmp_path / "there", EXAMPLE) as other:
-        files = [file for (file,) in other.waiting(1, lambda done, total: told.append((done, total)))]
+        files = [file for (file,) in other.waiting(1, lambda done, total: reported.append((done, total)))]
     here = write_frames([EXAMPLE], tmp_path / "here", "L", **SIZES).files
     assert [file.name for file in files] == [file.name for file in here]
     assert len(files) > 1
-    assert told[-1] == (EXAMPLE.stat().st_size,) * 2
+    assert reported[-1] == (EXAMPLE.stat().st_size,) * 2
     assert all(frames_file.read(one).equals(frames_file.read(two)) for one, two in zip(files, here, strict=True))
 
 

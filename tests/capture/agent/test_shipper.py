@@ -159,15 +159,17 @@ def test_where_there_is_no_room_the_oldest_frames_go_and_their_marks_travel(tmp_
     assert counts.kept_frames == 40 * many.num_rows - lost
     ship(spool.folder, Destination(str(tmp_path / "there")))
     files = sorted((tmp_path / "there").iterdir())
-    told = [frames_file.read(path).to_pylist() for path in files]
+    files_rows = [frames_file.read(path).to_pylist() for path in files]
     assert names(tmp_path / "there") == [f"a-{n:010d}.parquet" for n in range(1, 41)]
     assert [is_emptied(path) for path in files] == [True] * gone + [False] * (40 - gone)
-    kinds = [row["kind"] for rows in told for row in rows]
-    said = [(row["source"], row["count"], row["reason"]) for rows in told for row in rows if row["kind"] == DROPPED]
+    kinds = [row["kind"] for rows in files_rows for row in rows]
+    said = [
+        (row["source"], row["count"], row["reason"]) for rows in files_rows for row in rows if row["kind"] == DROPPED
+    ]
     assert said == [(source, many.num_rows, REASON)] * gone
     assert kinds.count(frames.FRAME) == 40 * many.num_rows - lost
-    assert [rows[-1]["file_seq"] for rows in told] == list(range(1, 41))
-    assert [rows[-1]["kind"] for rows in told] == [frames.PROGRESS] * 40
+    assert [rows[-1]["file_seq"] for rows in files_rows] == list(range(1, 41))
+    assert [rows[-1]["kind"] for rows in files_rows] == [frames.PROGRESS] * 40
 
 
 def test_marks_of_an_emptied_file_stay(tmp_path, written):

@@ -238,8 +238,8 @@ def test_a_tunnel_that_a_snaplen_cut_is_a_span_left_out_or_a_header_short(link_t
 def test_packets_that_a_snaplen_cut_are_said(written):
     whole = t.ethernet(t.ip(V4))
     path = written(t.pcap([t.Packet(0, whole), t.cut(t.Packet(1, whole), len(whole) - 2)]))
-    told = f"1 packets are cut to at most {len(whole) - 2} bytes (snap length); capture whole packets"
-    assert marks_of(path) == [(frames.INPUT_ERROR, 0, told)]
+    note = f"1 packets are cut to at most {len(whole) - 2} bytes (snap length); capture whole packets"
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, note)]
 
 
 def test_a_snaplen_may_cut_tcp_options(written):

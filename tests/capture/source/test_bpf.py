@@ -72,9 +72,9 @@ def kernel(program, data):
 
 def wanted(data, link_type=link.LINK_ETHERNET, ports=PORTS):
     program = bpf.program(link_type, ports)
-    told, seen = interpret(program, data), kernel(program, data)
-    assert seen == min(told, len(data))
-    return bool(told)
+    interpreted, seen = interpret(program, data), kernel(program, data)
+    assert seen == min(interpreted, len(data))
+    return bool(interpreted)
 
 
 def segment(src_port, dst_port, body=b"abc"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.capture.trim.test_placed_rows import parts, told
+from tests.capture.trim.test_placed_rows import kept_pieces, parts
 from wirecheck.capture.trim.kept_pieces import MessageSpans, Payloads, between, trimmed
 from wirecheck.capture.waiting_rows import vector
 
@@ -45,4 +45,4 @@ def test_of_a_row_without_a_mark_stays_what_says_that_it_is_tls():
 def test_of_messages_stays_what_lies_between_spans_with_their_sizes():
     columns = ([100, 0], [50, 20], [0, 2, 2], [10, 40], [5, 30])
     spans = MessageSpans(*(vector(np.array(column, np.int64)) for column in columns))
-    assert told(between(vector(np.array([1, 0])), spans)) == [(1, 0, 24), (0, 100, 114), (0, 119, 144)]
+    assert kept_pieces(between(vector(np.array([1, 0])), spans)) == [(1, 0, 24), (0, 100, 114), (0, 119, 144)]

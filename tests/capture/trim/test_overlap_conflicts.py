@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.capture.trim.test_placed_rows import told
+from tests.capture.trim.test_placed_rows import kept_pieces
 from wirecheck.capture.trim.placed_rows import MOST_LOOKED_AT, Carried, Parts, PlacedRows, conflicts
 from wirecheck.capture.waiting_rows import vector
 
@@ -20,7 +20,7 @@ def carried(*packets):
 def differing(old, new):
     found = Parts()
     conflicts(old, new, found)
-    return told(found)
+    return kept_pieces(found)
 
 
 def test_the_same_bytes_again_are_no_conflict():

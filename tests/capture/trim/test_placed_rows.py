@@ -35,14 +35,14 @@ def parts(*found):
     return made
 
 
-def told(found):
+def kept_pieces(found):
     return list(zip(found.row, found.begin, found.end, strict=True))
 
 
 def test_a_stretch_is_kept_in_every_row_that_carries_some_of_it():
     rows = chunk().placed
     rows.mark(*map(vector, np.array([[4, 10, 25], [6, 0, 5], [8, 0, 9]], np.int64).T))
-    assert told(rows.kept) == [(0, 10, 25), (3, 0, 5), (1, 0, 5)]
+    assert kept_pieces(rows.kept) == [(0, 10, 25), (3, 0, 5), (1, 0, 5)]
 
 
 def test_rows_wait_that_end_behind_what_is_decided_of_an_open_stream():
@@ -63,7 +63,7 @@ def test_what_is_given_up_waits_no_longer_and_carries_nothing():
         [4, 6, -1, -1],
     )
     rows.placed.mark(*map(vector, np.array([[4, 0, 50]], np.int64).T))
-    assert told(rows.placed.kept) == [(0, 0, 30)]
+    assert kept_pieces(rows.placed.kept) == [(0, 0, 30)]
 
 
 def test_a_byte_is_read_from_a_row_of_which_all_is_here():
@@ -81,8 +81,8 @@ def test_offsets_are_those_of_their_streams():
 
 def test_what_is_excluded_is_cut_out():
     marked = parts((1, 0, 10), (2, 0, 10), (3, 5, 6))
-    assert told(without(marked, parts((2, 8, 20), (2, 2, 4)))) == [(1, 0, 10), (2, 0, 2), (2, 4, 8), (3, 5, 6)]
-    assert told(without(parts((2, 3, 5)), parts((2, 0, 9)))) == []
+    assert kept_pieces(without(marked, parts((2, 8, 20), (2, 2, 4)))) == [(1, 0, 10), (2, 0, 2), (2, 4, 8), (3, 5, 6)]
+    assert kept_pieces(without(parts((2, 3, 5)), parts((2, 0, 9)))) == []
 
 
 def test_entries_go_to_their_rows_in_order():

@@ -84,7 +84,7 @@ def message(exchanges: Exchanges, row: int, *, packets: bool = True):
     return (*said, *(int(getattr(exchanges, name)[row]) for name in columns)) if packets else said
 
 
-def told(results: list[Exchanges], *, packets: bool = True) -> list[tuple]:
+def exchange_rows(results: list[Exchanges], *, packets: bool = True) -> list[tuple]:
     """Every exchange as values, by correlation id."""
     rows = [
         (
@@ -103,7 +103,7 @@ def facts(results: list[Exchanges]) -> dict:
 
 
 def answered(results: list[Exchanges]) -> list[int]:
-    return [row[2][3] for row in told(results) if row[0] == "answered"]
+    return [row[2][3] for row in exchange_rows(results) if row[0] == "answered"]
 
 
 def moved(talk: Talk, number: int) -> Talk:

@@ -9,13 +9,13 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     answered,
+    exchange_rows,
     only,
     produce,
     request,
     response,
     segments,
     together,
-    told,
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -75,7 +75,7 @@ def test_what_one_lost_the_other_shows(late_ns, apart):
     frames = conversation(30)
     lost = {"a": {9, 12, 20, 33}, "b": {5, 10, 21, 40}}
     results = follow(frames, lost=lost.items(), late_ns=late_ns, apart=apart)
-    assert told(results, packets=False) == told(alone(frames), packets=False)
+    assert exchange_rows(results, packets=False) == exchange_rows(alone(frames), packets=False)
     assert (unseen(results), only(results).conflicting_bytes) == (0, 0)
 
 
@@ -160,7 +160,7 @@ def test_only_what_both_left_out_is_left_out(a, b, common, apart):
     results = follow(frames, left_out=left_out, apart=apart)
     wanted = alone(frames, cuts(frames, *common) if common else None)
     begun = 2  # before the second agent shows the connection, nobody knows that it will
-    assert told(results, packets=False)[begun:] == told(wanted, packets=False)[begun:]
+    assert exchange_rows(results, packets=False)[begun:] == exchange_rows(wanted, packets=False)[begun:]
     assert unseen(results) == 0
 
 
@@ -169,7 +169,7 @@ def test_what_one_left_out_and_the_other_lost_is_left_out_once_both_have_passed(
     hole = next(i for i, frame in enumerate(frames) if bytes([30]) * 150 in frame.payload)
     cut = {"a": {hole: [(60, 100)]}}
     first, _ = follow(frames, lost={"b": {hole}}.items(), left_out=cut)
-    (row,) = [row for row in told([first]) if row[2][3] == 30]
+    (row,) = [row for row in exchange_rows([first]) if row[2][3] == 30]
     assert (row[0], row[2][6]) == ("answered", ((56, 100),))
     assert max(answered([first])) == 120
 
@@ -206,6 +206,6 @@ def test_what_the_other_agent_did_not_show_until_the_end_stays_left_out():
     frames = conversation(12, size=200)
     cut = {"a": {19: [(60, 100)]}}
     _, last = results = follow(frames, lost={"b": {19}}.items(), left_out=cut)
-    assert [row[2][6] for row in told(results) if row[2][6]] == [((56, 100),)]
-    assert any(row[2][6] for row in told([last]))
+    assert [row[2][6] for row in exchange_rows(results) if row[2][6]] == [((56, 100),)]
+    assert any(row[2][6] for row in exchange_rows([last]))
     assert unseen(results) == 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.decode.connection.conversations import FETCH, opened, request, response, segments, told
+from tests.decode.connection.conversations import FETCH, exchange_rows, opened, request, response, segments
 from wirecheck.decode.connection.exchanges import joined
 from wirecheck.decode.connection.follower import Follower
 
@@ -19,7 +19,7 @@ def whole():
 
 
 def of_each(exchanges):
-    return [told([exchanges.only(np.array([i]))])[0] for i in range(len(exchanges))]
+    return [exchange_rows([exchanges.only(np.array([i]))])[0] for i in range(len(exchanges))]
 
 
 @pytest.mark.parametrize("numbers", [[0, 1, 2, 3], [2, 0], [1], []])

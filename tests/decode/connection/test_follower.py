@@ -13,6 +13,7 @@ from tests.decode.connection.conversations import (
     HANDSHAKE,
     METADATA,
     answered,
+    exchange_rows,
     facts,
     only,
     opened,
@@ -21,7 +22,6 @@ from tests.decode.connection.conversations import (
     response,
     segments,
     sized,
-    told,
 )
 from tests.traffic import ACK, FIN, PSH, RST, Talk
 from wirecheck.decode.connection.exchanges import joined
@@ -39,7 +39,7 @@ def follow(*talks, limits=USUAL, ports=frozenset()):
 
 
 def outcomes(results):
-    return [row[0] for row in told(results)]
+    return [row[0] for row in exchange_rows(results)]
 
 
 def test_what_calls_gave_is_put_together_message_by_message():
@@ -49,7 +49,7 @@ def test_what_calls_gave_is_put_together_message_by_message():
     parts.append(follower.drain())
     whole = joined(parts)
     assert [*map(len, parts)] == [1, 2, 0]
-    assert told([whole]) == told(parts)
+    assert exchange_rows([whole]) == exchange_rows(parts)
     assert [whole.names[i] for i in whole.source.tolist()] == [p.names[i] for p in parts for i in p.source.tolist()]
     assert [whole.connections[i].frames for i in whole.connection.tolist()] == [
         part.connections[i].frames for part in parts for i in part.connection.tolist()
@@ -79,7 +79,7 @@ def test_a_pipelined_client_is_answered_in_order(size):
 def test_a_response_out_of_order_is_paired_by_id_and_marked():
     talk = opened().request(produce(1)).request(produce(2)).response(response(2)).response(response(1))
     results = follow(talk)
-    assert [(row[2][3], row[1]) for row in told(results)] == [(0, False), (1, False), (2, True)]
+    assert [(row[2][3], row[1]) for row in exchange_rows(results)] == [(0, False), (1, False), (2, True)]
     assert only(results).out_of_order == 1
 
 
@@ -87,7 +87,7 @@ def test_repeated_correlation_ids_are_paired_by_order():
     talk = opened()
     for body in (b"one", b"two"):
         talk.request(request(AUTHENTICATE, 1, 2147483640, body)).response(response(2147483640, body))
-    pairs = [(row[2][5][-3:], row[3][5][-3:]) for row in told(follow(talk)) if row[2][1] == AUTHENTICATE]
+    pairs = [(row[2][5][-3:], row[3][5][-3:]) for row in exchange_rows(follow(talk)) if row[2][1] == AUTHENTICATE]
     assert pairs == [(b"one", b"one"), (b"two", b"two")]
 
 
@@ -96,7 +96,7 @@ def test_produce_without_acks_has_no_response(version):
     talk = (
         opened().request(produce(1, acks=0, version=version)).request(produce(2, version=version)).response(response(2))
     )
-    assert [(row[0], row[2][3]) for row in told(follow(talk))] == [
+    assert [(row[0], row[2][3]) for row in exchange_rows(follow(talk))] == [
         ("answered", 0),
         ("no-response-due", 1),
         ("answered", 2),
@@ -202,7 +202,7 @@ def test_tls_is_recognised_from_its_first_bytes_and_in_the_middle():
         talk.response(data).request(data)
     talk.segments = talk.segments[5:]
     results = follow(talk)
-    assert (only(results).protocol, told(results)) == ("tls", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("tls", [])
 
 
 ZOOKEEPER = sized(struct.pack(">iqiq", 0, 0, 18000, 0) + struct.pack(">i", 16) + bytes(17))
@@ -219,14 +219,14 @@ FOREIGN = {
 def test_other_protocols_are_not_kafka(name):
     said, answer = FOREIGN[name]
     results = follow(Talk().open().request(said).response(answer))
-    assert (only(results).protocol, told(results)) == ("other", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("other", [])
 
 
 def test_an_unknown_api_in_the_middle_of_a_connection_is_a_message():
     talk = (
         opened().request(request(501, 0, 1)).response(response(1)).request(request(FETCH, 99, 2)).response(response(2))
     )
-    assert [(row[2][1], row[2][2]) for row in told(follow(talk))] == [(API_VERSIONS, 3), (501, 0), (FETCH, 99)]
+    assert [(row[2][1], row[2][2]) for row in exchange_rows(follow(talk))] == [(API_VERSIONS, 3), (501, 0), (FETCH, 99)]
 
 
 @pytest.mark.parametrize("skip", range(5, 40, 3))
@@ -254,7 +254,7 @@ def test_kafka_inside_of_records_is_not_taken_for_the_connection_itself():
     for number in range(1, 12):
         talk.request(request(0, 9, number, inner)).response(response(number))
     talk.segments = talk.segments[6:]
-    told_clients = {row[2][5][10:15] for row in told(follow(talk)) if row[2]}
+    told_clients = {row[2][5][10:15] for row in exchange_rows(follow(talk)) if row[2]}
     assert told_clients == {b"clien"}
 
 
@@ -311,7 +311,7 @@ def test_an_idle_connection_is_let_go_by_capture_time():
     follower = Follower()
     follower.receive(segments(talk.segments))
     result = follower.advance("a", talk.ts_ns + 1201 * 10**9)
-    assert [row[0] for row in told([result])] == ["pending"]
+    assert [row[0] for row in exchange_rows([result])] == ["pending"]
     follower.advance("a", talk.ts_ns + 1300 * 10**9)
     assert len(follower.decided()) == 0
 
@@ -335,7 +335,7 @@ def test_a_message_of_many_calls_is_one_message():
     talk = opened().request(request(FETCH, 12, 1, body)).response(response(1))
     follower, results = Follower(), []
     results += [follower.receive(segments([frame])) for frame in talk.segments]
-    row = next(row for row in told(results) if row[2][3] == 1)
+    row = next(row for row in exchange_rows(results) if row[2][3] == 1)
     assert row[2][5].endswith(body)
 
 
@@ -375,7 +375,7 @@ def test_a_side_that_was_never_seen_holds_no_closed_connection_open(seen, over):
     follower = Follower()
     follower.receive(segments([frame for frame in talk.segments if seen or frame.src == talk.client]))
     results = [follower.advance("a", talk.ts_ns + 11 * SECOND)]
-    assert bool(told(results)) == over
+    assert bool(exchange_rows(results)) == over
 
 
 def test_state_of_another_version_is_refused():
@@ -443,7 +443,7 @@ def test_a_protocol_that_begins_like_kerberos_and_never_speaks_kafka_is_not_kafk
         talk.request(sized(bytes(50))).response(sized(bytes(50)))
     results = follow(talk)
     assert only(results).protocol != "kafka"
-    assert told(results) == []
+    assert exchange_rows(results) == []
 
 
 def test_what_was_handed_out_stays_as_it_was():
@@ -451,6 +451,6 @@ def test_what_was_handed_out_stays_as_it_was():
     follower = Follower()
     talk = opened().request(request(FETCH, 12, 1)).response(response(1, b"first"))
     results = [follower.receive(segments([frame])) for frame in talk.segments]
-    before = [told([result]) for result in results]
+    before = [exchange_rows([result]) for result in results]
     follower.receive(segments(opened(client=("10.0.0.3", 5)).segments))
-    assert [told([result]) for result in results] == before
+    assert [exchange_rows([result]) for result in results] == before

@@ -10,6 +10,7 @@ from tests.decode.connection.conversations import (
     FETCH,
     HANDSHAKE,
     PRODUCE,
+    exchange_rows,
     follow,
     only,
     opened,
@@ -18,7 +19,6 @@ from tests.decode.connection.conversations import (
     response,
     sized,
     stepwise,
-    told,
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Limits
@@ -27,7 +27,7 @@ USUAL = Limits()
 
 
 def answered(results):
-    return [row[2][3] for row in told(results) if row[0] == "answered"]
+    return [row[2][3] for row in exchange_rows(results) if row[0] == "answered"]
 
 
 def more(talk, numbers):
@@ -91,7 +91,7 @@ def test_a_response_of_which_the_id_was_left_out_is_no_message_and_keeps_the_bou
     more(talk.response(response(2, bytes(40))), [3])
     results = follow(talk.segments, left_out={place: [(4, 20)]})
     assert answered(results) == [0, 1, 3]
-    assert "closed-by-server" not in [row[0] for row in told(results)]
+    assert "closed-by-server" not in [row[0] for row in exchange_rows(results)]
 
 
 def shaken(mechanism=b"PLAIN", **options):
@@ -122,12 +122,12 @@ def test_an_answer_without_token_before_it_is_no_token():
     frames = [frame for i, frame in enumerate(talk.segments) if i != place]
     results = follow(frames)
     assert answered(results)[-1] == 4
-    assert "orphan" not in [row[0] for row in told(results)]
+    assert "orphan" not in [row[0] for row in exchange_rows(results)]
 
 
 def test_tokens_that_were_never_answered_leave_nothing_waiting():
     talk = shaken().request(sized(b"\0alice\0secret")).reset()
-    assert [row[0] for row in told(follow(talk.segments))] == ["answered", "answered"]
+    assert [row[0] for row in exchange_rows(follow(talk.segments))] == ["answered", "answered"]
 
 
 def test_more_tokens_than_may_wait_are_forgotten():
@@ -136,7 +136,7 @@ def test_more_tokens_than_may_wait_are_forgotten():
         talk.request(sized(b"\0alice\0secret"))
     results = follow(more(talk, [2]).segments, Limits(waiting_messages=4))
     assert only(results).limits_hit > 0
-    assert "closed-by-server" not in [row[0] for row in told(results)]
+    assert "closed-by-server" not in [row[0] for row in exchange_rows(results)]
 
 
 def test_produce_whose_acks_were_not_seen_is_owed_nothing():
@@ -146,7 +146,7 @@ def test_produce_whose_acks_were_not_seen_is_owed_nothing():
     talk.request(produce(1, size=300))
     more(talk, [2])
     results = follow(talk.segments, left_out={place: [(24, 200)]})
-    assert [(row[0], row[2][3]) for row in told(results)] == [
+    assert [(row[0], row[2][3]) for row in exchange_rows(results)] == [
         ("answered", 0), ("no-response-due", 1), ("answered", 2),
     ]  # fmt: skip
 
@@ -155,7 +155,7 @@ def test_produce_whose_header_is_odd_is_owed_nothing_for_certain():
     """A fork's version: it is a message, where its acks stand is not known, and nobody is to blame for no answer."""
     talk = opened().request(produce(1, size=300, version=9).replace(b"\0\0\0\x09", b"\0\0\0\x63", 1))
     results = follow(more(talk, [2]).segments)
-    assert [(row[0], row[2][3]) for row in told(results)][1:] == [("no-response-due", 1), ("answered", 2)]
+    assert [(row[0], row[2][3]) for row in exchange_rows(results)][1:] == [("no-response-due", 1), ("answered", 2)]
 
 
 def test_a_connection_whose_requests_are_not_seen_holds_a_bounded_stretch_of_answers():
@@ -163,7 +163,7 @@ def test_a_connection_whose_requests_are_not_seen_holds_a_bounded_stretch_of_ans
     for number in range(60):
         talk.response(response(number, bytes(1000)))
     results = follow(talk.segments, Limits(search_bytes=10_000))
-    assert (told(results), only(results).protocol) == ([], "other")
+    assert (exchange_rows(results), only(results).protocol) == ([], "other")
 
 
 def test_an_opening_of_which_bytes_were_left_out_is_searched_for_kafka():
@@ -185,7 +185,7 @@ def test_the_first_request_in_two_packets_is_judged_when_it_is_there():
 def test_a_first_request_that_nobody_sends_is_no_kafka():
     talk = Talk().open().request(struct.pack(">ihhih", 200, 999, 0, 1, 1) + b"c").request(bytes(200))
     results = stepwise([replace(frame) for frame in talk.segments])
-    assert (told(results), only(results).protocol) == ([], "other")
+    assert (exchange_rows(results), only(results).protocol) == ([], "other")
 
 
 @pytest.mark.parametrize("mss", [1, 3, 5, 9, 1448])
@@ -210,7 +210,7 @@ def test_an_answer_captured_before_its_token_is_no_message(answer):
     for way in (follow, stepwise):
         results = way(frames)
         assert answered(results) == [0, 1, 2, 3]
-        assert "orphan" not in [row[0] for row in told(results)]
+        assert "orphan" not in [row[0] for row in exchange_rows(results)]
         assert only(results).raw_frames == (2 if answer else 1)  # an empty one is passed over as what nobody reads
 
 
@@ -258,7 +258,7 @@ def test_a_message_given_up_is_skipped_to_its_end_and_the_stream_is_read_on(way)
     talk = more(opened(), [1]).request(produce(2, size=300_000)).response(response(2))
     results = way(more(talk, [3, 4]).segments, Limits(pending_bytes=100_000))
     assert answered(results) == [0, 1, 3, 4]
-    assert [row[0] for row in told(results) if row[2] is None] == ["request-unseen"]
+    assert [row[0] for row in exchange_rows(results) if row[2] is None] == ["request-unseen"]
     assert only(results).skipped_bytes == len(produce(2, size=300_000))
     assert (only(results).limits_hit, only(results).resynchronised) == (1, 0)
 
@@ -288,7 +288,7 @@ def test_a_strange_first_request_before_another_of_the_same_client_is_kafka(way)
         talk.request(request(PRODUCE, 3, number, body, client="a\nb"))
     results = way(talk.segments)
     assert only(results).protocol == "kafka"
-    assert [row[0] for row in told(results)] == ["no-response-due"] * 3
+    assert [row[0] for row in exchange_rows(results)] == ["no-response-due"] * 3
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_strange_first_request_that_is_not_answered_as_kafka_does_is_none(way,
     for answer in answers:
         talk.response(answer)
     results = way(talk.segments)
-    assert (only(results).protocol, told(results)) == (protocol, [])
+    assert (only(results).protocol, exchange_rows(results)) == (protocol, [])
 
 
 def test_zeros_answer_nothing():
@@ -319,7 +319,7 @@ def test_zeros_answer_nothing():
 def test_what_another_or_nobody_sends_behind_a_strange_first_request_confirms_nothing(behind):
     results = follow(Talk().open().request(odd(5)).request(behind).segments)
     assert only(results).protocol in {"undecided", "other"}
-    assert told(results) == []
+    assert exchange_rows(results) == []
 
 
 def test_a_strange_first_request_is_not_held_beyond_what_a_search_holds():
@@ -343,7 +343,7 @@ def test_a_strange_first_request_is_not_held_beyond_what_a_search_holds():
 )
 def test_protocols_with_a_size_in_front_are_not_kafka(asked, answer):
     results = follow(Talk().open().request(asked).response(answer).request(asked).response(answer).segments)
-    assert (only(results).protocol, told(results)) == ("other", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("other", [])
 
 
 def test_a_strange_client_is_found_again_behind_a_gap():
@@ -369,7 +369,7 @@ def test_a_strange_client_that_signs_in_by_tokens_is_read_behind_them():
 def test_an_answer_of_which_the_id_was_left_out_confirms_nothing():
     talk = Talk().open().request(odd(5)).response(response(5, bytes(40)))
     results = follow(talk.segments, left_out={4: [(4, 4)]})
-    assert (only(results).protocol, told(results)) == ("undecided", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("undecided", [])
     talk.request(odd(6)).response(response(6))
     results = follow(talk.segments, left_out={4: [(4, 4)]})
     assert (only(results).protocol, answered(results)) == ("kafka", [6])

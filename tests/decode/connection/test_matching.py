@@ -42,7 +42,7 @@ class Pair:
             on_response(self.shared, self.connection, Message(RESPONSE, -1, -1, number))
         return self
 
-    def told(self):
+    def outcomes(self):
         """(outcome, id, whether out of order) in the order they were decided."""
         ids = columns_of(self.shared.output.messages, MESSAGE)["correlation"].tolist()
         rows = zip(*columns_of(self.shared.output.exchanges, EXCHANGE).values(), strict=True)
@@ -52,23 +52,23 @@ class Pair:
 
 
 def test_answers_in_order_are_matched():
-    assert Pair().ask(1, 2).answer(1, 2).told() == [(ANSWERED, 1, False), (ANSWERED, 2, False)]
+    assert Pair().ask(1, 2).answer(1, 2).outcomes() == [(ANSWERED, 1, False), (ANSWERED, 2, False)]
 
 
 def test_an_answer_for_a_later_request_is_out_of_order():
-    assert Pair().ask(1, 2).answer(2, 1).told() == [(ANSWERED, 2, True), (ANSWERED, 1, False)]
+    assert Pair().ask(1, 2).answer(2, 1).outcomes() == [(ANSWERED, 2, True), (ANSWERED, 1, False)]
 
 
 def test_a_request_whose_answer_may_have_been_lost_is_not_waited_for():
     pair = Pair().ask(1)
     pair.connection.higher.unseen_bytes = 10
-    assert pair.ask(2).answer(2).told() == [(RESPONSE_UNSEEN, 1, False), (ANSWERED, 2, False)]
+    assert pair.ask(2).answer(2).outcomes() == [(RESPONSE_UNSEEN, 1, False), (ANSWERED, 2, False)]
 
 
 def test_produce_whose_acks_were_not_seen_is_owed_nothing():
     pair = Pair().ask(1, flags=ACKS_UNKNOWN).ask(2).answer(2)
-    assert pair.told() == [(NO_RESPONSE_DUE, 1, False), (ANSWERED, 2, False)]
-    assert Pair().ask(1, due=False).told() == [(NO_RESPONSE_DUE, 1, False)]
+    assert pair.outcomes() == [(NO_RESPONSE_DUE, 1, False), (ANSWERED, 2, False)]
+    assert Pair().ask(1, due=False).outcomes() == [(NO_RESPONSE_DUE, 1, False)]
 
 
 @pytest.mark.parametrize(("lost", "outcome"), [(0, ORPHAN), (5, REQUEST_UNSEEN)])
@@ -76,23 +76,23 @@ def test_an_answer_to_nothing_is_an_orphan_only_where_every_request_was_seen(los
     pair = Pair().answer(7)
     pair.connection.lower.unseen_bytes = lost
     finish(pair.shared, pair.connection)
-    assert pair.told() == [(outcome, 7, False)]
+    assert pair.outcomes() == [(outcome, 7, False)]
 
 
 def test_an_answer_that_came_first_waits_for_its_request():
-    assert Pair().answer(3).ask(3).told() == [(ANSWERED, 3, False)]
+    assert Pair().answer(3).ask(3).outcomes() == [(ANSWERED, 3, False)]
 
 
 def test_what_waits_is_bounded():
     pair = Pair(waiting_messages=2).ask(1, 2, 3)
-    assert (pair.told(), pair.connection.limits_hit) == ([(RESPONSE_UNSEEN, 1, False)], 1)
+    assert (pair.outcomes(), pair.connection.limits_hit) == ([(RESPONSE_UNSEEN, 1, False)], 1)
     finish(pair.shared, pair.connection)
-    assert pair.told()[1:] == [(PENDING, 2, False), (PENDING, 3, False)]
+    assert pair.outcomes()[1:] == [(PENDING, 2, False), (PENDING, 3, False)]
 
 
 def test_an_answer_that_stands_far_back_is_found_too():
     pair = Pair().answer(*range(20)).ask(12)
-    assert pair.told() == [(ANSWERED, 12, False)]
+    assert pair.outcomes() == [(ANSWERED, 12, False)]
 
 
 def test_answers_before_one_whose_request_came_wait_no_more_where_requests_may_be_missing():
@@ -100,7 +100,7 @@ def test_answers_before_one_whose_request_came_wait_no_more_where_requests_may_b
     pair = Pair().answer(*range(20))
     pair.connection.lower.unseen_bytes = 10
     unseen = [(REQUEST_UNSEEN, number, False) for number in range(12)]
-    assert pair.ask(12).told() == [*unseen, (ANSWERED, 12, False)]
+    assert pair.ask(12).outcomes() == [*unseen, (ANSWERED, 12, False)]
     assert pair.connection.early_responses.unmatched == 1
     assert pair.ask(13).connection.early_responses.unmatched == 0
 
@@ -108,6 +108,6 @@ def test_answers_before_one_whose_request_came_wait_no_more_where_requests_may_b
 def test_where_nothing_has_matched_for_long_only_the_next_few_are_compared():
     """So that a stranger's ids cost little; what stands where it should be is found all the same, and sets it right."""
     pair = Pair(waiting_messages=64).answer(*range(20)).ask(*range(100, 148))
-    assert pair.ask(12).told() == []
-    assert pair.ask(3).told() == [(ANSWERED, 3, False)]
-    assert pair.ask(13).told()[1:] == [(ANSWERED, 13, False)]
+    assert pair.ask(12).outcomes() == []
+    assert pair.ask(3).outcomes() == [(ANSWERED, 3, False)]
+    assert pair.ask(13).outcomes()[1:] == [(ANSWERED, 13, False)]

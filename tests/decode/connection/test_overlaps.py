@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.decode.connection.conversations import API_VERSIONS, facts, produce, request, response, segments, told
+from tests.decode.connection.conversations import (
+    API_VERSIONS,
+    exchange_rows,
+    facts,
+    produce,
+    request,
+    response,
+    segments,
+)
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
 
@@ -32,7 +40,7 @@ def follow(*calls):
 
 def said(results):
     """(bytes, spans) of the request."""
-    (row,) = [row for row in told(results) if row[2] and row[2][3] == 1]
+    (row,) = [row for row in exchange_rows(results) if row[2] and row[2][3] == 1]
     return row[2][5], row[2][6]
 
 

@@ -8,13 +8,13 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     answered,
+    exchange_rows,
     facts,
     follow,
     only,
     request,
     response,
     segments,
-    told,
 )
 from tests.traffic import ACK, FIN, PSH, SYN, Segment, Talk
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -55,7 +55,7 @@ def test_keep_alives_and_window_probes_are_not_data():
     mixed = (
         frames[:4] + [f for trio in zip(frames[4:9], probes, bytewise, strict=True) for f in trio[::-1]] + frames[9:]
     )
-    assert told(follow(mixed), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow(mixed), packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 def test_the_first_bytes_stay_when_an_overlap_disagrees_and_both_are_counted():
@@ -64,7 +64,7 @@ def test_the_first_bytes_stay_when_an_overlap_disagrees_and_both_are_counted():
     liar = replace(second, payload=b"X" * len(second.payload))
     at = frames.index(first)
     results = follow([*frames[:at], second, liar, *[f for f in frames[at:] if f is not second]])
-    assert told(results, packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(results, packets=False) == exchange_rows(follow(frames), packets=False)
     assert only(results).conflicting_bytes == sum(byte != 0x58 for byte in second.payload)
 
 
@@ -131,7 +131,7 @@ def test_left_out_spans_are_part_of_a_message_and_its_bytes_are_not():
         Talk().open().request(request(FETCH, 12, 1, b"A" * 10 + b"S" * 30 + b"B" * 5)).response(response(1)).segments
     )
     at = frames[3].payload.index(b"S")
-    row = told(follow(frames, left_out={3: [(at, 30)]}), packets=False)[0]
+    row = exchange_rows(follow(frames, left_out={3: [(at, 30)]}), packets=False)[0]
     size, kept, spans = row[2][4:7]
     assert (size, spans) == (len(frames[3].payload) - 4, ((at - 4, 30),))
     assert kept.endswith(b"A" * 10 + b"B" * 5)
@@ -155,13 +155,13 @@ def test_fin_out_of_order_waits_for_the_data_before_it():
 def test_a_capture_that_shows_one_direction_only_gives_requests_without_responses():
     frames = [f for f in conversation() if f.src[1] != 9092]
     results = follow(frames)
-    assert [row[0] for row in told(results)] == ["response-unseen"] * 5
+    assert [row[0] for row in exchange_rows(results)] == ["response-unseen"] * 5
     assert only(results).closed_by == "client-fin"
 
 
 def test_responses_alone_are_counted_and_not_guessed():
     results = follow([f for f in conversation() if f.src[1] == 9092])
-    assert told(results) == []
+    assert exchange_rows(results) == []
     assert only(results).protocol == "undecided"
 
 
@@ -177,12 +177,14 @@ def test_a_distant_sequence_number_is_not_this_stream():
     wild = Segment(
         frames[3].src, frames[3].dst, (frames[3].seq + 2**30 + 5000) % 2**32, 0, PSH | ACK, b"x" * 9, frames[3].ts_ns
     )
-    assert told(follow([*frames[:5], wild, *frames[5:]]), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow([*frames[:5], wild, *frames[5:]]), packets=False) == exchange_rows(
+        follow(frames), packets=False
+    )
 
 
 def test_a_repeated_syn_changes_nothing():
     frames = conversation()
     assert frames[0].flags == SYN
-    assert told(follow([frames[0], *frames[:4], frames[0], *frames[4:]]), packets=False) == told(
+    assert exchange_rows(follow([frames[0], *frames[:4], frames[0], *frames[4:]]), packets=False) == exchange_rows(
         follow(frames), packets=False
     )

@@ -11,13 +11,13 @@ from tests.decode.connection.conversations import (
     FETCH,
     HANDSHAKE,
     METADATA,
+    exchange_rows,
     follow,
     only,
     produce,
     request,
     response,
     stepwise,
-    told,
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Limits
@@ -26,7 +26,7 @@ USUAL = Limits()
 
 
 def requests(results):
-    return [row[2][3] for row in told(results) if row[2]]
+    return [row[2][3] for row in exchange_rows(results) if row[2]]
 
 
 def asks(numbers, size=47, **options):
@@ -81,7 +81,7 @@ def test_answers_that_begin_within_packets_are_found_by_the_ids_that_were_asked(
     numbers = range(70_000, 70_040)
     frames = middle(skip=1, said=[(True, asks(numbers)), (False, bytes(30) + answers(numbers))])
     for way in (follow, stepwise):
-        pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+        pairs = [(row[2][3], row[3][3]) for row in exchange_rows(way(frames)) if row[2] and row[3]]
         assert len(pairs) > 30
         assert all(asked == answer for asked, answer in pairs)
 
@@ -96,7 +96,7 @@ def test_answers_are_found_again_after_more_of_them_were_lost_than_a_client_usua
     lost = {id(frame) for frame in answered[20:320]}
     frames = [frame for frame in talk.segments if id(frame) not in lost]
     for way in (follow, stepwise):
-        pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+        pairs = [(row[2][3], row[3][3]) for row in exchange_rows(way(frames)) if row[2] and row[3]]
         assert pairs == [(number, number) for number in [*numbers[:20], *numbers[320:]]]
 
 
@@ -107,7 +107,7 @@ def test_answers_of_a_connection_joined_midway_are_found_though_its_last_request
     for n in range(9, 40):
         talk.request(asks([n])).response(answers([n], size=8 + n % 3))
     frames = [frame for frame in talk.close().segments if frame.payload != asks([39])]
-    pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+    pairs = [(row[2][3], row[3][3]) for row in exchange_rows(way(frames)) if row[2] and row[3]]
     assert pairs == [(n, n) for n in range(9, 39)]
 
 
@@ -117,14 +117,14 @@ def test_small_ids_everywhere_are_not_answers():
     numbers = range(1, 30)
     said = [(True, asks(numbers)), (False, bytes(7)), (False, body), (False, answers(numbers))]
     results = follow(middle(skip=0, said=said))
-    assert {row[3][4] for row in told(results) if row[2] and row[3]} <= {57}
+    assert {row[3][4] for row in exchange_rows(results) if row[2] and row[3]} <= {57}
 
 
 def test_where_no_answer_is_due_none_is_looked_for():
     """What nobody asked for has no size: the boundary is lost, and who asks later is not blamed."""
     talk = Talk().open().request(request(METADATA, 1, 1)).response(response(1))
     results = stepwise(talk.response(bytes(40)).request(asks([2])).response(bytes(40)).segments)
-    assert [row[0] for row in told(results)] == ["answered", "response-unseen"]
+    assert [row[0] for row in exchange_rows(results)] == ["answered", "response-unseen"]
 
 
 def test_more_candidates_than_are_kept_cost_no_message():
@@ -157,7 +157,7 @@ def test_a_boundary_lost_in_both_directions_is_found_in_both():
     frames = [frame for i, frame in enumerate(talk.segments) if i not in {20, 21, 29, 30}]
     results = follow(frames)
     assert requests(results)[-30:] == list(range(70_070, 70_100))
-    assert sum(row[0] == "answered" for row in told(results)) > 60
+    assert sum(row[0] == "answered" for row in exchange_rows(results)) > 60
     assert only(results).resynchronised >= 2
 
 
@@ -169,7 +169,7 @@ def test_a_busy_connection_with_losses_is_answered_to_its_end():
     full = [frame for frame in talk.segments if frame.payload]
     lost = {id(frame) for i, frame in enumerate(full) if i % 100 in {40, 61}}
     frames = [frame for frame in talk.segments if id(frame) not in lost]
-    pairs = [row for row in told(follow(frames)) if row[0] == "answered"]
+    pairs = [row for row in exchange_rows(follow(frames)) if row[0] == "answered"]
     assert len(pairs) >= 1200 - len(lost) - 3
 
 
@@ -212,7 +212,7 @@ def answering(pad, between=b""):
 
 
 def paired(results):
-    return [row[3][3] for row in told(results) if row[0] == "answered"]
+    return [row[3][3] for row in exchange_rows(results) if row[0] == "answered"]
 
 
 @pytest.mark.parametrize("way", [follow, stepwise])
@@ -377,7 +377,7 @@ def unread(frames, lost):
         for i, f in enumerate(frames)
         if i not in lost and f.payload and (f.src[1] == 40000 or f.payload[4:8] in asked)
     )
-    given = sum((row[2] is not None) + (row[3] is not None) for row in told(follow(without(frames, lost))))
+    given = sum((row[2] is not None) + (row[3] is not None) for row in exchange_rows(follow(without(frames, lost))))
     return there - given
 
 

@@ -5,13 +5,13 @@ import pytest
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
+    exchange_rows,
     facts,
     moved,
     produce,
     request,
     response,
     segments,
-    told,
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
@@ -58,15 +58,17 @@ def follow(parts, *, stored):
 def test_a_conversation_stored_after_every_frame_goes_on():
     parts = [past(), *([frame] for frame in present())]
     plain, stored = follow(parts, stored=False), follow(parts, stored=True)
-    assert told(stored, packets=False) == told(plain, packets=False)
+    assert exchange_rows(stored, packets=False) == exchange_rows(plain, packets=False)
     assert facts(stored) == facts(plain)
-    assert [row[0] for row in told(plain) if row[2] and row[2][7].startswith("10.0.0.1:")].count("answered") == 4
+    assert [row[0] for row in exchange_rows(plain) if row[2] and row[2][7].startswith("10.0.0.1:")].count(
+        "answered"
+    ) == 4
 
 
 @pytest.mark.parametrize("cut", range(3, 27, 4))
 def test_two_halves_of_a_conversation_are_one(cut):
     frames = present()
-    assert told(follow([past(), frames[:cut], frames[cut:]], stored=True), packets=False) == told(
+    assert exchange_rows(follow([past(), frames[:cut], frames[cut:]], stored=True), packets=False) == exchange_rows(
         follow([past() + frames], stored=False), packets=False
     )
 
@@ -93,5 +95,5 @@ def test_left_out_bytes_in_several_packets_are_one_span_of_their_message():
     follower = Follower.restore(follower.snapshot())
     rest = {i - first - 4: spans for i, spans in gone.items() if i >= first + 4}
     results += [follower.receive(segments(frames[first + 4 :], left_out=rest)), follower.drain()]
-    (spans,) = [row[2][6] for row in told(results) if row[2][7].startswith("10.0.0.1:") and row[2][3] == 1]
+    (spans,) = [row[2][6] for row in exchange_rows(results) if row[2][7].startswith("10.0.0.1:") and row[2][3] == 1]
     assert spans == ((196, 400),)

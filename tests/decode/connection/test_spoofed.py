@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.decode.connection.conversations import FETCH, answered, facts, only, request, response, segments, told
+from tests.decode.connection.conversations import (
+    FETCH,
+    answered,
+    exchange_rows,
+    facts,
+    only,
+    request,
+    response,
+    segments,
+)
 from tests.traffic import ACK, FIN, PSH, RST, SYN, Segment, Talk
 from wirecheck.decode.connection.follower import Follower
 
@@ -103,7 +112,7 @@ def test_a_hole_at_the_end_of_a_capture_hides_nothing_behind_it():
     """Nothing says what the peer has: what came is read."""
     frames = talked(range(20)).request(request(FETCH, 12, 20, bytes(40))).request(request(FETCH, 12, 21)).segments
     results = follow(frames[:-2] + frames[-1:])
-    assert [row[2][3] for row in told(results)] == [*range(20), 21]
+    assert [row[2][3] for row in exchange_rows(results)] == [*range(20), 21]
 
 
 def again(**options):

@@ -8,6 +8,7 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     answered,
+    exchange_rows,
     facts,
     moved,
     only,
@@ -15,7 +16,6 @@ from tests.decode.connection.conversations import (
     request,
     response,
     segments,
-    told,
 )
 from tests.traffic import ACK, FIN, SYN, Talk
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -79,7 +79,7 @@ def test_a_packet_that_comes_after_the_end_counts_and_says_nothing_new():
     frames = talk.segments
     again = later([frame for frame in frames if frame.payload][-2:], 4 * SECOND)
     results, plain = follow([*frames, *again]), follow(frames)
-    assert told(results) == told(plain)
+    assert exchange_rows(results) == exchange_rows(plain)
     assert only(results).frames == only(plain).frames + 2
     assert only(results).payload_bytes > only(plain).payload_bytes
 
@@ -108,7 +108,7 @@ def test_a_side_of_which_only_the_end_is_seen_has_ended():
     )  # fmt: skip
     results = follow([*requests, end])
     assert only(results).closed_by == "server-fin"
-    assert {row[0] for row in told(results)} == {"response-unseen"}
+    assert {row[0] for row in exchange_rows(results)} == {"response-unseen"}
 
 
 @pytest.mark.parametrize(("by_client", "by"), [(True, "client-rst"), (False, "server-rst")])
@@ -153,8 +153,8 @@ def test_too_much_waiting_is_given_up_and_nobody_is_blamed():
     by_client = {c.client[1]: c for c in facts(results).values()}
     assert by_client[40001].limits_hit > 0
     assert by_client[40007].limits_hit == 0
-    assert "closed-by-server" not in [row[0] for row in told(results)]
-    assert [row[2][3] for row in told(results) if row[0] == "answered"] == [0, 0, 1, 1, 2, 2]
+    assert "closed-by-server" not in [row[0] for row in exchange_rows(results)]
+    assert [row[2][3] for row in exchange_rows(results) if row[0] == "answered"] == [0, 0, 1, 1, 2, 2]
 
 
 def test_ports_leave_other_connections_alone():
@@ -163,7 +163,7 @@ def test_ports_leave_other_connections_alone():
 
 
 def test_nothing_follows_from_no_frames():
-    assert told(follow([], talked().segments)) == told(follow(talked().segments))
+    assert exchange_rows(follow([], talked().segments)) == exchange_rows(follow(talked().segments))
 
 
 def test_an_answer_that_nobody_asked_for_is_said_when_its_time_has_passed():
@@ -172,9 +172,9 @@ def test_an_answer_that_nobody_asked_for_is_said_when_its_time_has_passed():
     follower = Follower()
     first = follower.receive(segments(talk.segments))
     after = follower.advance("a", talk.ts_ns + 10 * SECOND)
-    assert "orphan" not in [row[0] for row in told([first])]
-    assert [(row[0], row[3][3]) for row in told([after])] == [("orphan", 77)]
-    assert told([follower.drain()]) == []
+    assert "orphan" not in [row[0] for row in exchange_rows([first])]
+    assert [(row[0], row[3][3]) for row in exchange_rows([after])] == [("orphan", 77)]
+    assert exchange_rows([follower.drain()]) == []
 
 
 def test_an_end_that_is_shown_twice_is_one_end():
@@ -199,7 +199,7 @@ def test_questions_answers_and_searches_give_way_too():
     results = follow(asked.segments, unasked, searched.segments, limits=Limits(pending_bytes=20_000))
     given_up = {c.client[0] for c in facts(results).values() if c.limits_hit}
     assert len(given_up) >= 2
-    assert not {row[0] for row in told(results)} & {"orphan", "closed-by-server"}
+    assert not {row[0] for row in exchange_rows(results)} & {"orphan", "closed-by-server"}
 
 
 def test_what_gives_way_may_have_been_stored_before():
@@ -225,7 +225,7 @@ def test_an_empty_packet_far_away_says_nothing_of_this_stream(flags):
     last = frames[-1]
     for far in ({"seq": last.seq + (20 << 20)}, {"ack": last.ack + (1 << 30) + 5000}):
         results = follow([*frames, replace(last, payload=b"", flags=flags, **far)])
-        assert told(results) == told(follow(frames))
+        assert exchange_rows(results) == exchange_rows(follow(frames))
         assert (only(results).unseen_request_bytes, only(results).unseen_response_bytes) == (0, 0)
 
 
@@ -252,7 +252,7 @@ def test_what_the_server_says_while_a_request_is_given_up_is_read(flags):
     rest = [replace(frame, flags=frame.flags | flags) for frame in talk.segments[first:]]
     results = follow(talk.segments[:first], rest, limits=Limits(pending_bytes=30_000))
     assert answered(results) == [0, 1, 4]
-    assert {row[0] for row in told(results) if row[0] != "answered"} == {"response-unseen", "request-unseen"}
+    assert {row[0] for row in exchange_rows(results) if row[0] != "answered"} == {"response-unseen", "request-unseen"}
     assert (only(results).skipped_bytes, only(results).limits_hit) == (len(large), 1)
 
 
@@ -265,7 +265,7 @@ def test_connections_that_never_showed_kafka_make_room_though_they_were_stored()
     follower = Follower.restore(follower.snapshot(), Limits(connections=4))
     results += [follower.receive(segments(spoken.segments)), follower.drain()]
     alike = follow(quiet, spoken.segments, limits=Limits(connections=4))
-    assert told(results) == told(alike)
+    assert exchange_rows(results) == exchange_rows(alike)
     assert facts(results) == facts(alike)
 
 

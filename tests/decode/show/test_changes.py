@@ -125,8 +125,8 @@ def test_a_principal_of_another_form_is_none_and_an_odd_address_is_the_brokers()
 
 def test_a_broker_is_called_by_the_id_that_metadata_gives_its_address():
     brokers = {"brokers": [{"nodeId": 3, "host": "10.0.1.3", "port": 9092}], "controllerId": 3, "topics": []}
-    told = direct("Metadata", 9, {"topics": []}, brokers, number=2, client=("10.0.4.12", 40002))
-    assert brief(found(told, direct("CreateTopics", 7, CREATE, CREATED)))[0][5] == "3"
+    learned = direct("Metadata", 9, {"topics": []}, brokers, number=2, client=("10.0.4.12", 40002))
+    assert brief(found(learned, direct("CreateTopics", 7, CREATE, CREATED)))[0][5] == "3"
 
 
 def test_a_topic_that_a_metadata_request_created_names_that_client():

@@ -13,40 +13,40 @@ from tests.decode.show.test_message_lines import (
     forwarded,
     metadata,
     opened,
-    told,
+    printed_lines,
 )
 from wirecheck.decode.show.message_filter import Filter, endpoint, key_of
 from wirecheck.decode.show.message_lines import Reading
 from wirecheck.wording import DAY_NS, TimeSpan
 
 
-@pytest.mark.parametrize("said", ["Fetch", "fetch", "FETCH", "1"])
-def test_an_api_is_said_by_its_name_in_any_case_or_by_its_key(said):
-    assert key_of(said) == 1
+@pytest.mark.parametrize("value", ["Fetch", "fetch", "FETCH", "1"])
+def test_an_api_is_said_by_its_name_in_any_case_or_by_its_key(value):
+    assert key_of(value) == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("value", "message"),
     [
         ("Fetsch", "Fetsch: no such API; did you mean Fetch, ShareFetch?"),
         ("leaderandisr2", "leaderandisr2: no such API; did you mean LeaderAndIsr?"),
         ("Lea", "Lea: no such API; did you mean LeaderAndIsr, LeaveGroup?"),
     ],
 )
-def test_an_api_that_does_not_exist_is_an_error_with_those_like_it(said, told):
-    with pytest.raises(ValueError, match=re.escape(told)) as error:
-        Filter(apis=("Metadata", said))
-    assert str(error.value) == told
+def test_an_api_that_does_not_exist_is_an_error_with_those_like_it(value, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        Filter(apis=("Metadata", value))
+    assert str(error.value) == message
 
 
-@pytest.mark.parametrize("said", ["999", "", "zzzz"])
-def test_where_no_api_is_like_it_all_are_named(said):
-    with pytest.raises(ValueError, match=rf"^{said}: no such API; Kafka calls them AddOffsetsToTxn, .*, Fetch, "):
-        Filter(apis=("Metadata", said))
+@pytest.mark.parametrize("value", ["999", "", "zzzz"])
+def test_where_no_api_is_like_it_all_are_named(value):
+    with pytest.raises(ValueError, match=rf"^{value}: no such API; Kafka calls them AddOffsetsToTxn, .*, Fetch, "):
+        Filter(apis=("Metadata", value))
 
 
 @pytest.mark.parametrize(
-    ("said", "end"),
+    ("value", "end"),
     [
         ("10.0.0.7:9092", ("10.0.0.7", 9092)),
         ("10.0.0.7", ("10.0.0.7", None)),
@@ -56,12 +56,12 @@ def test_where_no_api_is_like_it_all_are_named(said):
         ("FD00:0:0::1", ("fd00::1", None)),
     ],
 )
-def test_an_end_is_an_address_with_a_port_or_without(said, end):
-    assert endpoint(said) == end
+def test_an_end_is_an_address_with_a_port_or_without(value, end):
+    assert endpoint(value) == end
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("value", "message"),
     [
         ("broker-1:9092", "broker-1:9092: not an address; give IP"),
         ("10.0.0:9092", "not an address"),
@@ -75,10 +75,10 @@ def test_an_end_is_an_address_with_a_port_or_without(said, end):
         ("10.0.0.1>10.0.0.2>10.0.0.3", "a connection has two ends"),
     ],
 )
-def test_what_no_connection_can_have_is_said_to_be_wrong(said, told):
+def test_what_no_connection_can_have_is_said_to_be_wrong(value, message):
     with pytest.raises(ValueError, match=r"not a|two ends") as error:
-        Filter(connection=said)
-    assert told in str(error.value)
+        Filter(connection=value)
+    assert message in str(error.value)
 
 
 def test_a_topic_without_name_is_none():
@@ -108,7 +108,7 @@ def test_messages_of_a_time_are_those_captured_within_it_both_ends_included(want
     midnight = START % DAY_NS if of_day else START
     moments = {name: midnight + ms * 1_000_000 for name, ms in wanted.items()}
     spans = {name: TimeSpan(ns, ns, of_day) for name, ns in moments.items()}
-    assert times(told(talk, wanted=Filter(**spans))) == expected
+    assert times(printed_lines(talk, wanted=Filter(**spans))) == expected
 
 
 def test_a_time_of_day_is_settled_by_the_first_frame_for_good():
@@ -132,22 +132,22 @@ def test_a_time_of_day_is_settled_by_the_first_frame_for_good():
 def test_messages_of_a_client_are_those_whose_request_has_its_id(client, expected):
     talk = metadata(opened())
     talk.request(asked("Heartbeat", 4, {}, 2, "consumer.billing-7")).response(answered("Heartbeat", 4, {}, 2))
-    assert [line["correlation_id"] for line in told(talk, wanted=Filter(client=client))] == expected
+    assert [line["correlation_id"] for line in printed_lines(talk, wanted=Filter(client=client))] == expected
 
 
 def test_an_envelope_is_of_the_client_that_it_carries_too():
     request = asked("CreateTopics", 7, CREATED, 41, "admin")[4:]
     for client, count in (("admin", 1), ("2", 2), ("app", 0)):
-        assert len(told(forwarded(request), wanted=Filter(client=client))) == count
+        assert len(printed_lines(forwarded(request), wanted=Filter(client=client))) == count
 
 
 def test_what_went_wrong_has_an_error_code_or_is_malformed():
     talk = metadata(opened())
     talk.request(asked("Heartbeat", 4, {}, 2)).response(answered("Heartbeat", 4, {}, 2))
     talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 3).replace(b"\x07orders", b"\x00orders"))
-    found = told(talk, wanted=Filter(error=True), reading=Reading(summary=True))
+    found = printed_lines(talk, wanted=Filter(error=True), reading=Reading(summary=True))
     assert [(line["correlation_id"], line["side"]) for line in found] == [(1, "response"), (3, "request")]
     response = answered("CreateTopics", 7, {"topics": [{"name": "payments", "errorCode": 36}]})[4:]
-    carried = told(forwarded(asked("CreateTopics", 7, CREATED)[4:], response), wanted=Filter(error=True),
+    carried = printed_lines(forwarded(asked("CreateTopics", 7, CREATED)[4:], response), wanted=Filter(error=True),
                    reading=Reading(summary=True))  # fmt: skip
     assert [line["side"] for line in carried] == ["response"]

@@ -78,7 +78,7 @@ def b64(data):
     return base64.b64encode(data).decode()
 
 
-def told(*talks, wanted=EVERYTHING, reading=lines.PLAIN, **options):
+def printed_lines(*talks, wanted=EVERYTHING, reading=lines.PLAIN, **options):
     segments = sorted((s for talk in talks for s in talk.segments), key=lambda s: s.ts_ns)
     return list(lines.of([frames(segments, **options)], wanted, reading))
 
@@ -88,7 +88,7 @@ def opened(**fields):
 
 
 def test_a_line_says_who_when_what_and_where_it_was_seen():
-    request, response = told(metadata(opened()).close())
+    request, response = printed_lines(metadata(opened()).close())
     assert {name: request[name] for name in request if name != "body"} == {
         "time": "2023-11-14T22:13:20.003000Z", "src": "10.0.0.1:40000", "dst": "10.0.0.9:9092", "side": "request",
         "key": 3, "api": "Metadata", "version": 12, "correlation_id": 1, "client_id": "app",
@@ -101,7 +101,7 @@ def test_a_line_says_who_when_what_and_where_it_was_seen():
 
 
 def test_an_ipv6_address_stands_in_brackets():
-    request, _ = told(metadata(opened(client=("fd00::1", 40000), server=BROKER_6)).close())
+    request, _ = printed_lines(metadata(opened(client=("fd00::1", 40000), server=BROKER_6)).close())
     assert (request["src"], request["dst"]) == ("[fd00::1]:40000", "[fd00::9]:9092")
 
 
@@ -114,7 +114,7 @@ def test_lines_come_in_order_of_time_whatever_connection_ends_first():
         metadata(short, turn + 1)
     long.ts_ns = START + 35 * SECOND
     long.response(answered("Metadata", 12, {"topics": []}))
-    found = told(long.close(), short.close())
+    found = printed_lines(long.close(), short.close())
     assert len(found) == 82
     waiting = [line["time"] for line in found if line["src"] != "10.0.0.1:40000"]
     assert waiting == sorted(waiting)
@@ -174,7 +174,7 @@ def test_a_capture_is_not_read_on_where_nothing_wanted_can_come_any_more():
 
 
 def test_a_line_without_its_body_says_what_the_message_is_about_and_how_long_its_answer_took():
-    request, response = told(metadata(opened()), reading=Reading(bodies=False, summary=True))
+    request, response = printed_lines(metadata(opened()), reading=Reading(bodies=False, summary=True))
     assert ("body" in request, "body" in response) == (False, False)
     assert (request["latency_ns"], response["latency_ns"]) == (None, 1_000_000)
     assert (request["summary"].topics, response["summary"].errors) == (("orders",), (3,))
@@ -239,11 +239,11 @@ def test_only_what_is_wanted(wanted, expected):
     one, other = produce(metadata(opened())), opened(client=("10.0.0.2", 40000))
     other.ts_ns += SECOND
     metadata(other, names=("payments",), topic_id=PAYMENTS)
-    assert [line["api"] for line in told(one, other, wanted=wanted)] == expected
+    assert [line["api"] for line in printed_lines(one, other, wanted=wanted)] == expected
 
 
 def test_records_are_lengths_unless_they_are_asked_for():
-    shown = [told(produce(opened()), reading=Reading(contents=contents))[0] for contents in (False, True)]
+    shown = [printed_lines(produce(opened()), reading=Reading(contents=contents))[0] for contents in (False, True)]
     records = [line["body"]["topicData"][0]["partitionData"][0]["records"] for line in shown]
     assert records == [{"left_out": 12}, b64(b"record batch")]
 
@@ -251,13 +251,13 @@ def test_records_are_lengths_unless_they_are_asked_for():
 def test_records_that_were_not_captured_are_lengths_all_the_same():
     talk = produce(opened(), b"x" * 300)
     at = talk.segments[3].payload.index(b"x" * 300)
-    request, _ = told(talk, left_out={4: [(at, 300)]}, reading=Reading(contents=True))
+    request, _ = printed_lines(talk, left_out={4: [(at, 300)]}, reading=Reading(contents=True))
     assert request["body"]["topicData"][0]["partitionData"][0]["records"] == {"left_out": 300}
 
 
 def test_a_message_whose_structure_was_not_captured_is_undecoded_and_says_where():
     talk = metadata(metadata(opened()), 2)
-    request = told(talk, left_out={6: [(20, 4)]})[2]
+    request = printed_lines(talk, left_out={6: [(20, 4)]})[2]
     assert request["undecoded"].startswith("left-out at byte ")
     assert "body" not in request
     assert request["client_id"] == "app"
@@ -268,7 +268,7 @@ def test_what_this_release_does_not_know_is_undecoded(key, version, reason):
     talk = metadata(opened())
     talk.request(struct.pack(">ihhih", 12, key, version, 2, 0) + b"\0\0")
     talk.response(struct.pack(">ii", 4, 2))
-    found = [line for line in told(talk.close()) if "undecoded" in line]
+    found = [line for line in printed_lines(talk.close()) if "undecoded" in line]
     assert [(line["key"], line["version"], line["undecoded"]) for line in found] == [(key, version, reason)] * 2
     assert [line["api"] for line in found] == [None if key == 99 else "Metadata"] * 2
 
@@ -278,14 +278,14 @@ def test_a_message_with_bytes_too_many_is_malformed_and_says_where():
     whole = asked("Metadata", 12, {"topics": []}, 2)
     talk.request(struct.pack(">i", len(whole) - 4 + 1) + whole[4:] + b"\7")
     talk.response(answered("Metadata", 12, {}, 2))
-    assert told(talk)[2]["malformed"] == f"LeftoverBytes at byte {len(whole) - 4}"
+    assert printed_lines(talk)[2]["malformed"] == f"LeftoverBytes at byte {len(whole) - 4}"
 
 
 def test_an_answer_whose_request_was_not_seen_has_no_api():
     """The first request was lost on its way to us; what answers it is shown, and nobody says what it is."""
     talk = metadata(metadata(opened()), 2)
     del talk.segments[3]
-    found = [line for line in told(talk) if line["correlation_id"] == 1]
+    found = [line for line in printed_lines(talk) if line["correlation_id"] == 1]
     assert [(line["key"], line["api"], line["version"], line["undecoded"]) for line in found] == [
         (None, None, None, "no-request")
     ]
@@ -306,7 +306,7 @@ def forwarded(request, response=None, number=5):
 def test_what_an_envelope_carries_stands_beside_it():
     request = asked("CreateTopics", 7, CREATED, 41, "admin")[4:]
     response = answered("CreateTopics", 7, {"topics": [{"name": "payments", "topicId": ORDERS}]}, 41)[4:]
-    outer = told(forwarded(request, response))
+    outer = printed_lines(forwarded(request, response))
     assert [line["api"] for line in outer] == ["Envelope", "Envelope"]
     assert [line["client_id"] for line in outer] == ["2", "2"]
     assert outer[0]["body"]["requestData"] == {"left_out": len(request)}
@@ -328,7 +328,7 @@ def test_secrets_inside_an_envelope_are_lengths_like_those_outside():
         (False, {"left_out": 4}, {"left_out": len(request)}),
         (True, "1000", b64(request)),
     ):
-        line = told(forwarded(request), reading=Reading(contents=contents))[0]
+        line = printed_lines(forwarded(request), reading=Reading(contents=contents))[0]
         assert line["enveloped"]["body"]["topics"][0]["configs"][0]["value"] == value
         assert line["body"]["requestData"] == carried
 
@@ -344,13 +344,13 @@ def test_secrets_inside_an_envelope_are_lengths_like_those_outside():
     ],
 )
 def test_an_envelope_whose_inside_is_wrong_or_unknown_says_so(request_data, expected):
-    inside = told(forwarded(request_data))[0]["enveloped"]
+    inside = printed_lines(forwarded(request_data))[0]["enveloped"]
     assert inside == inside | expected
     assert "body" not in inside
 
 
 def test_an_envelope_without_answer_inside_has_none():
-    request, response = told(forwarded(asked("CreateTopics", 7, CREATED)[4:]))
+    request, response = printed_lines(forwarded(asked("CreateTopics", 7, CREATED)[4:]))
     assert response["body"]["responseData"] is None
     assert ("enveloped" in request, "enveloped" in response) == (True, False)
 
@@ -360,12 +360,12 @@ def test_what_was_left_out_inside_an_envelope_is_left_out():
     talk = forwarded(data)
     at = talk.segments[3].payload.index(data)
     gone = {
-        "ids": told(talk, left_out={4: [(at + 1, 2)]})[0]["enveloped"],
-        "names": told(talk, left_out={4: [(at + data.index(b"payments") - 1, 3)]})[0]["enveloped"],
+        "ids": printed_lines(talk, left_out={4: [(at + 1, 2)]})[0]["enveloped"],
+        "names": printed_lines(talk, left_out={4: [(at + data.index(b"payments") - 1, 3)]})[0]["enveloped"],
     }
     assert (gone["ids"]["key"], gone["ids"]["undecoded"]) == (None, "left-out at byte 1")
     assert gone["names"]["undecoded"].startswith("left-out at byte ")
-    value = told(talk, left_out={4: [(at + data.index(b"1000"), 4)]}, reading=Reading(contents=True))[0]
+    value = printed_lines(talk, left_out={4: [(at + data.index(b"1000"), 4)]}, reading=Reading(contents=True))[0]
     assert value["enveloped"]["body"]["topics"][0]["configs"][0]["value"] == {"left_out": 4}
 
 
@@ -376,7 +376,7 @@ def test_what_was_left_out_inside_an_envelope_is_left_out():
 def test_an_envelope_passes_by_what_it_carries(wanted, expected):
     request = asked("CreateTopics", 7, CREATED)[4:]
     response = answered("CreateTopics", 7, {"topics": [{"name": "", "topicId": ORDERS}]})[4:]
-    assert len(told(forwarded(request, response), wanted=wanted)) == expected
+    assert len(printed_lines(forwarded(request, response), wanted=wanted)) == expected
 
 
 def wrapped(data, times, side="request", number=60):
@@ -401,7 +401,7 @@ def innermost(line):
 
 @pytest.mark.parametrize("steps", range(1, DEEPEST + 1))
 def test_envelopes_in_envelopes_are_read_step_by_step(steps):
-    request, response = map(innermost, told(carrying(steps)))
+    request, response = map(innermost, printed_lines(carrying(steps)))
     assert (request["api"], request["client_id"], request["side"]) == ("CreateTopics", "admin", "request")
     assert (response["api"], response["client_id"], response["side"]) == ("CreateTopics", "admin", "response")
     assert request["body"]["topics"][0]["name"] == "payments"
@@ -410,7 +410,7 @@ def test_envelopes_in_envelopes_are_read_step_by_step(steps):
 
 @pytest.mark.parametrize("steps", [DEEPEST + 1, 40])
 def test_envelopes_deeper_than_any_are_said_to_be(steps):
-    lines = told(carrying(steps))
+    lines = printed_lines(carrying(steps))
     assert len(lines) == 2
     for line in lines:
         inside = innermost(line)
@@ -420,13 +420,13 @@ def test_envelopes_deeper_than_any_are_said_to_be(steps):
 def test_an_envelope_passes_by_what_it_carries_however_deep():
     passing = {"apis": (("CreateTopics",), ("Fetch",)), "topic": ("payments", "orders"), "version": (7, 8)}
     for name, (yes, no) in passing.items():
-        assert [len(told(carrying(3), wanted=Filter(**{name: value}))) for value in (yes, no)] == [2, 0]
+        assert [len(printed_lines(carrying(3), wanted=Filter(**{name: value}))) for value in (yes, no)] == [2, 0]
 
 
 def test_a_malformed_message_says_which_field():
     talk = metadata(opened())
     talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 2).replace(b"\x07orders", b"\x00orders"))
-    found = told(talk)[-1]
+    found = printed_lines(talk)[-1]
     assert found["malformed"] == "Truncated at byte 32 in topics._unknownTaggedFields"
 
 
@@ -455,20 +455,20 @@ def test_a_topic_asked_for_by_its_name_is_found_by_its_id_too(topic, expected):
     talk = metadata(opened())
     for number, said in ((2, ORDERS), (3, OTHER), (4, METADATA_LOG)):
         by_id(talk, number, said)
-    assert [line["correlation_id"] for line in told(talk.close(), wanted=Filter(topic=topic))] == expected
+    assert [line["correlation_id"] for line in printed_lines(talk.close(), wanted=Filter(topic=topic))] == expected
 
 
 def test_no_topic_is_found_by_the_id_that_means_none():
     talk = opened().request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}))
     talk.response(answered("Metadata", 12, {"topics": [{"name": "orders", "topicId": "A" * 22}]}))
     by_id(talk, 2, "A" * 22)
-    assert [line["correlation_id"] for line in told(talk.close(), wanted=Filter(topic="orders"))] == [1, 1]
+    assert [line["correlation_id"] for line in printed_lines(talk.close(), wanted=Filter(topic="orders"))] == [1, 1]
 
 
 def test_what_was_not_decoded_gives_no_name_an_id():
     talk = opened().request(asked("Metadata", 12, {"topics": [{"name": "orders", "topicId": ORDERS}]})[:-1] + b"\7")
     by_id(talk, 2)
-    assert told(talk.close(), wanted=Filter(topic="orders")) == []
+    assert printed_lines(talk.close(), wanted=Filter(topic="orders")) == []
 
 
 def test_a_message_is_found_by_any_of_its_frames_and_no_other_by_them():
@@ -478,14 +478,14 @@ def test_a_message_is_found_by_any_of_its_frames_and_no_other_by_them():
     between.ts_ns = long.ts_ns - 3_500_000
     metadata(between, 7)
     long.response(answered("Metadata", 12, {"topics": []}))
-    whole = told(long, between)
+    whole = printed_lines(long, between)
     first, last = next((line["frame"]["first"], line["frame"]["last"]) for line in whole if line["correlation_id"] == 1)
     inside = [line["frame"]["first"] for line in whole if line["correlation_id"] == 7]
     assert first < inside[0] < last
     for number in range(first, last + 1):
-        found = told(long, between, wanted=Filter(frames=(number,)))
+        found = printed_lines(long, between, wanted=Filter(frames=(number,)))
         assert [line["correlation_id"] for line in found] == [7 if number in inside else 1]
-    assert len(told(long, between, wanted=Filter(frames=(first, last, inside[0])))) == 2
+    assert len(printed_lines(long, between, wanted=Filter(frames=(first, last, inside[0])))) == 2
 
 
 def test_of_a_frame_that_was_asked_for_it_is_known_which_way_it_went():
@@ -493,5 +493,6 @@ def test_of_a_frame_that_was_asked_for_it_is_known_which_way_it_went():
     assert list(lines.of([frames(talk.segments)], Filter(frames=(3, 99)), noticed=noticed)) == []
     assert noticed.frames == {("a.pcap", 3): ("[fd00::1]:40000", "[fd00::9]:9092", 0)}
     assert (
-        list(lines.of([frames(talk.segments, source="b.pcap")], Filter(frames=(4,)))) == told(talk, source="b.pcap")[:1]
+        list(lines.of([frames(talk.segments, source="b.pcap")], Filter(frames=(4,))))
+        == printed_lines(talk, source="b.pcap")[:1]
     )

@@ -11,7 +11,7 @@ from tests.decode.show.test_message_lines import (
     forwarded,
     metadata,
     opened,
-    told,
+    printed_lines,
     wrapped,
 )
 from wirecheck.decode.show.message_lines import Reading
@@ -25,7 +25,7 @@ ENDS = "app \u2192 10.0.0.9:9092"
 def rows(*talks, several=False, **options):
     """Every line's cells as (text, role)."""
     shown = Rows(several=several)
-    return [[tuple(cell) for cell in shown.cells(line)] for line in told(*talks, reading=SHORT, **options)]
+    return [[tuple(cell) for cell in shown.cells(line)] for line in printed_lines(*talks, reading=SHORT, **options)]
 
 
 def after_ends(row):

@@ -26,8 +26,8 @@ def test_each_failure_is_looked_at_once_and_told_by_the_first_group_of_its_clust
         cluster = f"cluster-{n % 101}"  # the last of them is of no group
         failures.stand(Failure("TID001", ("name", f"{n:04}"), cluster, "ValueError", SEEN))
     context = SimpleNamespace(failures=failures, groups=lambda _: groups, watermark_ns=1)
-    told = [evidence for group in groups for evidence in not_judged(("server",), group, context)]
+    evidence_rows = [evidence for group in groups for evidence in not_judged(("server",), group, context)]
     assert failures.looked_at == 2000
-    assert sum(evidence.count for evidence in told) == 2000
-    assert len(told) == 100
-    assert told[0].count == len(range(0, 2000, 101)) + len(range(100, 2000, 101))
+    assert sum(evidence.count for evidence in evidence_rows) == 2000
+    assert len(evidence_rows) == 100
+    assert evidence_rows[0].count == len(range(0, 2000, 101)) + len(range(100, 2000, 101))

@@ -16,7 +16,7 @@ from wirecheck.judge.topology import releases
 from wirecheck.judge.topology.releases import read
 
 
-def told(lab, kind):
+def claims_of(lab, kind):
     return [claim for claim in lab.claims() if claim.kind == kind]
 
 
@@ -26,9 +26,9 @@ def test_an_envelope_holds_the_clients_own_words():
     lab = Lab()
     inside = {"requestData": base64.b64encode(asked).decode(), "requestPrincipal": None}
     lab.talk(B1, "1").ask(0, "Envelope", 0, inside, {"responseData": base64.b64encode(answer).decode()})
-    (created,) = told(lab, "creation")
+    (created,) = claims_of(lab, "creation")
     assert created.key == ("orders", ID_1, B1)
-    assert [word for claim in told(lab, "client") for word in claim.tally] == ["Envelope:0"]
+    assert [word for claim in claims_of(lab, "client") for word in claim.tally] == ["Envelope:0"]
 
 
 def test_an_envelope_names_who_changes_a_topic():
@@ -43,7 +43,7 @@ def test_an_envelope_names_who_changes_a_topic():
         }
         lab.talk(B1, "1").ask(0, "Envelope", 0, inside, {"responseData": base64.b64encode(answer).decode()})
     lab.deleted(1, "t", ID_1)
-    assert {claim.key for claim in told(lab, "changed")} == {
+    assert {claim.key for claim in claims_of(lab, "changed")} == {
         ("t", ID_1, "DeleteTopics", "admin", "10.0.0.9", "User:alice", "forwarded", B1),
         ("t", ID_1, "DeleteTopics", "admin", "10.0.0.9", None, "forwarded", B1),
         ("t", ID_1, "DeleteTopics", "admin", "10.0.0.99", None, "sent", B1),
@@ -54,13 +54,13 @@ def test_a_response_whose_request_was_not_seen_says_nothing():
     lab = Lab()
     talk = lab.metadata(0, [("orders", ID_1)])
     talk.messages, talk.exchanges = talk.messages[1:], [(-1, 0, 2)]
-    assert told(lab, "binding") == []
+    assert claims_of(lab, "binding") == []
 
 
 def test_a_forgotten_id_is_not_used():
     lab = Lab()
     lab.talk().ask(0, "Fetch", 13, {"forgottenTopicsData": [{"topicId": ID_1, "partitions": [0]}]}, {})
-    assert told(lab, "use") == []
+    assert claims_of(lab, "use") == []
 
 
 def test_a_batch_of_nothing_is_no_claims_but_facts():
@@ -100,7 +100,7 @@ LEADER = [{"nodeId": 8, "host": C2[0], "port": C2[1]}]
 def test_voters_and_registrations_are_addresses_that_their_server_states(says, nodes):
     lab = Lab()
     says(lab)
-    assert {claim.key for claim in told(lab, "registered")} == {
+    assert {claim.key for claim in claims_of(lab, "registered")} == {
         (B3, f"{host}:{port}", node) for node, (host, port) in nodes
     }
 
@@ -128,8 +128,8 @@ def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
         lab.metadata(10, [("orders", ID_2)], server=B3)
     log_read(again, 4 * 3600)
     again.until = once.until = 5 * 3600
-    told = [{route: lab.judge()[route] for route in ("topics", "findings")} for lab in (once, again)]
-    assert told[0] == told[1]
+    results = [{route: lab.judge()[route] for route in ("topics", "findings")} for lab in (once, again)]
+    assert results[0] == results[1]
 
 
 def snapshot_read(lab, at, end, cuts):
@@ -138,8 +138,8 @@ def snapshot_read(lab, at, end, cuts):
     for number, (begin, stop) in enumerate(pairwise([0, *cuts, len(data)])):
         part = {"snapshotId": {"endOffset": end, "epoch": 4}, "size": len(data), "position": begin}
         part["unalignedRecords"] = base64.b64encode(data[begin:stop]).decode()
-        told = {"topics": [{"name": "__cluster_metadata", "partitions": [part]}]}
-        lab.talk(B3, "raft-client-1").ask(at + number / 10, "FetchSnapshot", 1, {}, told)
+        body = {"topics": [{"name": "__cluster_metadata", "partitions": [part]}]}
+        lab.talk(B3, "raft-client-1").ask(at + number / 10, "FetchSnapshot", 1, {}, body)
     lab.until = max(lab.until, at + 1)
 
 
@@ -159,7 +159,7 @@ def test_chunks_may_come_in_any_order_and_any_batches():
     lab = Lab()
     snapshot_read(lab, 6, 10, (20, 30, 31, 140))
     claims = lab.claims()
-    told = []
+    learned = []
     for seed in range(6):
         shuffled, shards = [claim.copy() for claim in claims], {}
         random.Random(seed).shuffle(shuffled)
@@ -169,9 +169,9 @@ def test_chunks_may_come_in_any_order_and_any_batches():
             judge.absorb(part)
             rows += judge.rows()
             shards |= judge.shards()
-        told.append(open_rows(rows)["topics"])
-    assert {row["name"] for row in told[0].values()} == {"orders", "calm"}
-    assert all(found == told[0] for found in told)
+        learned.append(open_rows(rows)["topics"])
+    assert {row["name"] for row in learned[0].values()} == {"orders", "calm"}
+    assert all(found == learned[0] for found in learned)
 
 
 def test_a_snapshot_of_which_a_piece_is_missing_names_what_comes_before_it_only():
@@ -190,7 +190,7 @@ def test_an_envelope_in_an_envelope_holds_them_too():
         carried.append({name: base64.b64encode(once).decode()})
     lab = Lab()
     lab.talk(B1, "1").ask(0, "Envelope", 0, *carried)
-    (created,) = told(lab, "creation")
+    (created,) = claims_of(lab, "creation")
     assert created.key == ("orders", ID_1, B1)
 
 
@@ -212,7 +212,7 @@ def test_a_listener_without_host_is_no_address_and_leaves_the_others():
     lab = Lab()
     listeners = [{"name": "A", "host": "", "port": 1}, {"name": "B", "host": "broker-1", "port": 9092}]
     lab.talk(B1, "1").ask(0, "BrokerRegistration", 1, {"brokerId": 1, "listeners": listeners}, {"errorCode": 0})
-    assert [claim.key[1:] for claim in told(lab, "address")] == [("broker-1:9092", 1)]
+    assert [claim.key[1:] for claim in claims_of(lab, "address")] == [("broker-1:9092", 1)]
 
 
 def follow(lab, broker, leaders, times):
@@ -226,11 +226,11 @@ def follow(lab, broker, leaders, times):
 def test_the_versions_of_followers_are_counted_by_broker_whoever_leads():
     lab = Lab()
     follow(lab, 2, [B1, B3], [0, 11, 12])
-    assert {claim.key[:2]: (claim.tally, claim.peak) for claim in told(lab, "follower")} == {
+    assert {claim.key[:2]: (claim.tally, claim.peak) for claim in claims_of(lab, "follower")} == {
         (2, leader): ({}, {"full": -1, "granted": 0}) for leader in (B1, B3)
     }
     found = Judge("lab")
-    found.absorb(told(lab, "fetch_versions"))
+    found.absorb(claims_of(lab, "fetch_versions"))
     (versions,) = found.ledger.claims("fetch_versions", "server")
     slot = versions.first.ts_ns // SLOT_NS
     assert versions.key == (2, "10.0.0.2", 9092)
@@ -245,7 +245,7 @@ def test_what_followers_leave_behind_grows_with_brokers_and_time_not_with_the_sq
         for broker, leader in enumerate(leaders, 1):
             follow(lab, broker, {*leaders} - {leader}, range(0, 10 * slots, 10))
         judge = Judge("lab")
-        judge.absorb(claim for kind in ("follower", "fetch_versions") for claim in told(lab, kind))
+        judge.absorb(claim for kind in ("follower", "fetch_versions") for claim in claims_of(lab, kind))
         return sum(len(blob) for name, blob in judge.shards().items() if name.startswith(("server", "follower")))
 
     brief, long = size(2), size(12)

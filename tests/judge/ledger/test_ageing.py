@@ -132,8 +132,10 @@ def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisi
         return [bound(name, topic_id, day * DAY, until=day * DAY + 20), ends]
 
     judge, rows = judged([(day * DAY + 60, [cluster(at=day * DAY), *gone(day)]) for day in range(1, 40)])
-    told = [name for shard in judge.emitted.shards.values() for subject in shard["rows"].values() for name in subject]
-    assert len(told) < 10
+    emitted_names = [
+        name for shard in judge.emitted.shards.values() for subject in shard["rows"].values() for name in subject
+    ]
+    assert len(emitted_names) < 10
     assert len({row.key for row in rows if row.table == "topics"}) == 39
     numbers = {}
     for row in rows:
@@ -175,12 +177,12 @@ def within_the_horizon(code, rng):
         for side in ("first", "last"):
             seen = getattr(part, side)
             setattr(part, side, seen._replace(ts_ns=seen.ts_ns + int((start - 4 * DAY) * S)))
-    told = {}
+    emitted = {}
     for name, settings in (("ageing", Settings()), ("never", Settings(horizon_s=10**6, ageing_s=10**9))):
         batches = [(start - 4 * DAY + 6 * HOUR * n, past[3 * n - 3 : 3 * n]) for n in range(1, 11)]
         mine = [part.copy() for part in young]
         rng.shuffle(mine)
         _, rows = judged([*batches, (start + 20, mine[::2]), (start + max(lab.until, 500), mine[1::2])], settings)
         found = open_rows(rows)["findings"].values()
-        told[name] = [row for row in found if row["last_seen"] >= ns(0)]
-    assert told["ageing"] == told["never"]
+        emitted[name] = [row for row in found if row["last_seen"] >= ns(0)]
+    assert emitted["ageing"] == emitted["never"]

@@ -186,9 +186,9 @@ def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
 
 
 def test_of_the_ids_an_endpoint_spoke_of_the_least_are_kept_whatever_the_cuts():
-    told = [carries(EAST, f"{n:05d}", at=n) for n in range(2000)]
-    random.Random(3).shuffle(told)
-    _, judge = judged([[cluster()], *(told[at : at + 300] for at in range(0, 2000, 300))], Settings())
+    carriers = [carries(EAST, f"{n:05d}", at=n) for n in range(2000)]
+    random.Random(3).shuffle(carriers)
+    _, judge = judged([[cluster()], *(carriers[at : at + 300] for at in range(0, 2000, 300))], Settings())
     (kept,) = judge.ledger.claims("carries", "server")
     assert kept.peak == {f"least:{n:05d}": -n * S for n in range(MOST_MEMBERS)}
 

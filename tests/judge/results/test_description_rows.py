@@ -56,12 +56,12 @@ def offline(lab, at, replicas):
     lab.talk().ask(at, "Metadata", 12, {"topics": None}, {"topics": [topic]})
 
 
-@pytest.mark.parametrize(("said", "told"), [([[3]], [3]), ([[3], []], []), ([[], [3]], [3])])
-def test_replicas_are_offline_while_the_last_word_says_so(said, told):
+@pytest.mark.parametrize(("states", "expected"), [([[3]], [3]), ([[3], []], []), ([[], [3]], [3])])
+def test_replicas_are_offline_while_the_last_word_says_so(states, expected):
     lab = Lab()
-    for at, replicas in enumerate(said):
+    for at, replicas in enumerate(states):
         offline(lab, at, replicas)
-    assert [row["offline_replicas"] for row in described(lab)] == [told]
+    assert [row["offline_replicas"] for row in described(lab)] == [expected]
 
 
 def test_offline_is_unknown_where_nobody_says_such_things():
@@ -86,12 +86,12 @@ def test_bits_of_operations_that_nobody_has_named_keep_their_number():
 
 
 def test_a_state_that_is_said_again_in_later_batches_writes_no_row():
-    judge, told = Judge("lab"), []
+    judge, emitted = Judge("lab"), []
     for at in range(1, 6):
         lab = Lab()
         lab.metadata(at, [("orders", ID_1)])
         judge.absorb(lab.claims())
         judge.progress("agent", ns(at), ended=False)
-        told.append([row for row in judge.rows() if row.table in {"partitions", "descriptions"}])
-    assert [len(rows) for rows in told] == [2, 0, 0, 0, 0]
-    assert len(open_rows(told[0])["partitions"]) == 1
+        emitted.append([row for row in judge.rows() if row.table in {"partitions", "descriptions"}])
+    assert [len(rows) for rows in emitted] == [2, 0, 0, 0, 0]
+    assert len(open_rows(emitted[0])["partitions"]) == 1

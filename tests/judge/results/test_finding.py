@@ -24,5 +24,5 @@ def test_no_sentence_gives_a_plural_to_one(code):
 
 def test_numbers_of_a_sentence_know_their_nouns_and_words_stay_words():
     found = words_of(CHECKS["VIS001"], Evidence((), (), count=1, words={"bytes": 300, "why": "late"}), [])
-    told = "{count:time}, {bytes:byte}, {why}"
-    assert told.format(**found) == "1 time, 300 bytes, late"
+    template = "{count:time}, {bytes:byte}, {why}"
+    assert template.format(**found) == "1 time, 300 bytes, late"

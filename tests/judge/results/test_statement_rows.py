@@ -64,13 +64,13 @@ def test_a_client_is_one_row_whatever_it_is_connected_to_and_of_many_the_first_s
 
 
 def test_what_is_merely_said_again_is_told_once_a_minute():
-    judge, told = Judge("lab"), []
+    judge, emitted = Judge("lab"), []
     for at in range(1, 130):
         lab = Lab()
         lab.metadata(at, [("orders", ID_1 if at < 5 else ID_2)])
         judge.absorb(lab.claims())
         judge.progress("agent", ns(at), ended=at == 129)
-        told += [(at, row) for row in judge.rows() if row.table == "statements" and row.body["topic_id"] == ID_2]
-    assert len(told) <= 5
-    assert told[-1][0] == 129
-    assert told[-1][1].body["count"] == 125
+        emitted += [(at, row) for row in judge.rows() if row.table == "statements" and row.body["topic_id"] == ID_2]
+    assert len(emitted) <= 5
+    assert emitted[-1][0] == 129
+    assert emitted[-1][1].body["count"] == 125

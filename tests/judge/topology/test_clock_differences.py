@@ -11,9 +11,9 @@ from tests.judge.lab import B1, B2, ID_1, ID_2, Lab
 AHEAD, BEHIND = 2.5, -2.5
 
 
-def reports(lab, server, clock, *told):
+def reports(lab, server, clock, *reported_ms):
     """What one server reports, by the clock of its agent: (second, ID)."""
-    for at, topic_id in told:
+    for at, topic_id in reported_ms:
         lab.metadata(at + clock, [("orders", topic_id)], server=server).source = f"{server}.pcap"
 
 

@@ -24,8 +24,8 @@ def test_a_cluster_id_joins_all_that_state_it():
 
 
 def test_literal_addresses_join_and_name_the_brokers():
-    told = claim("address", EAST, OTHER, 2, at=1)
-    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), told])
+    address = claim("address", EAST, OTHER, 2, at=1)
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), address])
     assert keys(made) == [("A", [EAST, OTHER])]
     assert made.broker(OTHER, 5 * S) == 2
 
@@ -67,8 +67,8 @@ def test_a_shared_topic_id_joins():
 
 def test_two_known_cluster_ids_are_never_united():
     shared = [carries(EAST, ID_1, at=1), carries(WEST, ID_1, at=2)]
-    told = claim("address", EAST, WEST, 2, at=1)
-    made = Clusters("lab", [*served(EAST, WEST), cluster("A"), cluster("B", WEST), told, *shared])
+    address = claim("address", EAST, WEST, 2, at=1)
+    made = Clusters("lab", [*served(EAST, WEST), cluster("A"), cluster("B", WEST), address, *shared])
     assert keys(made) == [("A", [EAST]), ("B", [WEST])]
 
 

@@ -21,25 +21,25 @@ def made(*claims, connections=()):
     return Clusters("lab", [*served, *claims], lambda _endpoint: spans)
 
 
-def told(clusters, endpoint=EAST):
+def cluster_by_second(clusters, endpoint=EAST):
     return {at: clusters.of(endpoint, at * S).key for at in range(0, 200, 10)}
 
 
 def test_a_cluster_takes_over_with_the_first_connection_after_the_longest_silence():
     seen = [(0, 60), (45, 50), (61, 70), (90, 190), (110, 120)]
     clusters = made(stated("A", 1, 40), stated("B", 115, 190), connections=seen)
-    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(90, 200, 10))
+    assert {at for at, key in cluster_by_second(clusters).items() if key == "B"} == set(range(90, 200, 10))
 
 
 def test_without_connections_it_takes_over_when_it_is_told():
     clusters = made(stated("A", 1, 40), stated("B", 115, 190))
-    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(120, 200, 10))
+    assert {at for at, key in cluster_by_second(clusters).items() if key == "B"} == set(range(120, 200, 10))
 
 
 def test_an_endpoint_that_says_nothing_itself_goes_with_those_that_hand_out_its_address():
     listed = claim("address", EAST, OTHER, 2, at=1, until=190)
     clusters = made(stated("A", 1, 40), stated("B", 95, 190), listed, connections=[(0, 70), (90, 190)])
-    assert told(clusters, OTHER) == told(clusters)
+    assert cluster_by_second(clusters, OTHER) == cluster_by_second(clusters)
     assert (clusters.broker(OTHER, 10 * S), clusters.broker(OTHER, 100 * S)) == (2, 2)
 
 
@@ -47,12 +47,12 @@ def test_one_that_both_hand_out_at_a_time_stays_where_it_says_it_is():
     listed = [claim("address", EAST, OTHER, 2, at=1), claim("address", "10.0.0.3:9092", OTHER, 7, at=120)]
     elsewhere = stated("B", 100, 190, "10.0.0.3:9092")
     clusters = made(stated("A", 1, 150), elsewhere, stated("A", 1, 150, OTHER), *listed, connections=[(0, 190)])
-    assert set(told(clusters, OTHER).values()) == {"A"}
+    assert set(cluster_by_second(clusters, OTHER).values()) == {"A"}
 
 
 def test_two_that_are_told_side_by_side_begin_when_they_are_told():
     clusters = made(stated("A", 1, 120), stated("B", 95, 190), connections=[(0, 70), (90, 190)])
-    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(100, 200, 10))
+    assert {at for at, key in cluster_by_second(clusters).items() if key == "B"} == set(range(100, 200, 10))
 
 
 def in_phases(*times, step=5):
@@ -68,7 +68,7 @@ def in_phases(*times, step=5):
 
 def test_an_address_that_is_switched_there_and_back_is_each_clusters_in_its_time():
     clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
-    assert [told(clusters)[at] for at in (0, 40, 60, 90, 110, 190)] == ["A", "A", "B", "B", "A", "A"]
+    assert [cluster_by_second(clusters)[at] for at in (0, 40, 60, 90, 110, 190)] == ["A", "A", "B", "B", "A", "A"]
     assert clusters.disputed == set()
     assert len({id(clusters.of(EAST, at * S)) for at in (0, 190)}) == 1
     assert [(before.group.key, after.group.key) for _, before, after in clusters.handovers()] == [

@@ -32,7 +32,7 @@ S = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
-def told(frames_files):
+def batches(frames_files):
     """The batches of a small run, one file each."""
     loop, batches = Loop(Settings()), []
     for file in frames_files:
@@ -43,9 +43,9 @@ def told(frames_files):
 
 
 @pytest.fixture
-def page(told):
+def page(batches):
     page = Page()
-    for number, batch in enumerate(told):
+    for number, batch in enumerate(batches):
         page.take(batch, now_ns=number * S)
     page.update(Query({"follow": 10, "judge": 20}, 3, 4000), batch_s=0.7)
     return page
@@ -73,7 +73,7 @@ def test_rows_become_samples(page):
     assert found['batch_duration_seconds_bucket{le="1.0"}'] == 1
 
 
-def test_requests_become_histograms_of_apis_and_brokers_and_errors(page, told):
+def test_requests_become_histograms_of_apis_and_brokers_and_errors(page, batches):
     found = values(page)
     fetches = found['request_duration_seconds_count{api="Fetch",cluster="L"}']
     assert found['request_duration_seconds_bucket{api="Fetch",cluster="L",le="+Inf"}'] == fetches
@@ -84,7 +84,7 @@ def test_requests_become_histograms_of_apis_and_brokers_and_errors(page, told):
     at_once = sum(n for name, n in found.items() if name.startswith("request_duration_seconds_count")) - fetches
     assert 0.5 * at_once < sum(brokers.values()) <= at_once
     assert sum(n for name, n in found.items() if name.startswith('request_errors_total{api="Metadata"')) > 0
-    totals = [row for batch in told if "totals" in batch for row in batch["totals"].to_pylist()]
+    totals = [row for batch in batches if "totals" in batch for row in batch["totals"].to_pylist()]
     apis = {row["name"]: row for row in request_rows({row["id"]: row for row in totals}.values())["apis"]}
     assert apis["Fetch"]["requests"] == fetches
     assert apis["Fetch"]["p99"].startswith(("at most", "over"))
@@ -112,28 +112,28 @@ def test_two_hundred_brokers_have_two_thousand_series_at_most():
     assert values(page)['broker_errors_total{broker="other",cluster="L"}'] == 100
 
 
-def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told):
+def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, batches):
     expected = {name: value for name, value in values(page).items() if "seconds" not in name}
-    page.take(told[-1], now_ns=9 * S)
+    page.take(batches[-1], now_ns=9 * S)
     again = Page()
-    for batch in told:
+    for batch in batches:
         again.take(batch)
     again.update(Query({"follow": 10, "judge": 20}, 3, 4000))
     for other in (page, again):
         assert {name: value for name, value in values(other).items() if "seconds" not in name} == expected
 
 
-def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, told):
-    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, batches):
+    findings = pa.concat_tables([batch["findings"] for batch in batches if "findings" in batch])
     state = findings.column_names.index("state")
     page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
     assert values(page)['findings{cluster="L",code="TID001",kind="information",role="alone"}'] == 0
 
 
-def test_a_counter_does_not_go_back_where_a_topic_is_withdrawn(page, told):
+def test_a_counter_does_not_go_back_where_a_topic_is_withdrawn(page, batches):
     """Prometheus would take it for a restart, and all that is left for news: an alert that a topic was recreated."""
     values(page)
-    topics = pa.concat_tables([batch["topics"] for batch in told if "topics" in batch])
+    topics = pa.concat_tables([batch["topics"] for batch in batches if "topics" in batch])
     at = topics.column_names.index("withdrawn")
     page.take({"topics": topics.set_column(at, "withdrawn", pa.array([True] * len(topics)))}, now_ns=S)
     found = values(page)
@@ -247,7 +247,7 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
     assert [name for name in values(page) if name.startswith("finding_info{")] == []
 
 
-def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_line(page, told, monkeypatch):
+def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_line(page, batches, monkeypatch):
     monkeypatch.setattr(open_cards, "PACE", 0)
     opened = page.news()
     headlines = {line.fields["headline"] for line in opened}
@@ -258,13 +258,13 @@ def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_li
     assert headlines <= shown
     assert "" not in headlines
     assert page.news() == []
-    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+    findings = pa.concat_tables([batch["findings"] for batch in batches if "findings" in batch])
     state = findings.column_names.index("state")
     page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
     assert {line.partition(":")[0] for line in page.news()} == {"withdrawn"}
 
 
-def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told, monkeypatch):
+def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, batches, monkeypatch):
     monkeypatch.setattr(open_cards, "PACE", 0)
     page.news()
     before = dict(page.cards.findings)
@@ -275,7 +275,9 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, told,
 
     monkeypatch.setattr(open_cards.Result, "json", raising)
     for _ in range(2):
-        page.take({"findings": next(batch["findings"] for batch in told if len(batch.get("findings", ())))}, now_ns=S)
+        page.take(
+            {"findings": next(batch["findings"] for batch in batches if len(batch.get("findings", ())))}, now_ns=S
+        )
         found = values(page)
     assert page.cards.findings == before != {}
     assert found[f'check_failures_total{{check="cards",cluster="{label}"}}'] == 2
@@ -304,9 +306,9 @@ def test_a_scrape_is_answered_while_cards_are_made(page, monkeypatch):
     assert page.cards.findings != {}
 
 
-def test_cards_of_one_label_fail_alone(page, told, monkeypatch):
+def test_cards_of_one_label_fail_alone(page, batches, monkeypatch):
     monkeypatch.setattr(open_cards, "PACE", 0)
-    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+    findings = pa.concat_tables([batch["findings"] for batch in batches if "findings" in batch])
     place = findings.column_names.index("label")
     page.take({"findings": findings.set_column(place, "label", pa.array(["other"] * len(findings)))}, now_ns=S)
     make = open_cards.OpenCards.make

@@ -156,23 +156,23 @@ def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "named"),
     [
         ("checkpoint.json", "checkpoint.json"),
         ("files", "files"),
     ],
 )
-def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, told):
+def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, named):
     """Root may read everything, so what is asked for is of another kind."""
     prepared(plan, Settings(), Page())
     there = local(plan.checkpoint) / name
-    if told == "files":
+    if named == "files":
         there.touch()
     else:
         there.unlink(missing_ok=True)
         there.mkdir()
     words = refusal(plan)
-    assert words.startswith(f"{plan.checkpoint}: {told}: ")
+    assert words.startswith(f"{plan.checkpoint}: {named}: ")
     assert "directory" in words
     assert "let this user read and write it" in words
 
@@ -319,9 +319,9 @@ def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
     watch = Watch(plan, Page(), Event(), said.append)
     rows = [("10.0.0.1:1>10.0.0.9:9092", 12), ("10.0.0.2:2>10.0.0.9:9092", 1), ("10.0.0.2:3>[fd00::9]:9092", 1)]
     facts = {"measure": "draft_messages", "detail": "kip516-draft", "withdrawn": False}
-    told = pa.Table.from_pylist([facts | {"connection": connection, "count": count} for connection, count in rows])
+    table = pa.Table.from_pylist([facts | {"connection": connection, "count": count} for connection, count in rows])
     for _ in range(2):
-        watch.batch_written(Judged(), {"coverage": told}, replaced=False, loads=None)
+        watch.batch_written(Judged(), {"coverage": table}, replaced=False, loads=None)
     assert said == [
         "10.0.0.9:9092: 12 messages decode as kip516-draft: use `--dialect kip516-draft`",
         "[fd00::9]:9092: 1 message decodes as kip516-draft: use `--dialect kip516-draft`",
@@ -331,12 +331,12 @@ def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
 def test_java_that_was_told_to_end_as_well_is_no_fault_of_sparks(plan, monkeypatch):
     """As timeout(1) and a service's manager do it: the process and its group are told."""
 
-    def told(_):
+    def end_by_signal(_):
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)  # one telling, not two
         raise SparkDidNotStart("Spark did not start: WARN SparkConf")
 
-    monkeypatch.setattr(monitor, "open_session", told)
+    monkeypatch.setattr(monitor, "open_session", end_by_signal)
     with pytest.raises(MonitorError, match=monitor.ENDED):
         run(plan, Settings(), lambda _: None)
 
@@ -369,11 +369,11 @@ def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judge
             os.utime(folder / file.name, (1_700_000_000 + age,) * 2)
         page, _ = once(spark, plan, said)
     verdict = Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json()
-    (told,) = verdict["coverage"].pop("input_errors")
-    assert told.startswith("b-0000000001.parquet: ")
-    assert [line for line in said if line.startswith("set aside")] == [f"set aside: {told}"]
+    (input_error,) = verdict["coverage"].pop("input_errors")
+    assert input_error.startswith("b-0000000001.parquet: ")
+    assert [line for line in said if line.startswith("set aside")] == [f"set aside: {input_error}"]
     assert verdict["coverage"].pop("quarantined_files") == 1
-    assert verdict["coverage"]["details"].pop("quarantined_files") == {told: 1}
+    assert verdict["coverage"]["details"].pop("quarantined_files") == {input_error: 1}
     assert expected["coverage"].pop("input_errors") == []
     assert verdict == expected
     assert shown(page) == totals_of(verdict)

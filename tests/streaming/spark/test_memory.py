@@ -12,8 +12,8 @@ def rows(*sizes):
 
 
 def test_a_piece_is_full_with_the_row_that_fills_it():
-    told = rows(10, PIECE_BYTES - 10, 3, 4, 2 * PIECE_BYTES, 5)
-    assert list(in_pieces(told)) == [told[:2], told[2:5], told[5:]]
+    tasks = rows(10, PIECE_BYTES - 10, 3, 4, 2 * PIECE_BYTES, 5)
+    assert list(in_pieces(tasks)) == [tasks[:2], tasks[2:5], tasks[5:]]
     assert list(in_pieces([])) == []
 
 

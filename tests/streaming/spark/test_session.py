@@ -39,10 +39,10 @@ def test_why_spark_did_not_begin_is_one_line(text, line):
 
 
 def test_its_heap_and_its_folders_are_as_asked(tmp_path):
-    told = settings(Session(tmp_path, cores=3, memory="700m"))
-    assert (told["spark.master"], told["spark.driver.memory"]) == ("local[3]", "700m")
-    assert told["spark.local.dir"].startswith(str(tmp_path))
-    assert "UseSerialGC" in told["spark.driver.extraJavaOptions"]
+    chosen = settings(Session(tmp_path, cores=3, memory="700m"))
+    assert (chosen["spark.master"], chosen["spark.driver.memory"]) == ("local[3]", "700m")
+    assert chosen["spark.local.dir"].startswith(str(tmp_path))
+    assert "UseSerialGC" in chosen["spark.driver.extraJavaOptions"]
 
 
 @pytest.mark.parametrize(

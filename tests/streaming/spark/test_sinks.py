@@ -37,8 +37,8 @@ def test_a_repeated_batch_writes_what_is_missing_and_changes_nothing_else(tmp_pa
 
 def test_a_repeated_batch_that_says_something_else_holds_in_every_table(tmp_path):
     write_batch([row("topics", "first"), row("clients", "c"), row("coverage", "only then")], tmp_path, 0)
-    told, instead = write_batch([row("topics", "again"), row("clients", "c")], tmp_path, 0)
-    assert (instead, sorted(told)) == (True, ["clients", "topics"])
+    written, instead = write_batch([row("topics", "again"), row("clients", "c")], tmp_path, 0)
+    assert (instead, sorted(written)) == (True, ["clients", "topics"])
     found = {name: ids(tmp_path / name / "run=r/batch_id=0/part.parquet") for name in ("topics", "clients", "coverage")}
     assert found == {"topics": ["again"], "clients": ["c"], "coverage": []}
 

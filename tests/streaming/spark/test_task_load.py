@@ -13,8 +13,8 @@ def load(monkeypatch, step, task, cpu_s):
 
 
 def test_the_most_loaded_task_is_told_beside_all_of_a_step(monkeypatch):
-    told = (FOLLOW, 0, 0.5), (FOLLOW, 1, 0.25), (FOLLOW, 0, 0.25), (JUDGE, 3, 2.0)
-    loads = by_table([load(monkeypatch, *one) for one in told])[ROUTE]
+    reports = (FOLLOW, 0, 0.5), (FOLLOW, 1, 0.25), (FOLLOW, 0, 0.25), (JUDGE, 3, 2.0)
+    loads = by_table([load(monkeypatch, *one) for one in reports])[ROUTE]
     assert task_load.most_loaded(loads) == {
         ("follow", "most_loaded"): 0.75, ("follow", "all"): 1.0, ("judge", "most_loaded"): 2.0, ("judge", "all"): 2.0,
     }  # fmt: skip

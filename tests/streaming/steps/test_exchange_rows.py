@@ -27,8 +27,8 @@ def cells(request, tmp_path_factory):
     """Exchanges of a capture with losses, and of one without, with what was decoded of them."""
     files = frames([Scenario(request.param).pcap], tmp_path_factory.mktemp("frames"))
     packed = [row.cell for rows in pack_files(map(str, files), SETTINGS) for row in rows]
-    told = [row.cell for row in Bucket("default", 0, SETTINGS).receive(packed) if row.route == EXCHANGES]
-    found = [from_cell(cell, Exchanges, Messages, Connection, Peer) for cell in told]
+    cells = [row.cell for row in Bucket("default", 0, SETTINGS).receive(packed) if row.route == EXCHANGES]
+    found = [from_cell(cell, Exchanges, Messages, Connection, Peer) for cell in cells]
     return [(exchanges, read(exchanges.messages)) for exchanges in found]
 
 

@@ -31,18 +31,18 @@ def refused(count):
 
 def totals(state, rows):
     """(revision, count) of what a batch told of the totals, by measure; the state goes on."""
-    told, changed = judge_rows("L", iter(rows), state.get, SETTINGS)
+    rows_out, changed = judge_rows("L", iter(rows), state.get, SETTINGS)
     state.update(changed)
-    lines = [line for row in told if row.route == "totals" for line in from_ipc(row.cell).to_pylist()]
+    lines = [line for row in rows_out if row.route == "totals" for line in from_ipc(row.cell).to_pylist()]
     return {line["measure"]: (line["revision"], line["count"]) for line in lines}
 
 
 def test_what_is_skipped_for_want_of_room_moves_no_agent_back_to_its_first_file():
     state = {}
     assert totals(state, followed(7))["followed_files"] == (1, 7)
-    told = totals(state, [*followed(8), refused(5)])
-    assert told["followed_files"] == (2, 8)
-    assert told["skipped_frames"] == (1, 5)
+    emitted = totals(state, [*followed(8), refused(5)])
+    assert emitted["followed_files"] == (2, 8)
+    assert emitted["skipped_frames"] == (1, 5)
     assert "followed_files" not in totals(state, [refused(2)])
 
 

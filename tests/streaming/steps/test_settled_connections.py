@@ -45,9 +45,12 @@ def written(folder, shown, agent, number, *, later_ns=0, only=None):
     return frame_files.write(table, file)
 
 
-def rows_of(told):
+def rows_of(emitted_count):
     return {
-        (row.route, line["id"]): line for row in told if row.route != "load" for line in from_ipc(row.cell).to_pylist()
+        (row.route, line["id"]): line
+        for row in emitted_count
+        if row.route != "load"
+        for line in from_ipc(row.cell).to_pylist()
     }
 
 
@@ -62,9 +65,9 @@ def test_frames_of_settled_connections_are_counted_by_agent_and_change_no_row(tm
     assert counted(rows_of(loop.emitted)) > 100
     loop.batch([written(tmp_path, shown, "a", 2, later_ns=AWAY_NS)])
     loop.batch([written(tmp_path, shown, "a", 3, later_ns=AWAY_NS + 2 * AFTER_NS)])
-    before, told = loop.result().json(), len(loop.emitted)
+    before, emitted_count = loop.result().json(), len(loop.emitted)
     loop.batch([written(tmp_path, shown, "b", 1)])
-    news = rows_of(loop.emitted[told:])
+    news = rows_of(loop.emitted[emitted_count:])
     frames_of_b = pa.compute.sum(pa.compute.equal(shown["kind"], frames.FRAME)).as_py()
     late = {key: line for key, line in news.items() if "late_frames" in key[1]}
     assert {(table, line["measure"]) for (table, _), line in late.items()} == {
@@ -86,7 +89,7 @@ def test_frames_of_settled_connections_are_counted_by_agent_and_change_no_row(tm
     }
     assert {**after, "coverage": None, "entries": None} == {**before, "coverage": None, "entries": None}
     page = Page()
-    page.take({"totals": from_ipc(next(row.cell for row in loop.emitted[told:] if row.route == "totals"))})
+    page.take({"totals": from_ipc(next(row.cell for row in loop.emitted[emitted_count:] if row.route == "totals"))})
     assert page.samples()["late_frames_total"] == {("L", "b"): float(frames_of_b)}
 
 
@@ -103,7 +106,7 @@ def test_what_nobody_else_has_shown_is_judged_however_late(tmp_path, shown):
     loop, alone = Loop(Settings()), Loop(Settings())
     loop.batch([written(tmp_path, shown, "a", 1, only=lambda table: pa.compute.invert(of_mine(table)))])
     loop.batch([written(tmp_path, shown, "a", 2, later_ns=AWAY_NS)])
-    told = len(loop.emitted)
+    emitted_count = len(loop.emitted)
     (tmp_path / "b").mkdir()
     loop.batch([written(tmp_path / "b", shown, "b", 1)])
     alone.batch([written(tmp_path / "b", shown, "b", 1, only=of_mine)])
@@ -111,7 +114,7 @@ def test_what_nobody_else_has_shown_is_judged_however_late(tmp_path, shown):
         tmp_path / "b", shown, "b", 2, later_ns=AWAY_NS, only=lambda table: pa.compute.less(table["ts_ns"], 0)
     )
     alone.batch([nothing])  # all of its connections have settled
-    news = rows_of(loop.emitted[told:])
+    news = rows_of(loop.emitted[emitted_count:])
     late = next(
         line["count"] for (table, _), line in news.items() if table == "coverage" and line["measure"] == "late_frames"
     )

@@ -20,13 +20,13 @@ STEPS = ("put", "remove")
 TERMS = CompactionTerms(LATER, 0, most_rows=1000, many_batches=100)
 
 
-def rows_of(*told):
-    lines = [{"id": i, "revision": r, "withdrawn": bool(gone)} for i, r, *gone in told]
+def rows_of(*written):
+    lines = [{"id": i, "revision": r, "withdrawn": bool(gone)} for i, r, *gone in written]
     return from_ipc(to_ipc("topics", lines))
 
 
-def tell(run, number, told, written_s):
-    write(rows_of(*told), run, number)
+def tell(run, number, written, written_s):
+    write(rows_of(*written), run, number)
     os.utime(run.part(number), (written_s, written_s))
 
 
@@ -37,8 +37,8 @@ def made(folder):
 @pytest.fixture
 def run(tmp_path):
     run = made(tmp_path)
-    for number, told in enumerate(TOLD):
-        tell(run, number, told, BEGUN + number)
+    for number, written in enumerate(TOLD):
+        tell(run, number, written, BEGUN + number)
     return run
 
 
@@ -175,15 +175,15 @@ def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(s
 
     cuts = 0
     for number in range(32):
-        told = []
+        written = []
         for name in chance.sample("abcdefgh", chance.randrange(5)):
             revisions[name] = revisions.get(name, 0) + 1
-            told.append((name, revisions[name], *([True] * (chance.random() < 0.3))))
+            written.append((name, revisions[name], *([True] * (chance.random() < 0.3))))
             expected.pop(name, None)
-            if len(told[-1]) == 2:
+            if len(written[-1]) == 2:
                 expected[name] = revisions[name]
         terms = replace(terms, now_s=terms.now_s + HOUR_S / 4)
-        tell(run, number, told, terms.now_s - 1)
+        tell(run, number, written, terms.now_s - 1)
         with monkeypatch.context() as patched:
             for name in STEPS:
                 patched.setattr(run, name, watched(getattr(run, name)))

@@ -27,8 +27,8 @@ def rows(table, *lines):
 def finding(name, revision, state="open"):
     side = {"time": revision * S, "claim": "says", "connection": "a>b", "api": "Fetch", "version": 13}
     side |= {"correlation_id": 7, "frame": {"source": "x.pcap", "first": 1, "last": 2}}
-    told = {"id": name, "revision": revision, "state": state, "code": "TID002", "kind": "violation", "sides": [side]}
-    told |= {
+    body = {"id": name, "revision": revision, "state": state, "code": "TID002", "kind": "violation", "sides": [side]}
+    body |= {
         "topic_ids": [name],
         "client_ids": [],
         "summary": name,
@@ -37,12 +37,12 @@ def finding(name, revision, state="open"):
         "topic": name,
         "words": [],
     }
-    return {**told, "first_seen": S, "last_seen": revision * S, "count": revision, "brokers": [1, 2]}
+    return {**body, "first_seen": S, "last_seen": revision * S, "count": revision, "brokers": [1, 2]}
 
 
 def topic(name, revision, *, gone=False):
-    told = {"id": name, "revision": revision, "withdrawn": gone, "name": name, "sources": ["metadata"]}
-    return {**told, "first_seen": S, "last_seen": revision * S, "state": "current", "earlier_ids": []}
+    body = {"id": name, "revision": revision, "withdrawn": gone, "name": name, "sources": ["metadata"]}
+    return {**body, "first_seen": S, "last_seen": revision * S, "state": "current", "earlier_ids": []}
 
 
 def fence(seed, number):
@@ -86,7 +86,7 @@ def test_the_same_rows_as_parquet_over_repeated_batches_and_kills_between_commit
     monkeypatch.setattr(delta_tables, "write_deltalake", cut_off)
     writer, kills = DeltaTables(delta, "r"), 0
     for number in range(8):
-        told = fence(seed, number)
+        body = fence(seed, number)
         while chance.random() < 0.5:  # killed somewhere between its commits; maybe what comes again says otherwise
             left[0] = chance.randint(0, 5)
             first = fence(seed + chance.choice([0, 100]), number)
@@ -97,8 +97,8 @@ def test_the_same_rows_as_parquet_over_repeated_batches_and_kills_between_commit
                 kills += 1
             left[0] = 1 << 30
             writer = DeltaTables(delta, "r")
-        batches.Tables(parquet, "r").write(told, number)
-        writer.write(told, number)
+        batches.Tables(parquet, "r").write(body, number)
+        writer.write(body, number)
         assert now(delta) == of_open(delta)
     assert kills > 0
     assert {name: every(delta, name) for name in TABLES} == {name: every(parquet, name) for name in TABLES}

@@ -34,19 +34,19 @@ def clock(monkeypatch):
     return clock
 
 
-def lines(*told):
-    return from_ipc(to_ipc("topics", [line(*one) for one in told]))
+def lines(*bodies):
+    return from_ipc(to_ipc("topics", [line(*one) for one in bodies]))
 
 
 def line(name, revision, gone=False, seen_s=BEGUN_S):
-    told = {"id": name, "revision": revision, "withdrawn": gone, "name": name, "state": "deleted"}
-    return {**told, "first_seen": int(seen_s * S), "last_seen": int(seen_s * S), "label": "L"}
+    bodies = {"id": name, "revision": revision, "withdrawn": gone, "name": name, "state": "deleted"}
+    return {**bodies, "first_seen": int(seen_s * S), "last_seen": int(seen_s * S), "label": "L"}
 
 
 def tell(out, clock, batches, apart_s=DAY_S / 8):
     writer = DeltaTables(out, "r")
-    for number, told in enumerate(batches):
-        writer.write({"topics": lines(*told)} if told else {}, number)
+    for number, bodies in enumerate(batches):
+        writer.write({"topics": lines(*bodies)} if bodies else {}, number)
         clock.now_s += apart_s
 
 
@@ -99,11 +99,11 @@ def test_what_spark_may_repeat_stays_as_it_is(tmp_path, clock):
 @pytest.mark.parametrize("seed", range(2))
 def test_a_reader_at_every_moment_finds_each_row_that_stands_once(tmp_path, clock, monkeypatch, seed):
     chance = random.Random(seed)
-    told = [
+    bodies = [
         [(name, number, chance.random() < 0.2) for name in chance.sample("abcdefgh", chance.randint(0, 4))]
         for number in range(10)
     ]
-    tell(tmp_path, clock, told, apart_s=DAY_S / 4)
+    tell(tmp_path, clock, bodies, apart_s=DAY_S / 4)
     expected = standing(tmp_path)
     plain, commits = delta_upkeep.put, [chance.randint(0, 3)]
 

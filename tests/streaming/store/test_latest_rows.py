@@ -8,13 +8,13 @@ from wirecheck.streaming.store.result_tables import from_ipc, latest_revisions, 
 from wirecheck.streaming.store.run_result import LatestRows
 
 
-def rows(*told):
-    return pa.table({name: [row[i] for row in told] for i, name in enumerate(("id", "revision", "count"))})
+def rows(*revisions):
+    return pa.table({name: [row[i] for row in revisions] for i, name in enumerate(("id", "revision", "count"))})
 
 
 def test_the_last_revision_of_each_id_holds():
-    told = rows(("a", 1, 10), ("b", 1, 20), ("a", 3, 11), ("c", 1, 30), ("a", 2, 12), ("b", 1, 21))
-    assert latest_revisions(told).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
+    revisions = rows(("a", 1, 10), ("b", 1, 20), ("a", 3, 11), ("c", 1, 30), ("a", 2, 12), ("b", 1, 21))
+    assert latest_revisions(revisions).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
 
 
 @pytest.mark.parametrize("table", ["coverage", "totals"])

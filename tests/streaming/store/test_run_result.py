@@ -123,13 +123,13 @@ def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp
 def test_findings_are_read_with_their_cause_and_a_withdrawn_one_is_none(tmp_path):
     asleep = {"name": "f2", "code": "LOG003", "brokers": [4]}
     behind = finding(1, code="TID007", brokers=[4])
-    told = written(tmp_path, (1, ("findings", [behind, finding(1, **asleep)]))).json()
-    assert {row["id"]: (row["cause"], row["consequences"]) for row in told["findings"]} == {
+    verdict = written(tmp_path, (1, ("findings", [behind, finding(1, **asleep)]))).json()
+    assert {row["id"]: (row["cause"], row["consequences"]) for row in verdict["findings"]} == {
         "f1": ("f2", []),
         "f2": (None, ["f1"]),
     }
-    assert [entry["sentence"] for entry in told["entries"]] == [
+    assert [entry["sentence"] for entry in verdict["entries"]] == [
         "Broker 4 stopped following the metadata log at 12:00:00; 1 finding follows from it."
     ]
-    told = written(tmp_path, (2, ("findings", [finding(2, "withdrawn", **asleep)]))).json()
-    assert [(row["id"], row["cause"]) for row in told["findings"]] == [("f1", None)]
+    verdict = written(tmp_path, (2, ("findings", [finding(2, "withdrawn", **asleep)]))).json()
+    assert [(row["id"], row["cause"]) for row in verdict["findings"]] == [("f1", None)]

@@ -11,12 +11,12 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     METADATA,
     answered,
+    exchange_rows,
     follow,
     only,
     request,
     response,
     segments,
-    told,
 )
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
@@ -72,14 +72,14 @@ def test_a_header_in_several_segments_is_one(name, mss):
 def test_segments_in_another_order_or_twice_change_nothing(name):
     frames = talked(EVERY[name], mss=40).segments
     shaken = frames[:3] + sorted(frames[3:8], key=lambda frame: -frame.seq) + frames[4:]
-    assert told(follow(shaken), packets=False) == told(follow(frames), packets=False)
+    assert exchange_rows(follow(shaken), packets=False) == exchange_rows(follow(frames), packets=False)
 
 
 @pytest.mark.parametrize("name", proxy_headers.INVALID)
 def test_what_no_receiver_takes_is_no_header(name):
     results = follow(talked(proxy_headers.INVALID[name]).segments)
     assert only(results).proxied_for is None
-    assert (only(results).protocol, told(results)) == ("other", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("other", [])
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -95,7 +95,7 @@ def test_a_header_in_the_middle_is_none(name):
 
 def test_a_second_header_is_none():
     results = follow(talked(proxy_headers.v1() + proxy_headers.v1(6)).segments)
-    assert (only(results).protocol, told(results)) == ("other", [])
+    assert (only(results).protocol, exchange_rows(results)) == ("other", [])
 
 
 def test_a_servers_first_bytes_are_no_header():
@@ -150,4 +150,9 @@ def test_damaged_headers_raise_nothing_and_cost_no_other_connection(seed):
     damaged = talked(bytes(header[: chance.randrange(1, len(header) + 1)]), mss=chance.choice([1, 7, 60, 1448]))
     good = talked(proxy_headers.v2(), client=("10.0.0.2", 40001))
     results = follow(sorted(damaged.segments + good.segments, key=lambda frame: frame.ts_ns))
-    assert [row[2][3] for row in told(results) if row[0] == "answered" and "10.0.0.2" in row[2][7]] == [0, 1, 2, 3]
+    assert [row[2][3] for row in exchange_rows(results) if row[0] == "answered" and "10.0.0.2" in row[2][7]] == [
+        0,
+        1,
+        2,
+        3,
+    ]

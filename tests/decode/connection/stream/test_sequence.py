@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.decode.connection.conversations import API_VERSIONS, request, response, segments, told
+from tests.decode.connection.conversations import API_VERSIONS, exchange_rows, request, response, segments
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
 
@@ -156,7 +156,7 @@ def test_nothing_behind_a_start_answers_what_was_asked_before_it():
     frames = plain()
     last = max(i for i, frame in enumerate(frames) if frame.payload and frame.src == frames[0].src)
     found = followed(shown_by("a", frames[: last + 1]), shown_by("a", shifted(frames[last + 1 :], 40), run=2))
-    outcomes = [exchange[0] for exchange in told(found)]
+    outcomes = [exchange[0] for exchange in exchange_rows(found)]
     assert (outcomes.count("answered"), outcomes[-1]) == (29, "response-unseen")
 
 
