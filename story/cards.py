@@ -20,7 +20,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
-from wirecheck.wording import plural
+from wirecheck.wording import and_list, plural
 
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
@@ -132,6 +132,10 @@ class CardFacts:
     def stale(self) -> list[int]:
         """Brokers that may be why clients keep an old topic ID."""
         return sorted({broker for one in self.harms if one.sure for broker in one.stale})
+
+    @property
+    def every_is_of_a_broker(self) -> bool:
+        return all(self.context.findings[name]["brokers"] for name in self.entry["findings"])
 
     def of(self, entry: Row) -> "CardFacts":
         """The same card's facts for one of its consequences."""
@@ -248,6 +252,8 @@ def does_not(fact: Row) -> str:
     if harm.is_partial(fact):
         did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
         what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
+        if did == "rejected" and fact["api"] not in NOUNS:
+            return f"gets errors from some {what}: {fact['count']:,} in {lasted}"
         return f"has some {what} {did}: {fact['count']:,} in {lasted}"
     if fact["error"] == harm.NO_RESPONSE:
         what = "gets no response" if fact["topic"] is None else f"cannot write to {fact['topic']}"
@@ -257,8 +263,8 @@ def does_not(fact: Row) -> str:
     if fact["api"] == "Produce":
         return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
     if fact["api"] == "OffsetCommit":
-        return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'request')} rejected in {lasted}"
-    return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'request')} in {lasted}"
+        return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'commit')} rejected in {lasted}"
+    return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'error')} in {lasted}"
 
 
 def partitions_text(fact: Row) -> str:
@@ -276,7 +282,7 @@ def duration(lasted_s: float) -> str:
 
 def listed(names: Sequence[str]) -> str:
     left = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {plural(left, 'other')}" if left > 0 else "")
+    return and_list([*names[:NAMES_SHOWN], plural(left, "other")] if left > 0 else names)
 
 
 def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
@@ -312,12 +318,13 @@ def lacking(row: Row) -> str | None:
 def partition_sentence(partitions: Sequence[Row]) -> str:
     first, left = partitions[0], len(partitions) - 1
     of = f"{first['topic']} {first['partitions']}".strip()
-    broker = f"broker {', '.join(map(str, first['brokers']))}" if first["brokers"] else "a broker"
+    broker = numbered(first["brokers"]) if first["brokers"] else "a broker"
     if first["what"] == LEADERLESS:
-        text = f"{of} has no working leader: {broker} rejects requests for it"
+        rejects = "reject" if len(first["brokers"]) > 1 else "rejects"
+        text = f"{of} has no working leader: {broker} {rejects} requests for it"
     else:
-        does_not = "did not replicate" if first["until"] else "does not replicate"
-        text = f"{broker} {does_not} {of}: {first['what']}"
+        does = "did" if first["until"] else "do" if len(first["brokers"]) > 1 else "does"
+        text = f"{broker} {does} not replicate {of}: {first['what']}"
     return text + (f" ({left:,} more)" if left else "")
 
 
@@ -333,7 +340,7 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         text = (
             short_times(origin(row, dated=facts.context.dated), facts.context) if ends else summary(row, facts.context)
         )
-    if (more := entry["count"] - 1) and row["code"] != RECREATED:
+    if (more := entry["count"] - 1) and not names_all(facts):
         text += f" ({more:,} more like it)"
     text = capitalized(text)
     for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
@@ -347,6 +354,11 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         "time": min([began, *(one.harm["first_seen"] for one in harms)]),
         "by": by_of(facts),
     }
+
+
+def names_all(facts: CardFacts) -> bool:
+    """Whether the sentence of the cause is about all findings of the entry."""
+    return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
 
 
 def written(clock: str) -> str:
@@ -404,7 +416,7 @@ def kept_old_id(facts: CardFacts) -> str:
 
 
 def numbered(brokers: Sequence[int]) -> str:
-    return f"broker{'' if len(brokers) == 1 else 's'} {', '.join(map(str, brokers))}"
+    return f"broker{'' if len(brokers) == 1 else 's'} {and_list(list(map(str, brokers)))}"
 
 
 def state(card: Row) -> str:
@@ -444,7 +456,11 @@ def impact(card: Row, clients: int) -> str:
 
 
 def rejected(api: str, error: str, count: int) -> str:
-    """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
+    """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`. An error is that of one
+    partition: a request that names six of them may have six.
+    """
+    if error != harm.NO_RESPONSE and api not in NOUNS:
+        return f"{plural(count, api + ' error')} ({error})"
     one, many = nouns(api)
     did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
     return f"{count:,} {one if count == 1 else many} {did}"
@@ -481,6 +497,8 @@ OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
 RECREATED, REJECTED = "TID001", "TID002"
 """Its sentences name all of its clients; several of it are several topics."""
+RETURNED = "VER007"
+"""Its sentence names all brokers, where every finding of the entry is of one."""
 
 
 @cache
@@ -513,7 +531,9 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in facts.harmed["clients"]))),
         "stale": numbered(facts.stale) if facts.stale else "",
-        "brokers": ", ".join(map(str, entry["brokers"])),
+        "brokers": numbered(entry["brokers"]) if entry["brokers"] else "",
+        "all_brokers": numbered(entry["brokers"]) if facts.every_is_of_a_broker else "",
+        "them": "it" if len(entry["brokers"]) == 1 else "them",
         "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "topic_id": (row["topic_ids"] or [""])[0],
         "deleted": deleted,

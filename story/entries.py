@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks.page import remedy
+from wirecheck.wording import and_list
 
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -169,7 +170,7 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
         "summary": str(row["summary"]).removesuffix("."),
         "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "id": (row["topic_ids"] or [""])[0],
-        "brokers": ", ".join(map(str, row["brokers"])),
+        "brokers": and_list(list(map(str, row["brokers"]))),
         "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(row["first_seen"], dated=dated),

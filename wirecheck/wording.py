@@ -5,6 +5,7 @@ It imports nothing of the project, so that every package can use it.
 
 import base64
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -48,6 +49,11 @@ class TimeSpan(NamedTuple):
         """A time of day, on the day of another time."""
         midnight = time_ns - time_ns % DAY_NS if self.of_day else 0
         return TimeSpan(midnight + self.ns, midnight + self.last_ns)
+
+
+def and_list(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def plural(count: int, noun: str) -> str:

@@ -278,7 +278,7 @@ def ranges_of(endpoint: str, claims: list[Claim], ranges: str, context: CheckCon
         where,
         endpoint,
         brokers=if_broker(where),
-        words={"server": servers_of(claims, context), "ranges": ranges},
+        words={"node": servers_of(claims, context), "ranges": ranges},
     )
 
 

@@ -331,7 +331,7 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
     ("clients", "text"),
     [
         (["a"], "a uses partitions that it may no longer have"),
-        (["a", "b"], "a, b use partitions that it may no longer have"),
+        (["a", "b"], "a and b use partitions that it may no longer have"),
     ],
 )
 def test_who_asks_for_partitions_of_before_a_recreation_may_be_hurt_by_it(clients, text):
@@ -423,3 +423,22 @@ def test_errors_that_go_on_in_the_next_cluster_count_once():
     (one,) = card["harm"]["clients"]
     assert (one["count"], card["harm"]["briefly"]) == (5, [])
     assert "may be why" not in card["cause"]["sentence"]
+
+
+def test_several_brokers_are_named_in_one_sentence():
+    stale = [found("TID017", f"of {broker}", topic="t", topic_ids=[OLD], brokers=[broker]) for broker in (3, 1)]
+    (card,) = cards(stale, [])
+    assert card["action"]["sentence"] == "Restart brokers 1 and 3."
+    assert cards(stale[:1], [])[0]["action"]["sentence"] == "Restart broker 3."
+
+
+def test_a_rollback_of_all_brokers_is_one_card_that_names_them():
+    def returned(endpoint, *brokers):
+        words = {"node": endpoint, "ranges": "the versions of Kafka 4.4, then those of 4.3"}
+        return found("VER007", endpoint, brokers=brokers, words=words)
+
+    rollback = [returned(f"10.0.0.{broker}:{port}", broker) for broker in (1, 2) for port in (9092, 9093)]
+    (card,) = cards(rollback, [])
+    assert card["headline"] == "Brokers 1 and 2 advertised the versions of Kafka 4.4, then those of 4.3"
+    (card,) = cards([*rollback, returned("10.0.0.9:9093")], [])
+    assert card["headline"].endswith("(4 more like it)")
