@@ -125,19 +125,29 @@ class Place:
     group: Group
     named: tuple[Named, ...] = ()
 
-    def broker(self, ts_ns: int) -> int | None:
-        """Which broker was here at a time: of those that are named here then, who was named here last for the first
-        time, as brokers may swap their addresses, and swap them back; where none is, who was before, else who came.
+    @cached_property
+    def holders(self) -> tuple[tuple[int, int], ...]:
+        """The broker that was here from each time on. Of those that are named here then, who was named here last for
+        the first time, as brokers may swap their addresses, and swap them back; where none is, who was named last.
         """
         if len(self.named) < 2:
-            return self.named[0].broker if self.named else None
-        begun = [one for one in self.named if one.first_ns <= ts_ns] or [min(self.named)]
-        now = [one for one in begun if ts_ns <= one.last_ns]
-        return (max(now) if now else max(begun, key=lambda one: (one.last_ns, one.first_ns))).broker
+            return tuple((ALWAYS, one.broker) for one in self.named)
+        times = sorted({*(one.first_ns for one in self.named), *(one.last_ns + 1 for one in self.named)})
+        found = [(ALWAYS, min(self.named).broker)]
+        for since_ns in times:
+            begun = [one for one in self.named if one.first_ns <= since_ns]
+            named = [one for one in begun if since_ns <= one.last_ns]
+            here = max(named) if named else max(begun, key=lambda one: (one.last_ns, one.first_ns))
+            if here.broker != found[-1][1]:
+                found.append((since_ns, here.broker))
+        return tuple(found)
+
+    def broker(self, ts_ns: int) -> int | None:
+        """Which broker was here at a time."""
+        return next((broker for since_ns, broker in reversed(self.holders) if since_ns <= ts_ns), None)
 
     def facts(self) -> tuple[object, ...]:
-        return (self.since_ns, *self.group.facts(), *((one.first_ns, one.broker) for one in self.named[1:]),
-                self.named[0].broker if self.named else None)  # fmt: skip
+        return (self.since_ns, *self.group.facts(), self.holders)
 
 
 class Clusters:

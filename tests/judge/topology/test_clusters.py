@@ -43,6 +43,24 @@ def test_an_address_that_another_broker_got():
     assert [made.broker(OTHER, at * S) for at in (0, 30, 35, 40, 90)] == [2, 2, 2, 1, 1]
 
 
+def test_until_when_an_address_was_named_counts_where_it_decides_who_was_there():
+    """The claims that a broker is named there last longer now; all else is as before."""
+
+    def separated(until_2, until_1):
+        addresses = [
+            claim("address", EAST, OTHER, 2, at=1, until=until_2),
+            claim("address", EAST, OTHER, 1, at=40, until=until_1),
+        ]
+        return Clusters("lab", [*served(EAST, OTHER), cluster("A"), *addresses])
+
+    before = separated(100, 70)
+    assert before.broker(OTHER, 90 * S) == 2
+    longer = separated(100, 95)
+    assert longer.broker(OTHER, 90 * S) == 1
+    assert longer.moved(before)
+    assert not separated(200, 70).moved(before), "who is named last is there until another is named"
+
+
 def test_who_lists_an_address_of_two_clusters_is_of_the_one_whose_topic_ids_it_has():
     """A VIP led to cluster A, then to B: the controllers of both list it, and only the IDs tell whose each is."""
     vip = "10.0.8.8:9092"
