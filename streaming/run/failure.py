@@ -4,10 +4,6 @@ It reads Spark's texts: unreadable state, a full disk, a dead worker, a machine 
 """
 
 import re
-from collections.abc import Callable
-
-from pyspark.errors import PySparkException
-from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck.streaming.checkpoint import NEW, newest_files
 from wirecheck.streaming.run.plan import Plan
@@ -42,19 +38,10 @@ RAISED = re.compile(  # Java's last words, and those of our Python among them
     re.MULTILINE,
 )
 STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
-TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
+TOO_BUSY = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
 """Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
-
-
-def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """A query that continues from its checkpoint, again if the machine was too busy for Spark's timeout."""
-    for _ in range(RETRIES):
-        try:
-            return run()
-        except PySparkException as failure:
-            if not any(words in str(failure) for words in TOO_BUSY):
-                raise
-    return run()
+BUSY_S = 600
+"""So long a machine may be too busy for Spark without a single batch."""
 
 
 def reason(text: str) -> str:
@@ -70,10 +57,18 @@ def worker_died(text: str) -> bool:
     return any(words in text for words in DIED)
 
 
+def too_busy(text: str) -> bool:
+    """Whether Spark's timeout was too short for this machine: nothing is wrong with the batch."""
+    return any(words in text for words in TOO_BUSY)
+
+
 def in_one_line(text: str, plan: Plan) -> str:
     """`text`: all that Spark says of the failure."""
     if full := next((words for words in FULL if words in text), None):
         return f"the query failed: {full}; free space for {plan.out} and {plan.checkpoint}, and start again"
+    if too_busy(text):
+        lasted = f"for {BUSY_S // 60} min"
+        return f"the query failed: this machine was too busy to start Python {lasted}; free CPU, and start again"
     of_store = OF_STORE.search(text)
     if worker_died(text):
         names = newest_files(plan.checkpoint)

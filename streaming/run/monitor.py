@@ -27,7 +27,7 @@ from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
-from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
+from wirecheck.streaming.run.failure import BUSY_S, in_one_line, too_busy, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -117,12 +117,23 @@ def begin(settings: Settings, watch: "Watch") -> None:
 
 
 def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch", feed: Feed) -> StreamingQuery:
-    """Run the query; a batch over which a worker died is repeated once."""
+    """Run the query. A batch over which a worker died is repeated once; one for which the machine was too busy, until
+    it has been so for BUSY_S.
+    """
     repeated: list[str] | None = None
+    busy: tuple[int, float] | None = None
     while True:
         try:
-            return retried(partial(supervise, spark, job, settings, watch, feed))
+            return supervise(spark, job, settings, watch, feed)
         except PySparkException as failure:
+            if too_busy(str(failure)) and not watch.stopping.is_set():
+                committed = checkpoint.committed(watch.plan.checkpoint)
+                if busy is None or busy[0] != committed:
+                    busy = committed, time.monotonic()
+                    watch.say("this machine is too busy for Spark to start Python: the batch is repeated")
+                if time.monotonic() - busy[1] < BUSY_S:
+                    continue
+                raise
             batch = checkpoint.newest_files(watch.plan.checkpoint)
             if not worker_died(str(failure)) or batch == repeated:
                 raise

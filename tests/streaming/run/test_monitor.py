@@ -448,8 +448,11 @@ def once(spark, plan, said, settings=Settings()):
 DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
 
 
-def dying(monkeypatch, plan, deaths):
-    """A query whose worker dies so many times over one batch; the starts of it."""
+BUSY = "[STREAM_FAILED] Python worker failed to connect back. SQLSTATE: XXKST"
+
+
+def dying(monkeypatch, plan, deaths, failure=DIED):
+    """A query that fails so many times over one batch; the starts of it."""
     prepared(plan, Settings(), Page())
     names = [f"a-{number:010d}.parquet" for number in (1, 2, 3)]
     checkpoint.write_files(plan.checkpoint, 0, BatchFiles(tuple(names)))
@@ -458,7 +461,7 @@ def dying(monkeypatch, plan, deaths):
     def supervise(*_):
         starts.append(1)
         if len(starts) <= deaths:
-            raise PySparkException(DIED)
+            raise PySparkException(failure)
 
     monkeypatch.setattr(monitor, "supervise", supervise)
     return starts
@@ -474,6 +477,23 @@ def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
     restarted(plan, said)
     assert len(starts) == 2
     assert said == ["a worker died: the batch is repeated"]
+
+
+def test_a_batch_is_repeated_as_long_as_the_machine_is_too_busy_for_sparks_timeout(plan, monkeypatch):
+    starts, said = dying(monkeypatch, plan, 50, BUSY), []
+    restarted(plan, said)
+    assert len(starts) == 51
+    assert said == ["this machine is too busy for Spark to start Python: the batch is repeated"]
+
+
+def test_a_machine_that_stays_too_busy_ends_the_monitor_in_one_line(plan, monkeypatch):
+    dying(monkeypatch, plan, 50, BUSY)
+    monkeypatch.setattr(monitor, "BUSY_S", 0)
+    with pytest.raises(PySparkException) as failed:
+        restarted(plan, [])
+    assert monitor.in_one_line(str(failed.value), plan) == (
+        "the query failed: this machine was too busy to start Python for 10 min; free CPU, and start again"
+    )
 
 
 def test_a_second_death_names_the_files_of_the_batch(plan, monkeypatch):

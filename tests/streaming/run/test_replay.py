@@ -1,9 +1,8 @@
 """What a replay makes of folders and of failures, before and after Spark."""
 
 import pytest
-from pyspark.errors import PySparkException
 
-from wirecheck.streaming.run.failure import reason, retried
+from wirecheck.streaming.run.failure import reason
 from wirecheck.streaming.run.replay import gather
 
 
@@ -66,21 +65,3 @@ org.apache.spark.SparkException: EOFException occurred
 )
 def test_a_failure_is_told_in_one_line(text, line):
     assert reason(text) == line
-
-
-@pytest.mark.parametrize(("failures", "calls"), [(["failed to connect back"] * 4, 5), (["out of disk"], 1)])
-def test_a_query_is_tried_again_where_spark_had_no_patience_with_a_busy_machine(failures, calls):
-    said = []
-
-    def run():
-        said.append("called")
-        if len(said) <= len(failures):
-            raise PySparkException(f"[STREAM_FAILED] Python worker {failures[len(said) - 1]}. SQLSTATE: XXKST")
-        return "query"
-
-    if calls > 1:
-        assert retried(run) == "query"
-    else:
-        with pytest.raises(PySparkException):
-            retried(run)
-    assert len(said) == calls
