@@ -119,7 +119,7 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
             moment
             for pause in found
             for moment in (
-                (pause.first_ns, f"{endpoint} answers, and then nothing for {pause.seconds:.1f} s"),
+                (pause.first_ns, f"{endpoint} answers nothing from here on, for {pause.seconds:.1f} s"),
                 (pause.last_ns, f"{endpoint} answers what waited, on {pause.clients} connections"),
             )
         ]
@@ -167,7 +167,9 @@ def client_of(claim: Claim) -> str:
 
 
 class Pause(NamedTuple):
-    """From the last answer before a silence to the first after it."""
+    """From the last answer before a silence to the first after it, or from the first request in it if that is later:
+    who is asked nothing was not seen to stand still.
+    """
 
     first_ns: int
     last_ns: int
@@ -188,14 +190,17 @@ def pauses(claim: Claim, context: CheckContext) -> list[Pause]:
         if last_ns - first_ns < context.settings.pause_s * SECOND_NS:
             continue
         slots = (after, slot_name(int(after) + 1))
-        clients = {
-            client
+        asked_ns = {
+            client: run[FIRST]
             for slot in slots
             for client, run in waited.get(slot, {}).items()
             if run[FIRST] < last_ns - OVERDUE_NS and run[LAST] >= last_ns
         }
-        if len(clients) >= context.settings.paused_clients:
-            found.append(Pause(first_ns, last_ns, len(clients)))
+        if len(asked_ns) < context.settings.paused_clients:
+            continue
+        pause = Pause(max(first_ns, min(asked_ns.values())), last_ns, len(asked_ns))
+        if pause.seconds >= context.settings.pause_s:
+            found.append(pause)
     return found
 
 

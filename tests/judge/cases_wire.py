@@ -395,6 +395,14 @@ def vis008_near_miss__nobody_asked(lab):
     lab.until = 60
 
 
+def vis008_near_miss__asked_late(lab):
+    """Nobody asked for 14 s of the 20 without an answer, so 7 s is all that it is known to have stood still."""
+    served(lab, [*range(20), 41, 42, 43])
+    waiting(lab, 33, 40.0)
+    waiting(lab, 33.1, 40.1)
+    lab.until = 60
+
+
 def vis008_near_miss__what_a_request_allows(lab):
     """Long polls of an idle topic, and a rebalance, end at one time."""
     served(lab, [*range(20), 41, 42])

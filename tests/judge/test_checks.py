@@ -165,3 +165,11 @@ def test_a_stuck_fetch_is_dated_by_its_first_error():
     (finding,) = lab.findings("FET001")
     assert finding["first_seen"] == ns(13.001)
     assert "since 2027-01-15 08:00:13.001 UTC" in finding["summary"]
+
+
+def test_a_pause_begins_with_the_first_request_that_waited():
+    """A standby that nobody asked for 3 s was not seen to stand still then."""
+    lab = Lab()
+    cases_wire.vis008_fires(lab)
+    (pause,) = [one["summary"] for one in lab.findings() if one["code"] == "VIS008"]
+    assert "answered nothing for 18.0 s, from 2027-01-15 08:00:22.000 UTC to 2027-01-15 08:00:40.000 UTC" in pause
