@@ -13,35 +13,21 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
-from wirecheck.commands.listing import show_rows
+from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 from wirecheck.commands.units import time
 from wirecheck.wording import EPOCH, TimeSpan
 
-Row = dict[str, Any]
-
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
-@click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
-@options.tables
+@answers_argument
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
-@click.option(
-    "--topic-id",
-    "--topic_id",
-    "topic_id",
-    metavar="ID",
-    help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
-)
+@click.option("--topic-id", metavar="ID", help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.")
 @click.option("--at", type=time, metavar="TIME", help="Show the state at TIME, such as 00:20:03, not at the end.")
 @click.option(
     "--ids", is_flag=True, help="Print only a map from topic IDs to names, replaced and deleted IDs included."
 )
-@options.cluster
-@options.keylog
-@names.option
-@options.strict
-@options.quiet
-@options.form("json", "csv")
+@options_of_answers
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **chosen: Any) -> None:
     """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.
 
@@ -68,7 +54,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     elif form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
-        click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
+        show_csv(spreadsheets.partition_rows(found))
     elif chosen["topic"] or chosen["topic_id"]:
         terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
