@@ -7,7 +7,7 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -97,7 +97,7 @@ def show_rows(rows: Sequence[Row], form: str) -> None:
         show_csv([*map(flat, rows)])
 
 
-def show_csv(rows: Sequence[Row]) -> None:
+def show_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     from wirecheck.dashboards.spreadsheets import csv_of
 
     click.echo(csv_of(legible([*rows])), nl=False)
