@@ -4,7 +4,6 @@ It selects topics and a format; how a description is made is streaming's, how it
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
-from wirecheck.commands.units import time
-from wirecheck.wording import EPOCH, TimeSpan
+from wirecheck.commands.units import time, time_among
 
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
@@ -47,7 +45,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
 
     others = result.overflow_rows("topics")
     warn_of(others)
-    every = described(result, time_of(chosen["at"], result.rows["topics"]))
+    every = described(result, chosen["at"] and time_among(chosen["at"], result.rows["topics"]))
     found = [*matching(every, chosen["topic"], chosen["topic_id"])]
     if chosen["ids"]:
         show_ids(found, form)
@@ -60,14 +58,6 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     else:
         terminal_tables.list_topics(legible(names.in_words(found)), console())
     need_whole(result.json()["coverage"], strict=strict)
-
-
-def time_of(at: TimeSpan | None, topics: list[Row]) -> datetime | None:
-    """A time of day is of the day on which a topic was seen first."""
-    if at is None:
-        return None
-    first = min((topic["first_seen"] for topic in topics), default=EPOCH)
-    return EPOCH + timedelta(microseconds=at.on_day_of(TimeSpan.of(first).ns).ns // 1000)
 
 
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")
