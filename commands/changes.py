@@ -95,7 +95,6 @@ def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:
 def cells(change: "Change", dated: bool) -> Cells:
     """`00:44:48  DeleteTopics songs  lab-admin  User:ANONYMOUS  127.0.0.1  via broker 1  ok`."""
     of_type = "" if change.object_type == "topic" else f"{change.object_type} "
-    answer = {"NONE": "ok", None: "no answer seen"}.get(change.error, change.error or "")
     return [
         (clock(change.time_ns, dated=dated), "time"),
         (f"{change.action} {of_type}{change.object or whole(change)}".rstrip(), "topic"),
@@ -103,7 +102,7 @@ def cells(change: "Change", dated: bool) -> Cells:
         (change.principal or "-", "principal"),
         (names.in_text(change.host) or "-", "host"),
         (f"via {names.in_text(broker_name(change.via_broker or ''))}", "via"),
-        (answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
+        (change.answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
         (change.details, "details"),
     ]
 

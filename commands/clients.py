@@ -10,19 +10,16 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import completion, names, options
+from wirecheck.commands import names, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import answers, need_whole
-from wirecheck.commands.listing import show_rows
+from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 
-Row = dict[str, Any]
-
 
 @click.command(cls=options.Sections, short_help="List clients and those that an upgrade breaks.")
-@click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
-@options.tables
+@answers_argument
 @click.option(
     "--target",
     metavar="RELEASE",
@@ -41,12 +38,7 @@ Row = dict[str, Any]
     help="With --target, also write an HTML page of the clients to upgrade.",
 )
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
-@options.cluster
-@names.option
-@options.keylog
-@options.strict
-@options.quiet
-@options.form("json", "csv")
+@options_of_answers
 def clients(
     inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, brokers: bool, strict: bool, **asked: Any
 ) -> None:
@@ -99,17 +91,10 @@ def clients(
         else:
             show_rows(legible(shown), form)
     elif form == "json":
-        click.echo(
-            as_json(
-                {
-                    **({"target": target} if target else {}),
-                    "clients": [names.in_row(client) for client in found],
-                    **others,
-                }
-            )
-        )
+        rows = [names.in_row(client) for client in found]
+        click.echo(as_json({**({"target": target} if target else {}), "clients": rows, **others}))
     elif form == "csv":
-        click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(map(names.in_row, found)))), nl=False)
+        show_csv(spreadsheets.client_rows(map(names.in_row, found)))
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
     else:

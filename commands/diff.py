@@ -6,7 +6,6 @@ differs (decode/show/traffic_diff.py, streaming/store/result_diff.py).
 
 import sys
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,8 @@ from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.inputs import holds_tables, need_whole, results_in
 from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import time
-from wirecheck.wording import EPOCH, TimeSpan, plural
+from wirecheck.commands.units import time, time_among
+from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.wording import TimeSpan
 
 GATES = ("matters", "any", "never", "findings", "errors", "clients", "topic-ids", "versions", "latency", "rates")
 OF_GATE = {
@@ -141,8 +141,7 @@ def of_results(
     if not times:
         notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]
         return differences(*map(Side, results)), tuple(notes)
-    first = min((row["first_seen"] for row in results[0].rows["clients"]), default=EPOCH)
-    begin, end = (EPOCH + timedelta(microseconds=one.on_day_of(TimeSpan.of(first).ns).ns // 1000) for one in times)
+    begin, end = (time_among(one, results[0].rows["clients"]) for one in times)
     if begin >= end:
         raise click.UsageError("the second --at is not later than the first")
     return differences(*at_times(results[0], begin, end)), (f"{begin:%F %T} UTC", f"{end:%F %T} UTC")

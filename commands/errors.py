@@ -97,21 +97,17 @@ def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
 def cells(row: "ErrorRow", dated: bool) -> Cells:
     """`write rejected  ongoing  UNKNOWN_TOPIC_ID  Produce tickets  p-lost  127.0.0.1  28 of 430  00:36:20 to ...`."""
     role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
-    waits = (
-        f"throttled {row.throttle_time_ms:,} ms, at most {row.throttle_time_max_ms:,} ms"
-        if row.throttle_time_ms
-        else ""
-    )
+    throttled = f", throttled {row.throttling}" if row.throttling else ""
     return [
         (row.effect, role),
         (row.status, role),
         (row.error, "error"),
-        (f"{row.api} {row.topic or ''}".rstrip(), "topic"),
+        (row.about, "topic"),
         (client_name(row.client_id), "client"),
         (names.in_text(row.host), "host"),
         (f"{row.count:,} of {max(row.requests, row.count):,}", "count"),
         (span(row.first_ns, row.last_ns, dated=dated), "time"),
-        (f"by {brokers(row.servers)}{', ' if waits else ''}{waits}", "details"),
+        (f"by {brokers(row.servers)}{throttled}", "details"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A list of rows as a person, a program or a spreadsheet reads it: what `changes`, `errors` and `diff` print.
+"""Lists of rows as a person, a program or a spreadsheet reads them, and the options of commands that print them.
 
 Knows: the three forms, how cells stand below each other, and how many lines a terminal shows at once. Refuses to know
 what a row is about.
@@ -7,7 +7,7 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
-from wirecheck.wording import clock, rfc3339
+from wirecheck.wording import DAY_NS, clock, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Coverage
@@ -30,20 +30,24 @@ WIDEST = 40
 """Characters of a column that are aligned; what is longer moves the rest of its line."""
 LONGEST = 500
 """Characters of a cell. Kafka's names have 249 at most, client IDs 32,767."""
-DAY_NS = 86_400 * 1_000_000_000
 AROUND_LINES = 6
 """Of a terminal's height that are not rows: the prompt, the command, the lines about those not shown and coverage."""
 
 
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+answers_argument = click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
+"""Of commands that take --from in its place."""
+SHARED = (names.option, options.keylog, options.strict, options.quiet, options.form("json", "csv"))
 
 
 def options_of_listing(command: Any) -> Any:
     """What each command that lists messages takes besides its own options."""
-    form = options.form("json", "csv")
-    return options.decorated(
-        command, (options.ports, names.option, options.keylog, options.strict, options.quiet, form)
-    )
+    return options.decorated(command, (options.ports, *SHARED))
+
+
+def options_of_answers(command: Any) -> Any:
+    """What each command that lists rows of a result takes besides its own options."""
+    return options.decorated(command, (options.tables, options.cluster, *SHARED))
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,8 @@ class Listing(Generic[One]):
         most_lines = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
         cuts = sys.stdout.isatty() and not every
         shown = (found[-most_lines:] if self.newest else found[:most_lines]) if cuts else found
-        dated = len({time // DAY_NS for one in shown for time in self.days(one)}) > 1
-        rows = [self.cells(one, dated) for one in shown]
-        texts = [line(cells, paint=paints(), columns=columns()) for cells in aligned(rows)]
+        dated = several_days(time for one in shown for time in self.days(one))
+        texts = lines([self.cells(one, dated) for one in shown])
         if cuts:
             ends = accumulate(text.count("\n") + 1 for text in (texts[::-1] if self.newest else texts))
             count = max(1, sum(end <= most_lines for end in ends))
@@ -91,9 +94,13 @@ def show_rows(rows: Sequence[Row], form: str) -> None:
         for row in rows:
             click.echo(as_json(row))
     else:
-        from wirecheck.dashboards.spreadsheets import csv_of
+        show_csv([*map(flat, rows)])
 
-        click.echo(csv_of(legible([*map(flat, rows)])), nl=False)
+
+def show_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    from wirecheck.dashboards.spreadsheets import csv_of
+
+    click.echo(csv_of(legible([*rows])), nl=False)
 
 
 TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
@@ -115,6 +122,11 @@ def flat(found: Row) -> Row:
     return found if frame is None else found | {"frame": frame["first"], "source": frame["source"]}
 
 
+def lines(rows: list[Cells]) -> list[str]:
+    """Rows as text, painted and folded as the terminal on stdout takes them."""
+    return [line(cells, paint=paints(), columns=columns()) for cells in aligned(rows)]
+
+
 def aligned(rows: list[Cells]) -> Iterator[Cells]:
     """Rows whose cells stand below each other, as far as these are not longer than WIDEST."""
     rows = [[(shortened(text), role) for text, role in cells] for cells in rows]
@@ -127,6 +139,10 @@ def aligned(rows: list[Cells]) -> Iterator[Cells]:
 
 def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
+
+
+def several_days(times_ns: Iterable[int]) -> bool:
+    return len({time_ns // DAY_NS for time_ns in times_ns}) > 1
 
 
 def span(first_ns: int | None, last_ns: int | None, *, dated: bool) -> str:

@@ -4,7 +4,6 @@ It selects topics and a format; how a description is made is streaming's, how it
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +12,20 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
-from wirecheck.commands.listing import show_rows
+from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
-from wirecheck.commands.units import time
-from wirecheck.wording import EPOCH, TimeSpan
-
-Row = dict[str, Any]
+from wirecheck.commands.units import time, time_among
 
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
-@click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
-@options.tables
+@answers_argument
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
-@click.option(
-    "--topic-id",
-    "--topic_id",
-    "topic_id",
-    metavar="ID",
-    help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
-)
+@click.option("--topic-id", metavar="ID", help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.")
 @click.option("--at", type=time, metavar="TIME", help="Show the state at TIME, such as 00:20:03, not at the end.")
 @click.option(
     "--ids", is_flag=True, help="Print only a map from topic IDs to names, replaced and deleted IDs included."
 )
-@options.cluster
-@options.keylog
-@names.option
-@options.strict
-@options.quiet
-@options.form("json", "csv")
+@options_of_answers
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **chosen: Any) -> None:
     """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.
 
@@ -61,27 +45,19 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
 
     others = result.overflow_rows("topics")
     warn_of(others)
-    every = described(result, time_of(chosen["at"], result.rows["topics"]))
+    every = described(result, chosen["at"] and time_among(chosen["at"], result.rows["topics"]))
     found = [*matching(every, chosen["topic"], chosen["topic_id"])]
     if chosen["ids"]:
         show_ids(found, form)
     elif form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
-        click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
+        show_csv(spreadsheets.partition_rows(found))
     elif chosen["topic"] or chosen["topic_id"]:
         terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
         terminal_tables.list_topics(legible(names.in_words(found)), console())
     need_whole(result.json()["coverage"], strict=strict)
-
-
-def time_of(at: TimeSpan | None, topics: list[Row]) -> datetime | None:
-    """A time of day is of the day on which a topic was seen first."""
-    if at is None:
-        return None
-    first = min((topic["first_seen"] for topic in topics), default=EPOCH)
-    return EPOCH + timedelta(microseconds=at.on_day_of(TimeSpan.of(first).ns).ns // 1000)
 
 
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")

@@ -14,15 +14,16 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import (
     AROUND_LINES,
-    DAY_NS,
     Cells,
-    aligned,
     as_row,
     inputs_argument,
+    lines,
     options_of_listing,
+    several_days,
+    show_csv,
     span,
 )
-from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
+from wirecheck.commands.screen import as_json, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
 from wirecheck.wording import plural
@@ -103,10 +104,7 @@ def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> 
         lists = {key(title): [names.in_row(as_row(fact)) for fact in facts] for title, facts in found.items()}
         click.echo(as_json({"name": name, "type": kind, "sections": lists}))
     elif form == "csv":
-        from wirecheck.dashboards.spreadsheets import csv_of
-
-        rows = [{"section": key(title)} | as_row(fact) for title, facts in found.items() for fact in facts]
-        click.echo(csv_of(legible(rows)), nl=False)
+        show_csv([{"section": key(title)} | as_row(fact) for title, facts in found.items() for fact in facts])
     else:
         show_text(name, kind, found, every=every)
 
@@ -120,12 +118,12 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
     """On a terminal what fits: of each section what needs a look, then its first lines."""
     from wirecheck.decode.show.subject_facts import MOST_FACTS
 
-    times = [at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at]
-    dated = len({at // DAY_NS for at in times}) > 1
-    rows = {}
-    for title, facts in found.items():
-        cells = aligned([cells_of(fact, dated=dated) for fact in (facts if every else facts[:MOST_FACTS])])
-        rows[title] = [line(row, paint=paints(), columns=columns()) for row in cells]
+    times = (at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at)
+    dated = several_days(times)
+    rows = {
+        title: lines([cells_of(fact, dated=dated) for fact in (facts if every else facts[:MOST_FACTS])])
+        for title, facts in found.items()
+    }
     kept = {(title, place) for title, texts in rows.items() for place in range(len(texts))}
     if sys.stdout.isatty() and not every:
         kept = fitting(found, rows, shutil.get_terminal_size().lines - AROUND_LINES - AROUND_SECTION * len(rows))

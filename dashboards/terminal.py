@@ -21,9 +21,11 @@ from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     BLAMED,
     KINDS,
+    ShownCard,
     blamed,
     by_kind,
     counted,
+    first_cards,
     heading,
     mood,
     named_cluster,
@@ -34,7 +36,6 @@ from wirecheck.dashboards.verdict import (
     share,
 )
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
 from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
@@ -323,23 +324,23 @@ MARKS = {
 
 def first_screen(result: Row) -> Iterator[Text]:
     """Lines in their order; those that begin with a label go on below it."""
-    cards = [entry["card"] for entry in blamed(result)]
+    cards = first_cards(result)
     if not cards:
         mark, colour = MARKS[mood(result)]
         yield Text(f" {mark} ", style=colour).append(sentence(result), style="not bold default")
-    for card in cards[:MOST_CARDS]:
-        yield from card_lines(card, clients_seen(result["clients"]))
+    for card in cards:
+        yield from card_lines(card)
         yield Text("")
-    if (left := len(cards) - MOST_CARDS) > 0:
+    if (left := len(blamed(result)) - len(cards)) > 0:
         yield Text(f"   {plural(left, 'more cause')}: -v lists them")
     yield from basis_lines(result)
 
 
-def card_lines(card: Row, clients: int) -> Iterator[Text]:
+def card_lines(card: ShownCard) -> Iterator[Text]:
     mark, colour = MARKS["violation"]
-    headline = Text(f" {mark} ", style=colour).append(card["headline"], style="bold default")
-    yield headline.append(f"   {since}" if (since := state(card)) else "", style="not bold default")
-    yield from (labelled(*row) for row in below(card, clients))
+    headline = Text(f" {mark} ", style=colour).append(card.headline, style="bold default")
+    yield headline.append(f"   {card.since}" if card.since else "", style="not bold default")
+    yield from (labelled(*row) for row in card.rows)
 
 
 def labelled(name: str, text: str) -> Text:

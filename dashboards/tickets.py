@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from wirecheck.dashboards.verdict import blamed
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
+from wirecheck.dashboards.verdict import BLAMED, first_cards
 
 Row = Mapping[str, Any]
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
 """SARIF 2.1.0, 3.27.10."""
-FAILING = ("violation", "anomaly")
 MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|"})
 ACTIVE = re.compile(r"@|:(?=//)|www(?=\.)", re.IGNORECASE)
 """Behind which an empty comment stops GitHub's mentions and bare links."""
@@ -32,12 +30,12 @@ def markdown(result: Row) -> str:
 
 
 def markdown_lines(result: Row) -> Iterator[str]:
-    coverage, cards = result["coverage"], [entry["card"] for entry in blamed(result)][:MOST_CARDS]
+    coverage, cards = result["coverage"], first_cards(result)
     if not cards:
         yield f"**{plain(result['verdict'])}**\n"
     for card in cards:
-        yield f"**{plain(card['headline'])}** {state(card)}\n"
-        for label, text in below(card, clients_seen(result["clients"])):
+        yield f"**{plain(card.headline)}** {card.since}\n"
+        for label, text in card.rows:
             yield f"* {label}: {code(text) if label in COMMANDS else plain(text)}"
         yield ""
     yield f"{plain(', '.join(result['inputs']))}: {coverage['frames']:,} frames, {coverage['messages']:,} messages, "
@@ -71,11 +69,11 @@ def plain(text: str) -> str:
 def junit(result: Row) -> str:
     """For CI: a test case for each finding, failed if it needs a look; without findings, one that passed."""
     cases = result["findings"]
-    failed = sum(finding["kind"] in FAILING for finding in cases)
+    failed = sum(finding["kind"] in BLAMED for finding in cases)
     suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(failed))
     for finding in cases:
         case = ET.SubElement(suite, "testcase", classname=finding["code"], name=f"{finding['name']} {finding['id']}")
-        if finding["kind"] in FAILING:
+        if finding["kind"] in BLAMED:
             failure = ET.SubElement(case, "failure", type=finding["kind"], message=finding["summary"])
             sides = ((side["time"], side["claim"], side.get("connection")) for side in finding["sides"])
             failure.text = "\n".join("  ".join(str(part) for part in side if part) for side in sides)

@@ -5,9 +5,9 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from wirecheck.story.cards import duration
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, duration, state
 from wirecheck.story.harm import seconds
 from wirecheck.wording import plural
 
@@ -63,6 +63,26 @@ def blamed(result: Row) -> list[Row]:
         if result["coverage"]["messages"]
         if entry["card"]["harm"]["clients"] or any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
     ]
+
+
+class ShownCard(NamedTuple):
+    """The card of a cause as every form of a result shows it."""
+
+    headline: str
+    since: str
+    rows: list[tuple[str, str]]
+    """Label and text of each line below the headline."""
+
+
+def first_cards(result: Row) -> list[ShownCard]:
+    """Those of the first causes, as many as a first screen has."""
+    clients = clients_seen(result["clients"])
+    return [shown_card(entry["card"], clients) for entry in blamed(result)[:MOST_CARDS]]
+
+
+def shown_card(card: Row, clients: int) -> ShownCard:
+    """`clients`: how many were seen at all."""
+    return ShownCard(card["headline"], state(card), list(below(card, clients)))
 
 
 def nothing_of_kafka(coverage: Row) -> str:

@@ -251,11 +251,11 @@ def topics(
     Also of the results of a replay or a monitor.
     """
     with as_input_error():
-        from wirecheck.commands.topics import time_of
+        from wirecheck.commands.units import time_among
         from wirecheck.streaming.store.topics_at import described
 
         time, result = span(at), answers(paths, cluster, keylog)
-        rows = described(result, time_of(time, result.rows["topics"]))
+        rows = described(result, time and time_among(time, result.rows["topics"]))
     found = [value(TopicDescription, row) for row in rows]
     return Values(found, "topics", rows, inferred(rows))
 

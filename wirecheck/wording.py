@@ -67,6 +67,11 @@ def rfc3339(time_ns: int) -> str:
     return f"{_second(seconds)}.{rest // 1000:06d}Z"
 
 
+def utc(time_ns: int) -> datetime:
+    """To the microsecond."""
+    return EPOCH + timedelta(microseconds=time_ns // 1000)
+
+
 @lru_cache(64)
 def _second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"

@@ -19,7 +19,6 @@ from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
 from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, state
 from wirecheck.wording import hex_id, plural
 
 Row = Mapping[str, Any]
@@ -92,7 +91,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             script=script,
             policy=policy(style, script),
             mood=verdict.mood(result),
-            cards=cards(result),
+            cards=verdict.first_cards(result),
             causes=len(verdict.blamed(result)),
             findings_by_id={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
@@ -118,13 +117,6 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             incomplete=coverage_tiles.incomplete(attached.connections),
         )
     )
-
-
-def cards(result: Row) -> list[dict[str, Any]]:
-    """The cards of the first causes: headline, since when, and what stands below as (label, text)."""
-    clients = clients_seen(result["clients"])
-    found = [entry["card"] for entry in verdict.blamed(result)[:MOST_CARDS]]
-    return [{"headline": one["headline"], "since": state(one), "rows": list(below(one, clients))} for one in found]
 
 
 def sequences(result: Row, attached: Attached) -> dict[str, Row]:

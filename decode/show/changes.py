@@ -10,7 +10,6 @@ and credentials are never part of a change; what was not seen is None.
 from __future__ import annotations
 
 import base64
-import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,9 +26,10 @@ from wirecheck.decode.show.message_lines import answers, followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
-from wirecheck.wording import plural
+from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
@@ -492,9 +492,6 @@ DETAILS: dict[str, Callable[[Body], str]] = {
 }
 
 
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Frame:
     """Packets of a capture that carry one message."""
@@ -537,4 +534,9 @@ class Change:
     @property
     def time(self) -> dt.datetime:
         """When the request was seen first, in UTC, to the microsecond."""
-        return EPOCH + dt.timedelta(microseconds=self.time_ns // 1000)
+        return utc(self.time_ns)
+
+    @property
+    def answer(self) -> str:
+        """The answer in words: ok, Kafka's name of the error, or "no answer seen"."""
+        return "no answer seen" if self.error is None else "ok" if self.error == "NONE" else self.error

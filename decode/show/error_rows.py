@@ -86,6 +86,18 @@ class ErrorRow:
     """Sum over all answers, of "throttled"."""
     throttle_time_max_ms: int | None
 
+    @property
+    def about(self) -> str:
+        """`Produce orders`, or the API alone."""
+        return f"{self.api} {self.topic or ''}".rstrip()
+
+    @property
+    def throttling(self) -> str:
+        """`4,210 ms, at most 900 ms`; empty for every error but "throttled"."""
+        return (
+            f"{self.throttle_time_ms:,} ms, at most {self.throttle_time_max_ms:,} ms" if self.throttle_time_ms else ""
+        )
+
 
 def error_rows(traffic: Traffic) -> list[ErrorRow]:
     """All of them, by harm: routine ones last; else ongoing ones first, then by effect and count."""

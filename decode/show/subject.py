@@ -273,13 +273,9 @@ class Subject:
 
     def alive(self, chunk: Chunk, key: int) -> None:
         """A classic member's heartbeats show only that it is there."""
-        header = chunk.tables(key, REQUEST)[""]
-        rows = equal(header["group_id"], self.name)
-        columns = fields(header, rows, "member_id", "generation_id")
-        for row, member, generation in zip(rows.tolist(), *columns, strict=True):
-            index = int(chunk.exchange_of[header.message[row]])
-            asked_ns, call = int(chunk.asked_ns[index]), chunk.call(index)
-            self.seen_member(member, call, (asked_ns, asked_ns), generation)
+        for index, row, header in self.asked(chunk, key):
+            asked_ns, generation = int(chunk.asked_ns[index]), int(header["generation_id"][row])
+            self.seen_member(text(header, "member_id", row), chunk.call(index), (asked_ns, asked_ns), generation)
 
     def commit(self, chunk: Chunk, key: int) -> None:
         there = chunk.tables(key, REQUEST)

@@ -111,11 +111,8 @@ def by_count(facts: list[Fact]) -> list[Fact]:
 
 
 def failed(row: ErrorRow) -> Fact:
-    about = f"{row.api} {row.topic or ''}".rstrip()
     brokers = ", ".join(map(broker_name, row.servers[:3]))
-    details = f"{row.effect}, {row.status}; {about}, by {brokers}"
-    if row.throttle_time_ms:
-        details += f"; {row.throttle_time_ms:,} ms, at most {row.throttle_time_max_ms:,} ms"
+    details = "; ".join(filter(None, (f"{row.effect}, {row.status}", f"{row.about}, by {brokers}", row.throttling)))
     return Fact(row.error, client(row.client_id, row.host), row.count, row.first_ns, row.last_ns, details,
                 row.status == "ongoing" and row.effect != "routine")  # fmt: skip
 
@@ -181,13 +178,10 @@ def changed(subject: Subject) -> list[Fact]:
     found = [change for change in subject.changes.merged() if change.object == subject.name][::-1]
     return [
         Fact(one.action, f"{client(one.client_id, one.host)}{f' {one.principal}' if one.principal else ''}", None,
-             one.time_ns, None, " ".join(filter(None, (ANSWERS.get(one.error, one.error), one.details))),
+             one.time_ns, None, " ".join(filter(None, (one.answer, one.details))),
              one.error not in {"NONE", None})
         for one in found
     ]  # fmt: skip
-
-
-ANSWERS = {"NONE": "ok", None: "no answer seen"}
 
 
 def of_group(subject: Subject) -> Sections:

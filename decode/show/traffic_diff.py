@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
@@ -18,7 +19,7 @@ from wirecheck.decode.show.traffic import gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wirecheck.decode.show.traffic import Calls, Traffic
 
@@ -58,15 +59,20 @@ class Difference:
 
 def differences(before: Traffic, after: Traffic) -> list[Difference]:
     """Those that matter first, then by kind and subject."""
-    found = [
-        *errors(before, after),
-        *clients(before, after),
-        *topic_ids(before, after),
-        *versions(before, after),
-        *latencies(before, after),
-        *rates(before, after),
-    ]
-    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.subject))
+    sides = before, after
+    return ordered(
+        errors(before, after),
+        changed_clients(*map(requests_of, sides)),
+        changed_ids(*map(ids_of, sides)),
+        changed_versions(*map(versions_of, sides)),
+        latencies(before, after),
+        rates(before, after),
+    )
+
+
+def ordered(*found: Iterable[Difference]) -> list[Difference]:
+    every = chain.from_iterable(found)
+    return sorted(every, key=lambda one: (KINDS.index(one.kind), one.subject, one.before, one.after))
 
 
 def difference(kind: str, subject: str, before: str, after: str) -> Difference:
@@ -81,7 +87,7 @@ def errors(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """By error, client ID, API and topic; addresses change between captures. Routine errors do not count."""
     rows = [by_error(traffic)[0] for traffic in (before, after)]
     lasting = by_error(after)[1]
-    for key in sorted(rows[0].keys() | rows[1].keys()):
+    for key in rows[0].keys() | rows[1].keys():
         was, now = (per_minute(side.get(key, 0), traffic) for side, traffic in zip(rows, (before, after), strict=True))
         subject = " ".join(filter(None, key))
         if not was:
@@ -109,20 +115,24 @@ def per_minute(count: int, traffic: Traffic) -> float:
     return count * 60 / seconds(traffic)
 
 
-def clients(before: Traffic, after: Traffic) -> Iterator[Difference]:
-    sides = [gathered(traffic.calls.items(), lambda call: call.client_id) for traffic in (before, after)]
-    for name in sorted({name for side in sides for name in side if name}):
-        was, now = (f"{side[name].count:,} requests" if name in side else "" for side in sides)
-        if not was or not now:
-            yield difference("client-new" if not was else "client-gone", client_name(name), was, now)
+def requests_of(traffic: Traffic) -> dict[str, int]:
+    """By client ID."""
+    calls = gathered(traffic.calls.items(), lambda call: call.client_id)
+    return {name: one.count for name, one in calls.items() if name}
 
 
-def topic_ids(before: Traffic, after: Traffic) -> Iterator[Difference]:
+def changed_clients(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Difference]:
+    """Of the requests of each client ID, those of clients that only one of the two has."""
+    for name in before.keys() ^ after.keys():
+        was, now = (f"{side[name]:,} requests" if name in side else "" for side in (before, after))
+        yield difference("client-new" if not was else "client-gone", client_name(name), was, now)
+
+
+def changed_ids(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Iterator[Difference]:
     """Topics with an ID that was not there before: one that was recreated before, and not since, has none."""
-    sides = [ids_of(traffic) for traffic in (before, after)]
-    for topic in sorted(sides[0].keys() & sides[1].keys()):
-        if not sides[1][topic] <= sides[0][topic]:
-            yield difference("topic-id", topic, *(" ".join(sorted(side[topic])) for side in sides))
+    for topic in before.keys() & after.keys():
+        if not after[topic] <= before[topic]:
+            yield difference("topic-id", topic, *(" ".join(sorted(side[topic])) for side in (before, after)))
 
 
 def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
@@ -134,18 +144,15 @@ def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
     return found
 
 
-def versions(before: Traffic, after: Traffic) -> Iterator[Difference]:
-    """The highest version of each client and API."""
-    sides = [
-        gathered(traffic.calls.items(), lambda call: (client_name(call.client_id), call.api))
-        for traffic in (before, after)
-    ]
-    yield from changed_versions(*({key: max(one.versions, default=-1) for key, one in side.items()} for side in sides))
+def versions_of(traffic: Traffic) -> dict[ClientApi, int]:
+    """The highest version of each client and API; -1 where it is not known."""
+    calls = gathered(traffic.calls.items(), lambda call: (client_name(call.client_id), call.api))
+    return {key: max(one.versions, default=-1) for key, one in calls.items()}
 
 
 def changed_versions(before: Mapping[ClientApi, int], after: Mapping[ClientApi, int]) -> Iterator[Difference]:
-    """Of clients and APIs that both have, with their highest versions; -1 where it is not known."""
-    for key in sorted(before.keys() & after.keys()):
+    """Of clients and APIs that both have, with their highest versions."""
+    for key in before.keys() & after.keys():
         was, now = before[key], after[key]
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
@@ -155,7 +162,7 @@ def changed_versions(before: Mapping[ClientApi, int], after: Mapping[ClientApi, 
 def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """The 99th percentile of each API and broker."""
     sides = [by_broker(traffic) for traffic in (before, after)]
-    for api, broker in sorted(sides[0].keys() & sides[1].keys()):
+    for api, broker in sides[0].keys() & sides[1].keys():
         pair = [side[api, broker].latencies for side in sides]
         was, now = (quantile_ms(each, 0.99) or 0.0 for each in pair)
         if api in WAITS or min(sum(each.values()) for each in pair) < ENOUGH or max(was, now) < LEAST_MS:
@@ -173,7 +180,7 @@ def by_broker(traffic: Traffic) -> dict[tuple[str, str], Calls]:
 def rates(before: Traffic, after: Traffic) -> Iterator[Difference]:
     """Requests per second of each API of clients."""
     sides = [gathered(traffic.calls.items(), lambda call: call.api) for traffic in (before, after)]
-    for api in sorted(sides[0].keys() & sides[1].keys()):
+    for api in sides[0].keys() & sides[1].keys():
         counts = [side[api].count for side in sides]
         was, now = (count / seconds(traffic) for count, traffic in zip(counts, (before, after), strict=True))
         if max(counts) >= ENOUGH and max(was, now) >= FACTOR * min(was, now):

@@ -10,14 +10,14 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.decode.show.traffic_diff import KINDS, changed_versions, difference
+from wirecheck.decode.show.traffic_diff import changed_clients, changed_ids, changed_versions, difference, ordered
 from wirecheck.streaming.store.topics_at import FOREVER, described
 from wirecheck.wording import client_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.decode.show.traffic_diff import ClientApi, Difference
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
@@ -55,69 +55,56 @@ def at_times(result: Result, before: dt.datetime, after: dt.datetime) -> tuple[S
 
 def differences(before: Side, after: Side) -> list[Difference]:
     """Those that matter first, then by kind and subject."""
-    found = [
-        *findings(before, after),
-        *harms(before, after),
-        *clients(before, after),
-        *topic_ids(before, after),
-        *(changed_versions(highest(before), highest(after)) if before.versions else ()),
-    ]
-    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.subject))
+    sides = before, after
+    return ordered(
+        findings(before, after),
+        harms(before, after),
+        changed_clients(*map(requests_of, sides)),
+        changed_ids(*map(current_ids, sides)),
+        changed_versions(*map(versions_of, sides)),
+    )
 
 
-def pairs(
-    before: Side, after: Side, table: str, key_of: Callable[[Row], Hashable]
-) -> Iterator[tuple[Row | None, Row | None]]:
-    """Rows about one thing, of each side the one that was seen last."""
-    rows = (sorted(side.rows(table), key=lambda row: row["last_seen"]) for side in (before, after))
-    sides = [{key_of(row): row for row in of_side} for of_side in rows]
-    for key in sides[0].keys() | sides[1].keys():
-        yield sides[0].get(key), sides[1].get(key)
+def only_once(before: Side, after: Side, table: str, key_of: Callable[[Row], Hashable]) -> Iterator[tuple[Row, bool]]:
+    """Rows about what only one of the two has, of each the one that was seen last; whether it is new."""
+    sides = [{key_of(row): row for row in by_last_seen(side, table)} for side in (before, after)]
+    for key in sides[0].keys() ^ sides[1].keys():
+        yield sides[0].get(key) or sides[1][key], key in sides[1]
+
+
+def by_last_seen(side: Side, table: str) -> list[Row]:
+    return sorted(side.rows(table), key=lambda row: row["last_seen"])
 
 
 def findings(before: Side, after: Side) -> Iterator[Difference]:
     def key_of(row: Row) -> Hashable:
         return row["code"], row["topic"], tuple(row["client_ids"]), tuple(row["brokers"])
 
-    for was, now in pairs(before, after, "findings", key_of):
-        row = now or was
-        if row is not None and (was is None or now is None):
-            noun = "finding" if row["kind"] in BLAMED else "note"
-            about = row["code"], row["topic"], *row["client_ids"][:1]
-            before_text = f"last at {was['last_seen']:%Y-%m-%d %H:%M:%S}" if was is not None else ""
-            yield difference(
-                f"{noun}-{'new' if now else 'gone'}",
-                " ".join(filter(None, about)),
-                before_text,
-                now["summary"] if now is not None else "",
-            )
+    for row, is_new in only_once(before, after, "findings", key_of):
+        noun = "finding" if row["kind"] in BLAMED else "note"
+        subject = " ".join(filter(None, (row["code"], row["topic"], *row["client_ids"][:1])))
+        if is_new:
+            yield difference(f"{noun}-new", subject, "", row["summary"])
+        else:
+            yield difference(f"{noun}-gone", subject, f"last at {row['last_seen']:%Y-%m-%d %H:%M:%S}", "")
 
 
 def harms(before: Side, after: Side) -> Iterator[Difference]:
     def key_of(row: Row) -> Hashable:
         return tuple(row["errors"]), row["client_id"], row["api"], row["topic"]
 
-    for was, now in pairs(before, after, "harms", key_of):
-        row = now or was
-        if row is not None and (was is None or now is None):
-            kind = "error-gone" if now is None else "error-recovered" if now["recovered"] else "error-new"
-            words = ", ".join(row["errors"]), client_name(row["client_id"]), row["api"], row["topic"]
-            yield difference(kind, " ".join(filter(None, words)), *counts(was, now, "count", ""))
+    for row, is_new in only_once(before, after, "harms", key_of):
+        words = ", ".join(row["errors"]), client_name(row["client_id"]), row["api"], row["topic"]
+        subject, count = " ".join(filter(None, words)), f"{row['count']:,}"
+        if is_new:
+            yield difference("error-recovered" if row["recovered"] else "error-new", subject, "", count)
+        else:
+            yield difference("error-gone", subject, count, "")
 
 
-def clients(before: Side, after: Side) -> Iterator[Difference]:
-    for was, now in pairs(before, after, "clients", lambda row: row["client_id"]):
-        row = now or was
-        if row is not None and row["client_id"] and (was is None or now is None):
-            kind = "client-gone" if now is None else "client-new"
-            yield difference(kind, client_name(row["client_id"]), *counts(was, now, "requests", " requests"))
-
-
-def topic_ids(before: Side, after: Side) -> Iterator[Difference]:
-    sides = [current_ids(side) for side in (before, after)]
-    for topic in sorted(sides[0].keys() & sides[1].keys()):
-        if sides[0][topic] != sides[1][topic]:
-            yield difference("topic-id", topic, *(" ".join(sorted(side[topic])) for side in sides))
+def requests_of(side: Side) -> dict[str, int]:
+    """By client ID."""
+    return {row["client_id"]: row["requests"] for row in by_last_seen(side, "clients") if row["client_id"]}
 
 
 def current_ids(side: Side) -> dict[str, set[str]]:
@@ -128,16 +115,11 @@ def current_ids(side: Side) -> dict[str, set[str]]:
     return found
 
 
-def highest(side: Side) -> dict[tuple[str, str], int]:
-    """The highest version of each client and API."""
-    found: dict[tuple[str, str], int] = {}
-    for row in side.rows("clients"):
+def versions_of(side: Side) -> dict[ClientApi, int]:
+    """The highest version of each client and API; of a time none is known."""
+    found: dict[ClientApi, int] = {}
+    for row in side.rows("clients") if side.versions else ():
         for each in row["apis"]:
             key = client_name(row["client_id"]), each["api"]
             found[key] = max([found.get(key, -1), *each["versions"]])
     return found
-
-
-def counts(was: Row | None, now: Row | None, column: str, unit: str) -> tuple[str, str]:
-    before, after = (f"{row[column]:,}{unit}" if row is not None else "" for row in (was, now))
-    return before, after

@@ -22,6 +22,7 @@ from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, si
 from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
+from wirecheck.dashboards.verdict import shown_card
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
@@ -243,7 +244,7 @@ def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():
     assert shlex.split(evidence)[:2] == ["wirecheck", "evidence"]
     assert shlex.split(evidence)[3:5] == ["-x; rm y", "-o"]
     assert len(shlex.split(evidence)) == 6
-    for line in card_lines(legible(card), 9):
+    for line in card_lines(shown_card(legible(card), 9)):
         assert line.plain.isprintable()
 
 
@@ -258,7 +259,7 @@ def test_a_card_has_one_clock_and_states_a_time_once():
     row["summary"] = "Controller 3 has sent requests with epoch 1 since 2026-11-21 12:00:00.124 UTC."
     (card,) = cards([row], [])
     assert (card["headline"], state(card)) == ("Controller 3 has sent requests with epoch 1 since 12:00:00 UTC", "")
-    (line, *_) = card_lines(card, 9)
+    (line, *_) = card_lines(shown_card(card, 9))
     assert line.plain.count("12:00:00") == 1
     dated = cards([row], [], dated=True)[0]
     assert dated["headline"].endswith("since 2026-11-21 12:00:00 UTC")
