@@ -5,17 +5,16 @@ literals, and topic IDs, which are never shared by two clusters. Knows nothing o
 Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
 second ClusterId later is a new incarnation (`endpoint_history.py`). What cannot be joined stays apart; where something
 speaks against the only cluster that is known, it is shown under none (`membership.py`). An exception about one endpoint
-is a value (`failures.py`): all others are separated without it. What was separated holds for the same claims, in
-whatever process: it is remembered for the last few, and only until when something was stated is worked out again.
+is a value (`failures.py`): all others are separated without it.
 """
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
@@ -39,11 +38,8 @@ from wirecheck.judge.topology.membership import (
     Nodes,
     Reports,
     Twins,
-    by_heartbeats,
     carried,
     components,
-    contradictions,
-    named_apart,
     taken_apart,
     twins,
     two_logs,
@@ -188,7 +184,7 @@ class Clusters:
                 joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
-        self.places = self.placed(by_kind["address"], joined)
+        self.places = self.placed(by_kind["address"])
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
@@ -390,12 +386,12 @@ class Clusters:
         found = near if second or near else possible
         return found.pop() if len(found) == 1 else None
 
-    def placed(self, addresses: list[Claim], joined: Joined) -> dict[str, list[Place]]:
+    def placed(self, addresses: list[Claim]) -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], dict[int, Named]] = defaultdict(dict)
         named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
             for seen in (claim.first, claim.last):
-                group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
+                group = self.group_at[self.node(claim["endpoint"], seen.ts_ns)]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
                 known = brokers[id(group), claim["address"]]
@@ -466,11 +462,6 @@ def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple
 
 
 EVERY, UNKNOWN = "all of them", ""
-SETS = frozenset({"names", "carries", f"{UNANSWERED}carries"})
-"""Kinds of claims that are sets: their members decide."""
-REMEMBERED: "OrderedDict[Any, Clusters]" = OrderedDict()
-MOST = 4
-"""So many answers are remembered: one per label, and the one before."""
 
 
 def separate(
@@ -480,7 +471,7 @@ def separate(
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
-        return remembered(label, claims, connections, reports), None
+        return Clusters(label, claims, connections, reports), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
     servers = [server_of(claim) for claim in claims]
@@ -489,49 +480,6 @@ def separate(
         with suppress(Exception):
             return Clusters(label, others, connections, reports), endpoint
     return Clusters(label), EVERY
-
-
-def remembered(label: str, claims: list[Claim], connections: Connections, reports: Reports) -> Clusters:
-    if not settled(claims):
-        return Clusters(label, claims, connections, reports)
-    words = label, tuple(map(substance, in_order(claims)))
-    found = REMEMBERED.pop(words, None)
-    if found is None:
-        found = Clusters(label, claims, connections, reports)
-    else:
-        found.date(*found.spans_of(found.believable(claims)))
-    REMEMBERED[words] = found
-    while len(REMEMBERED) > MOST:
-        REMEMBERED.popitem(last=False)
-    return found
-
-
-def substance(claim: Claim) -> tuple[Any, ...]:
-    """What decides where an endpoint belongs while nobody takes a word back: the order of words, not their times."""
-    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in SETS else bool(claim.peak.get("answers"))
-
-
-def settled(claims: Iterable[Claim]) -> bool:
-    """Whether no endpoint was said to be of two clusters, no address two brokers', and no broker number names a topic
-    by two ids or is accepted by two controllers: where one was, it matters until when each was said.
-    """
-    claims = list(claims)
-    kinds: dict[str, list[Claim]] = {"names": [], "address": [], "broker_epoch": [], "registration": []}
-    for claim in claims:
-        if claim.kind in kinds:
-            kinds[claim.kind].append(claim)
-    apart = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
-    if apart:
-        return False
-    words: dict[tuple[str, str], set[Any]] = defaultdict(set)
-    for claim in claims:
-        if claim.kind == "cluster_id":
-            words["cluster", claim["endpoint"]].add(claim["cluster_id"])
-        elif claim.kind == "log_epoch":
-            words["log", claim["epoch"]].add(claim["written"])
-        elif claim.kind.removeprefix(UNANSWERED) == "address":
-            words["address", claim["address"]].add(claim["broker"])
-    return all(len(found) == 1 for found in words.values())
 
 
 def server_of(claim: Claim) -> str:

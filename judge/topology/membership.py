@@ -275,7 +275,7 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
 
 
-def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS) -> Iterator[Twins]:
+def by_heartbeats(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
     """Controllers that both accept one broker number's heartbeats: of one quorum only one does, and what two of them
     accept are two registrations. A proxy before a controller shows one and the same twice.
     """
@@ -292,7 +292,7 @@ def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLO
             mine, theirs = (registered[claim["endpoint"], broker, claim["epoch"]] for claim in (first, second))
             differ = first["epoch"] != second["epoch"] or (mine and theirs and mine.isdisjoint(theirs))
             common = len(first.tally.keys() & second.tally.keys())
-            if first["endpoint"] != second["endpoint"] and differ and common >= common_slots:
+            if first["endpoint"] != second["endpoint"] and differ and common >= COMMON_SLOTS:
                 ends = first["endpoint"], second["endpoint"]
                 yield Twins(*ends, (first, second), f"both accept the heartbeats of a broker {broker} of their own")
 
@@ -336,7 +336,7 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
 
 
 def named_apart(
-    claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS
+    claims: dict[str, list[Claim]],
 ) -> Iterator[tuple[tuple[list[str], list[str]], tuple[str, str]]]:
     """Endpoints, and the IDs they have for one name, of lists that share no address. Each list has a controller that
     accepts heartbeats while the other's does: in a quorum one controller does.
@@ -350,7 +350,7 @@ def named_apart(
         for name, topic_id in pairs(claim.peak):
             names[root(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
     for one, other in combinations(sorted(slots)[:MOST_ENDS], 2):
-        if len(slots[one] & slots[other]) < common_slots:
+        if len(slots[one] & slots[other]) < COMMON_SLOTS:
             continue
         for name in sorted(names[one].keys() & names[other].keys()):
             mine, theirs = names[one][name], names[other][name]
