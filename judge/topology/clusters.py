@@ -25,7 +25,6 @@ from wirecheck.judge.topology.endpoint_history import (
     Connections,
     births,
     changes_in_turn,
-    cut,
     disputed,
     host_of,
     is_literal,
@@ -39,7 +38,7 @@ from wirecheck.judge.topology.membership import (
     Reports,
     Twins,
     carried,
-    components,
+    listener_of,
     taken_apart,
     twins,
     two_logs,
@@ -155,8 +154,7 @@ class Clusters:
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
         """What servers say of where brokers are."""
-        self.listener = components(self.addresses)
-        """From an endpoint to its listener: whom broker lists join to it."""
+        self.listener = listener_of(self.addresses)
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
         self.unknown = Group(label)
@@ -168,12 +166,12 @@ class Clusters:
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
-        self.two_logs = two_logs(by_kind, reports)
+        self.two_logs = two_logs(by_kind, self.listener, reports)
         """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
         self.twins = twins(self.two_logs, stated)
         """Endpoints of two live clusters with one ClusterId."""
         if self.twins:
-            stated = taken_apart(stated, by_kind, self.twins)
+            stated = taken_apart(stated, by_kind["names"], self.twins, self.listener)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined(
@@ -289,29 +287,18 @@ class Clusters:
         return self.only.get(server) or self.of(server, claim.first.ts_ns)
 
     def parts(self, claim: Claim) -> Iterator[tuple[Group, Claim]]:
-        """A claim and its cluster; two parts where one cluster said it first and another, at its address, last."""
+        """A claim and its cluster; where its endpoint led to several while it was made, one part per cluster. Answers
+        over time have one part for each time that it led there, as what was answered between breaks a streak of errors.
+        """
         server = claim.server()
         only = self.only.get(server)
         if only is not None and (claim.first.server == claim.last.server or self.alone):
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server
-        if len(self.places.get(heir, ())) > 2 and heir == server:
-            yield from self.in_places(claim, heir)
-            return
-        first, last = self.of(server, claim.first.ts_ns), self.of(heir, claim.last.ts_ns)
-        place = self.place(heir, claim.last.ts_ns)
-        if first is last or place is None or place.since_ns <= claim.first.ts_ns:
-            yield first, claim
-            return
-        yield from zip((first, last), cut(claim, place.since_ns), strict=True)
-
-    def in_places(self, claim: Claim, endpoint: str) -> Iterator[tuple[Group, Claim]]:
-        """A claim's parts where its endpoint led to several clusters while it was made: one per cluster, or, of answers
-        over time, one for each time that it led there, as what was answered between breaks a streak of errors.
-        """
-        since = [one for one in self.places[endpoint][1:] if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
-        groups = [self.of(endpoint, claim.first.ts_ns), *(one.group for one in since)]
+        later = self.places.get(heir, ())[1:]
+        since = [one for one in later if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
+        groups = [self.of(server, claim.first.ts_ns), *(one.group for one in since)]
         if all(group is groups[0] for group in groups):
             yield groups[0], claim
             return

@@ -219,6 +219,8 @@ which the brokers of one of two clusters would be stale."""
 MOST_ENDS = 64
 """Of one broker number that are compared with each other, those named first: a broker has a few listeners, and a host
 that claims thousands comes after them."""
+Listener = Callable[[str], str]
+"""From an endpoint to the smallest one of its listener: of those that broker lists join it to."""
 Reports = Callable[[str, str], tuple[Claim, int] | None]
 """From an endpoint and a topic id to its first report there, and when it was reported or served there last."""
 
@@ -245,13 +247,13 @@ def twins(found: list[Twins], stated: dict[Node, str]) -> list[Twins]:
     return [twin for twin in found if ids[twin.one] == ids[twin.other] and len(ids[twin.one]) == 1]
 
 
-def two_logs(claims: dict[str, list[Claim]], reports: Reports) -> list[Twins]:
+def two_logs(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> list[Twins]:
     """Endpoints of two clusters, whichever ClusterIds are known of them."""
     found = {
         (twin.one, twin.other): twin
         for twin in (
-            *by_reports(claims, reports),
-            *by_controllers(claims, reports),
+            *by_reports(claims, listener, reports),
+            *by_controllers(claims, listener, reports),
             *by_heartbeats(claims),
             *by_epochs(claims),
         )
@@ -320,14 +322,13 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
                 yield from ((number, (one, other), (a, b)) for a in sorted(mine) for b in sorted(theirs - mine))
 
 
-def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
+def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:
     """Endpoints of one broker number, of lists that share no address, that report two ids for one name at one time. A
     broker has one image of the metadata, whichever listener it is asked at.
     """
-    root = components(claims["address"])
     for number, (one, other), ids in contradictions(claims):
         first, second = reports(one, ids[0]), reports(other, ids[1])
-        if ids[0] == ids[1] or root(one) == root(other) or first is None or second is None:
+        if ids[0] == ids[1] or listener(one) == listener(other) or first is None or second is None:
             continue
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
@@ -336,19 +337,19 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
 
 
 def named_apart(
-    claims: dict[str, list[Claim]],
+    claims: dict[str, list[Claim]], listener: Listener
 ) -> Iterator[tuple[tuple[list[str], list[str]], tuple[str, str]]]:
     """Endpoints, and the IDs they have for one name, of lists that share no address. Each list has a controller that
     accepts heartbeats while the other's does: in a quorum one controller does.
     """
-    root, slots = components(claims["address"]), defaultdict[str, set[str]](set)
+    slots: dict[str, set[str]] = defaultdict(set)
     for claim in claims["broker_epoch"]:
         if claim["error"] == 0:
-            slots[root(claim["endpoint"])] |= claim.tally.keys()
+            slots[listener(claim["endpoint"])] |= claim.tally.keys()
     names: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for claim in claims["names"] if len(slots) > 1 else ():
         for name, topic_id in pairs(claim.peak):
-            names[root(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
+            names[listener(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
     for one, other in combinations(sorted(slots)[:MOST_ENDS], 2):
         if len(slots[one] & slots[other]) < COMMON_SLOTS:
             continue
@@ -359,9 +360,9 @@ def named_apart(
                     yield (mine[a], theirs[b]), (a, b)
 
 
-def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
+def by_controllers(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:
     """Brokers that report two IDs for one name at one time, each with a controller of its own."""
-    for ends, ids in named_apart(claims):
+    for ends, ids in named_apart(claims, listener):
         reported = [[(end, found) for end in sorted(at)[:MOST_ENDS] if (found := reports(end, topic_id))]
                     for at, topic_id in zip(ends, ids, strict=True)]  # fmt: skip
         if not all(reported):
@@ -373,8 +374,8 @@ def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator
             yield Twins(*(one, other), (first[0], second[0]), text)
 
 
-def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
-    """From an endpoint to the smallest one that broker lists join it to."""
+def listener_of(addresses: Iterable[Claim]) -> Listener:
+    """The listeners that broker lists show, each by its smallest endpoint."""
     parent: dict[str, str] = {}
 
     def root(endpoint: str) -> str:
@@ -388,20 +389,21 @@ def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
     return root
 
 
-def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: list[Twins]) -> dict[Node, str]:
+def taken_apart(
+    stated: dict[Node, str], names_claims: list[Claim], found: list[Twins], listener: Listener
+) -> dict[Node, str]:
     """ClusterIds by node, with the key of its cluster where two have one ClusterId."""
-    root = components(claims["address"])
     of = {endpoint: cluster_id for (endpoint, _), cluster_id in stated.items()}
     split: dict[str, set[str]] = defaultdict(set)
     for twin in found:
-        if of.get(twin.one, "") == of.get(twin.other) and root(twin.one) != root(twin.other):
-            split[of[twin.one]] |= {root(twin.one), root(twin.other)}
+        if of.get(twin.one, "") == of.get(twin.other) and listener(twin.one) != listener(twin.other):
+            split[of[twin.one]] |= {listener(twin.one), listener(twin.other)}
     names: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for claim in claims["names"]:
+    for claim in names_claims:
         for name, topic_id in pairs(claim.peak):
-            names[root(claim["endpoint"])][name].add(topic_id)
+            names[listener(claim["endpoint"])][name].add(topic_id)
     places = {
-        node: (cluster_id, cluster_of_list(names, root(node[0]), split[cluster_id]))
+        node: (cluster_id, cluster_of_list(names, listener(node[0]), split[cluster_id]))
         for node, cluster_id in stated.items()
         if cluster_id in split
     }
