@@ -236,10 +236,6 @@ class Topic:
         since_ns = max(history.born_ns, history.again_ns)
         return min((other.born_ns for other in self.histories if other.born_ns > since_ns), default=1 << 63)
 
-    def deleted(self, history: History) -> bool:
-        """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
-        return self.ended(history) is not None
-
     def denied(self, history: History) -> bool:
         """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and no
         server reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.

@@ -18,6 +18,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     Streak,
     answers_as,
+    by_id_and_name,
     clients_of,
     clock,
     ends,
@@ -236,9 +237,9 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     name, present = name_of(subject, group, context), [*present_denials(subject, group, context)]
     yield from present
-    places, found = [subject] if name is None else [subject, ("name", name)], {evidence.key[1:] for evidence in present}
-    refused = [claim for place in places for claim in context.claims("fenced", group, *place)]
-    refused = [claim for claim in refused if claim["error"] in DENIALS]
+    found = {evidence.key[1:] for evidence in present}
+    fenced = by_id_and_name("fenced", subject, name, group, context)
+    refused = [claim for claim in fenced if claim["error"] in DENIALS]
     states = context.claims("partition", group, *subject)
     for where, stretches in former_denials(refused, states, group, context).items():
         if where not in found:
@@ -253,10 +254,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
 def present_denials(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Those of leaders in the highest epoch known that serve nothing of the partition since."""
     name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
-    places = [subject] if name is None else [subject, ("name", name)]
-    denials, served = (
-        [claim for place in places for claim in context.claims(kind, group, *place)] for kind in ("denies", "serves")
-    )
+    denials, served = (by_id_and_name(kind, subject, name, group, context) for kind in ("denies", "serves"))
     states = latest(context.claims("partition", group, *subject))
     for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
         state = states.get(partition)

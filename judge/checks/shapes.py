@@ -251,6 +251,12 @@ def of_id(subject: Subject, group: Group, context: CheckContext) -> dict[str, An
     return {"topic": name_of(subject, group, context), "topic_ids": (subject[1],)}
 
 
+def by_id_and_name(kind: str, subject: Subject, name: str | None, group: Group, context: CheckContext) -> list[Claim]:
+    """Claims of one kind about a topic ID, and those that give its name alone."""
+    by_name = context.claims(kind, group, "name", name) if name is not None else []
+    return [*context.claims(kind, group, *subject), *by_name]
+
+
 def of_topic(topic: Topic, *histories: History) -> dict[str, Any]:
     return {"topic": topic.name, "topic_ids": tuple(history.topic_id for history in histories)}
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
+    by_id_and_name,
     clock,
     controllers_named,
     ends,
@@ -121,8 +122,7 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     refused = context.claims("id_refused", group, *subject)
-    places = [subject, ("name", name)] if name else [subject]
-    served = [claim for place in places for claim in context.claims("serves", group, *place)]
+    served = by_id_and_name("serves", subject, name, group, context)
     for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}

@@ -18,13 +18,12 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Sighting, Subject
 from wirecheck.judge.results.result_table import Body, ResultRow
-from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 MOST_CLIENTS = 32
 REFUSALS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID", 100, 103})
-BROKERS_SAY = frozenset({"metadata", "describe-topic-partitions"})
-CONTROLLERS_SAY = frozenset({"leader-and-isr", "update-metadata", "stop-replica"})
+CONTROLLERS_SAY = (*CONTROL, "stop-replica")
 LOG_SAYS = "metadata-log"
 
 
@@ -46,10 +45,10 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             replaced = topic.successor(history) is not None
-            deleted = not replaced and (topic.deleted(history) or topic.denied(history))
+            ended = topic.ended(history)
+            deleted = ended is not None or topic.denied(history)
             state = "replaced" if replaced else "deleted" if deleted else "former" if former else "current"
             earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
-            ended = topic.ended(history)
             ended_ns = ended.last_word.ts_ns if ended and ended.kind == "deletion" and ended["topic_id"] else 0
             yield topic_row(
                 group,
@@ -189,14 +188,14 @@ def speaker_of(claim: Claim) -> Speaker | None:
     """None for an answer to an order of a client, which says what was done and not what is known."""
     if claim.kind != "binding":
         return Speaker("broker", claim["endpoint"], "refuses")
-    if claim["source"] in BROKERS_SAY:
+    if claim["source"] in REPORTS:
         return Speaker("broker", claim.server(), "says")
     if claim["source"] in CONTROLLERS_SAY:
         return Speaker("controller", claim["by"] or "", "orders")
     return Speaker("metadata-log", "", "says") if claim["source"] == LOG_SAYS else None
 
 
-TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
+TELL_OFFLINE = (*REPORTS, "update-metadata")
 """Sources whose messages have a field for offline replicas."""
 
 

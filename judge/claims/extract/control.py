@@ -111,4 +111,4 @@ def requests(header: Lines, api: str) -> Rows:
     kraft = next((name for name in header.table.names if name.replace("_", "") == "iskraftcontroller"), None)
     is_kraft, error = kraft or constant(0, len(header)), Column(errors(header.batch, api, header.message))
     key = ["@endpoint", "controller_id", "controller_epoch", is_kraft, f"={api}", "@version", error, "@host"]
-    return header.states("control", key, peak={"broker_epoch": header["broker_epoch"]})
+    return header.states("control", key)

@@ -45,8 +45,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
     for api, topics in batch.each("request", REQUESTS):
-        by_id, asked = topics.present("topic_id"), topics.column("=asked")
-        yield topics.states("use", f"topic_id ={api} @who", by_id, tally=asked, peak={"used": topics.ts_ns})
+        by_id = topics.present("topic_id")
+        yield topics.states("use", f"topic_id ={api} @who", by_id, peak={"used": topics.ts_ns})
         yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)

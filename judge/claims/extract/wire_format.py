@@ -35,7 +35,6 @@ FACTS = (
     "skipped_bytes",
     "conflicting_bytes",
     "resynchronised",
-    "out_of_order",
     "limits_hit",
     "cut_bytes",
     "cut_segments",
@@ -110,7 +109,6 @@ def facts(connection: Connection) -> dict[str, Any]:
         "from_start": int(connection.from_start),
         **({"decrypted": 1} if connection.decrypted else {}),
         "protocol": [*stamp, connection.protocol],
-        "sasl": [*stamp, connection.sasl or ""],
         "closed_by": [*stamp, connection.closed_by or ""],
         **({"over": 1} if connection.over else {}),
     }
