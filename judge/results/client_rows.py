@@ -1,10 +1,10 @@
 """Rows of the tables clients, clusters and harms.
 
-Rule: a client is a client ID at an address; one of two clusters has a row in each. Unauthenticated hosts are no
-cluster. A row of harms is made of answers that were captured, or of requests that provably got none. A client is hurt
-if it is stuck (`checks/shapes.py`), is refused for longer than its grace period, was never granted anything, or got no
-response for so long that it had to give up; anything less affected it briefly. Of one topic, and of one client, the
-worst MOST rows are kept; one more row counts the others. Which finding it follows from is the story's.
+Rule: a client is a client ID at an address; a client of two clusters has a row in each. Unauthenticated hosts make no
+cluster. A row of harms rests on captured responses, or on requests that certainly got none. A client is hurt if it is
+stuck (`checks/shapes.py`), was rejected for longer than its grace period, was never granted anything, or got no
+response for so long that it had to give up. Anything less affected it briefly. Per topic, and per client, the worst
+MOST rows are kept, and one more row counts the others. The story decides which finding a harm follows from.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """One row per cluster; what could not be joined stands under the label's only one."""
+    """One row per cluster. Endpoints that could not be joined are in the row of the label's only cluster."""
     every = sorted((group for group in context.clusters.groups if not group.outsider), key=lambda group: group.key)
     for key, found in groupby(every, key=lambda group: group.key):
         groups = [*found]
@@ -299,7 +299,7 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
 
 
 def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
-    """When a request of the client about the topic succeeded last, at whatever broker; 0 if none did."""
+    """When a request of the client about the topic last succeeded, at any broker; 0 if never."""
     answers, (client_id, host, api) = one.of_topic, one.who
     if topic.topic_id is None:
         named_answers = context.claims("named_answer", group, "client", client_id or "", host)

@@ -1,11 +1,11 @@
-"""Which endpoints make one cluster, and which broker is behind each.
+"""Which endpoints form one cluster, and which broker each endpoint belongs to.
 
-Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that servers hand out as
-literals, and topic IDs, which are never shared by two clusters. Knows nothing of topics' names.
-Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
-second ClusterId later is a new incarnation (`endpoint_history.py`). What cannot be joined stays apart; where something
-speaks against the only cluster that is known, it is shown under none (`membership.py`). An exception about one endpoint
-is a value (`failures.py`): all others are separated without it.
+Knows the three ways to join endpoints: a cluster ID that a server states or accepts, literal addresses in broker lists,
+and topic IDs, which two clusters never share. Knows nothing of topic names.
+Rule: two groups with different known cluster IDs are never united. An endpoint that states another cluster ID later is
+a new incarnation (`endpoint_history.py`). What cannot be joined stays separate. If something contradicts membership in
+the only known cluster, it is shown under no cluster (`membership.py`). An exception about one endpoint is a value
+(`failures.py`): all others are separated without that endpoint.
 """
 
 from collections import defaultdict
@@ -48,11 +48,12 @@ from wirecheck.judge.topology.membership import (
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
 TOUCHES = {"server", "advertised", "cluster_refused"}
-"""What anybody can have an endpoint say: it shows that it is there, and not how long its cluster was seen."""
+"""Kinds of claims that any client can cause. They show that an endpoint exists, but not how long its cluster was seen.
+"""
 FETCHES = "fetch_versions"
-"""The only claims about servers that are no endpoint's: they show how long its cluster was seen."""
+"""The only kind of claims about servers that is not about one endpoint. They show how long its cluster was seen."""
 JOINING = {"address", "carries"}
-"""What unanswered orders say of servers; it counts where a capture shows one direction only."""
+"""Kinds of claims from control requests without a response that count where the capture has one direction only."""
 
 
 class Joined:
@@ -88,17 +89,17 @@ class Group:
     """Its cluster in identities: its ClusterId, else the label's only one, else the label."""
     cluster_id: str | None = None
     cluster: str | None = None
-    """What the cluster is called in rows: as the key, but for those that can be of none that is known, None."""
+    """The name of the cluster in rows: the key; None for endpoints that cannot belong to any known cluster."""
     outsider: bool = False
-    """It states a ClusterId whose cluster does not know it: nothing that it says is told."""
+    """It states a cluster ID, but that cluster does not know it. Its statements are ignored."""
     endpoints: list[str] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
     first_ns: int = 0
     last_ns: int = 0
     hosts: set[str] = field(default_factory=set)
-    """Where its brokers and controllers are, as far as literal addresses tell."""
+    """Hosts of its brokers and controllers, as far as literal addresses show them."""
     listed: bool = False
-    """Its lists of brokers name literal addresses only: who is not in them is no broker."""
+    """Its broker lists have literal addresses only: a host that is not listed is not a broker."""
 
     def facts(self) -> tuple[object, ...]:
         return (self.key, self.cluster_id, self.cluster, self.outsider, self.endpoints[0])
@@ -153,7 +154,7 @@ class Clusters:
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
-        """What servers say of where brokers are."""
+        """Statements of servers about the addresses of brokers."""
         self.listener = listener_of(self.addresses)
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
@@ -167,9 +168,9 @@ class Clusters:
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
         self.two_logs = two_logs(by_kind, self.listener, reports)
-        """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
+        """Pairs of endpoints of two running clusters. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
-        """Endpoints of two live clusters with one ClusterId."""
+        """Pairs of endpoints of two running clusters with one cluster ID."""
         if self.twins:
             stated = taken_apart(stated, by_kind["names"], self.twins, self.listener)
         self.membership = Membership(by_kind, self.node, stated)
@@ -229,7 +230,7 @@ class Clusters:
         return found
 
     def silent(self, endpoint: str) -> bool:
-        """No answer of it was ever seen: the capture shows one direction."""
+        """Whether no response of it was captured, as in a capture of one direction."""
         return endpoint not in self.answering
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
@@ -251,7 +252,7 @@ class Clusters:
         return place.broker(ts_ns) if place else None
 
     def node_at(self, endpoint: str, ts_ns: int) -> int | str:
-        """Who is behind an endpoint: its broker, else the only broker of its host, else the host."""
+        """The broker of an endpoint, else the only broker of its host, else the host."""
         broker = self.broker(endpoint, ts_ns)
         if broker is not None:
             return broker
@@ -262,7 +263,7 @@ class Clusters:
 
     @cached_property
     def named_hosts(self) -> dict[int, set[tuple[int, str]]]:
-        """By group's identity: broker IDs with the hosts at which the group's servers say they are."""
+        """Per group (by `id()`) the broker IDs and hosts that its servers list."""
         found: dict[int, set[tuple[int, str]]] = defaultdict(set)
         for claim in self.addresses:
             group = self.of(claim["endpoint"], claim.last.ts_ns)
@@ -342,7 +343,7 @@ class Clusters:
                 group.first_ns, group.last_ns = min(first for first, _ in times), max(last for _, last in times)
 
     def named(self, label: str, joined: Joined, spans: Spans) -> list[Group]:
-        """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
+        """The groups with their names. `unknown` is the group for endpoints without any claim."""
         members: dict[Node, list[Node]] = defaultdict(list)
         for node in spans:
             members[joined.root(node)].append(node)
@@ -405,7 +406,7 @@ class Clusters:
 
 
 def ends(claim: Claim) -> Iterator[tuple[str, int]]:
-    """To whom a claim was made first and last, and when: what one endpoint says, or several are sent."""
+    """The endpoints of the first and the last sighting of a claim, with the times."""
     for seen in (claim.first, claim.last):
         yield seen.server if claim.kind == FETCHES else claim["endpoint"], seen.ts_ns
 
@@ -415,8 +416,8 @@ def touches(claim: Claim) -> bool:
 
 
 def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterator[tuple[Node, Node]]:
-    """Which nodes are one cluster, the strongest reasons first. Who lists an address that led to several clusters, as
-    both brokers behind one VIP do, may be of any of them.
+    """Pairs of nodes that belong to one cluster, the most reliable reasons first. An endpoint that lists an address
+    that led to several clusters (both brokers of one VIP, for example) may belong to any of them.
     """
     yield from same([(c.first.ts_ns, c["endpoint"], c["cluster_id"]) for c in claims["cluster_id"]], node)
     listed = [*address_edges(claims, node)]
@@ -428,7 +429,7 @@ def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterat
 
 
 def same(statements: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
-    """Nodes of which the same ClusterId, or the same topic id, was told."""
+    """Pairs of nodes with the same cluster ID, or the same topic ID."""
     seen: dict[str, tuple[Node, Node]] = {}
     for ts_ns, endpoint, what in statements:
         here = node(endpoint, ts_ns)
@@ -454,7 +455,7 @@ EVERY, UNKNOWN = "all of them", ""
 def separate(
     label: str, stated: Iterable[Claim], connections: Connections, failures: Failures, reports: Reports = unreported
 ) -> tuple[Clusters, str | None]:
-    """Who belongs together, and the endpoint that had to be left out for it, or all of them."""
+    """The clusters; and the endpoint that had to be omitted because of an exception, EVERY for all of them."""
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
@@ -470,7 +471,7 @@ def separate(
 
 
 def server_of(claim: Claim) -> str:
-    """Whom a claim is about; UNKNOWN where its key does not say."""
+    """The server that a claim is about; UNKNOWN if its key does not have it."""
     with suppress(Exception):
         return str(claim.server())
     return UNKNOWN

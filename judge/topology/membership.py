@@ -1,13 +1,14 @@
-"""Who is of a cluster, what speaks against joining an endpoint to it, and two live clusters with one ClusterId.
+"""Which endpoints belong to a cluster, what contradicts that, and two running clusters with one cluster ID.
 
-Rule: a ClusterId is no secret, so stating it makes no endpoint a member. The cluster is whom most name, and whom those
-name in turn. An endpoint that complete lists of literal addresses omit has to report the IDs that the cluster reports;
-host names, and controllers' endpoints, are in no list, and only IDs that differ speak against them. Only a
-contradiction takes clusters of one ClusterId apart, never addresses alone: one leader epoch begins twice, at two
-endpoints that both go on leading; two controllers accept heartbeats of two registrations of one broker number at the
-same time; or one broker number answers at two endpoints, of lists that share no address, with two IDs for one name for
-longer than a change takes, or two controllers accept heartbeats at the same time and brokers of lists that share no
-address with the other's report such IDs. The key of each is the ClusterId and its smallest endpoint.
+Rule: anyone can send a cluster ID, so stating it makes no endpoint a member. The core of a cluster is the endpoint
+whose host most others list, with all that it lists in turn. An endpoint that is missing from complete lists of literal
+addresses has to report the same topic IDs as the cluster. Host names and controllers are in no list, so for them only
+different topic IDs count against membership. Only a contradiction separates clusters with one cluster ID, never
+addresses alone: one leader epoch begins twice, at two endpoints that both continue to lead; two controllers accept
+heartbeats of two registrations of one broker number at the same time; one broker number answers at two endpoints, whose
+lists share no address, with two IDs for one name for longer than a change takes; or two controllers accept heartbeats
+at the same time, and brokers whose lists share no address report such IDs. The key of each cluster is the cluster ID
+and its smallest endpoint.
 """
 
 from collections import Counter, defaultdict
@@ -31,19 +32,19 @@ OF_CONTROLLERS = ("log_order", "heartbeat")
 
 @dataclass
 class Words:
-    """What one node says of its cluster."""
+    """What one node states about its cluster."""
 
     lists: set[str] = field(default_factory=set)
     """Addresses of brokers that it hands out."""
     registered: set[str] = field(default_factory=set)
     """Addresses of nodes in voter sets and registrations that it shows: controllers too, on any listener."""
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By the hash of a topic's name the ids it tells under it."""
+    """By the hash of a topic's name the IDs that it reports for it."""
     ids: set[str] = field(default_factory=set)
-    """Topic ids it speaks of."""
+    """Topic IDs that it uses or reports."""
     controller: bool = False
     stated: bool = False
-    """It said itself which cluster it is of."""
+    """Whether it stated its cluster itself."""
     first_ns: int = 1 << 63
 
     @property
@@ -55,7 +56,7 @@ class Words:
         return bool(self.lists) and all(map(is_literal, self.lists))
 
     def common(self, other: "Words") -> int:
-        """How many names have the same id with both, or ids, where no names were told."""
+        """How many names have the same ID in both; or how many IDs are in both, if they share no name."""
         both = self.names.keys() & other.names.keys()
         return sum(not self.names[name].isdisjoint(other.names[name]) for name in both) or len(self.ids & other.ids)
 
@@ -77,7 +78,7 @@ class Core:
 
     members: set[Node]
     words: Words = field(default_factory=Words)
-    """What its members say together."""
+    """The statements of all its members."""
 
     def add(self, found: Iterable[tuple[Node, Words]]) -> None:
         """Those that state the ClusterId and report IDs of the core: their lists may be another listener's."""
@@ -92,7 +93,7 @@ class Core:
 
     @property
     def complete(self) -> bool:
-        """Its lists say who is a broker of it: they name literal addresses only, and such as were captured."""
+        """Whether its lists show all of its brokers: they have literal addresses only, and captured ones among them."""
         return self.words.literal and any(endpoint in self.words.lists for endpoint, _ in self.members)
 
 
@@ -103,9 +104,9 @@ class Membership:
         self.words = words_of(claims, node)
         self.cores: dict[str, Core] = {}
         self.outsiders: set[Node] = set()
-        """They state a ClusterId whose cluster does not know them."""
+        """They state a cluster ID, but that cluster does not know them."""
         self.beside: set[Node] = set()
-        """They state a ClusterId and name no other brokers than its cluster does, but nobody names them."""
+        """They state a cluster ID and list only brokers of that cluster, but no other node lists them."""
         by_id: dict[str, list[Node]] = defaultdict(list)
         for one, cluster_id in stated.items():
             by_id[cluster_id].append(one)
@@ -119,7 +120,9 @@ class Membership:
         """By node without a ClusterId those it cannot be of."""
 
     def core(self, nodes: list[Node]) -> Core:
-        """Whom most others name, and all whom they name; among equals who shares ids with most, then who came first."""
+        """The members: the endpoint whose host most others list, and all that it lists in turn. Ties are broken by the
+        number of shared topic IDs, then by the first sighting.
+        """
         lists = {one: self.words[one].hosts for one in nodes}
         named = Counter(host for hosts in lists.values() for host in hosts)
         carried = Counter(topic_id for one in nodes for topic_id in self.words[one].ids)
@@ -141,7 +144,7 @@ class Membership:
         return core
 
     def place(self, one: Node, core: Core) -> None:
-        """Whether one that the core does not name is of its cluster all the same."""
+        """Decide whether a node that the core does not list belongs to the cluster nevertheless."""
         words = self.words[one]
         common, apart = words.common(core.words), words.apart(core.words)
         if not core.complete or not words.stated or words.controller:
@@ -196,7 +199,7 @@ def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
 
 
 def carried(claims: Iterable[Claim]) -> Iterator[tuple[str, str, int]]:
-    """Endpoints, topic ids they spoke of, and since when."""
+    """Endpoints, the topic IDs that they used or reported, and since when."""
     for claim in claims:
         for member, since_ns in claim.peak.items():
             if member.startswith(LEAST):
@@ -214,8 +217,9 @@ def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
 COMMON_SLOTS = 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 20_000_000_000
-"""So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
-which the brokers of one of two clusters would be stale."""
+"""Both IDs must be reported at the same time for this long. One broker never does that. It is less than the grace
+period after which the brokers of one of two clusters would be stale.
+"""
 MOST_ENDS = 64
 """Of one broker number that are compared with each other, those named first: a broker has a few listeners, and a host
 that claims thousands comes after them."""
@@ -240,7 +244,9 @@ def unreported(_endpoint: str, _topic_id: str) -> None:
 
 
 def twins(found: list[Twins], stated: dict[Node, str]) -> list[Twins]:
-    """Those of one ClusterId. `stated`: ClusterIds by node; where none is known, or it changed, there is none."""
+    """The pairs with one cluster ID. `stated`: cluster IDs by node. Pairs with an unknown or changed cluster ID are
+    omitted.
+    """
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)

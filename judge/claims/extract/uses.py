@@ -1,7 +1,8 @@
-"""Claims about who uses which topic ID, and about offsets: what groups commit and how far partitions reach.
+"""Claims about the use of topic IDs, and about offsets: what groups commit and where partitions end.
 
-Rule: an answer counts for the client that asked; the forgotten list of a fetch is no use. A commit counts if it was
-answered without any error; a partition's reach counts by topic ID only, because a name may mean two topics.
+Rule: a response counts for the client that sent the request. Forgotten topics of a fetch are not used. A commit counts
+if the whole response has no error. The end of a partition counts by topic ID only, because a name may stand for two
+topics.
 """
 
 from collections.abc import Iterator
