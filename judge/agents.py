@@ -1,7 +1,7 @@
-"""Agents: how far each has shown its traffic, what may be said by now, and what they report of themselves.
+"""Agents: the capture time that each has reached, and what each reports about itself.
 
-Rule: a verdict may come early, as it is revised: an agent that is silent holds nothing up. What cannot be taken back
-waits for every agent that is known to go on, however far it is behind. A mark is counted once.
+Rule: results may come early, because they are revised. So a silent agent delays nothing. What cannot be revised waits
+for every agent that is known to continue, however late it is. Each mark is counted once.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class AgentFrontiers(dict[str, Frontier]):
         self.silent_ns = silent_s * SECOND_NS
         self.awaited: frozenset[str] = frozenset()
         self.expected = False
-        """Whether agents go on of which nothing was heard so far."""
+        """Whether there are agents from which nothing has arrived yet."""
         self._known: tuple[frozenset[str], int, int, bool] | None = None
         """Who is awaited, `watermark_ns`, `passed_ns` and `over`: they are asked for with every subject."""
 
@@ -50,12 +50,12 @@ class AgentFrontiers(dict[str, Frontier]):
 
     @property
     def passed_ns(self) -> int:
-        """The same, but that agents whose files are all known are waited for until they end."""
+        """Like `watermark_ns`, except that agents whose files are all known are waited for until they end."""
         return self.known()[2]
 
     @property
     def over(self) -> bool:
-        """Whether the capture has ended, as far as anybody has said."""
+        """Whether the capture has ended, as far as the agents have reported."""
         return (bool(self) or not self.expected) and self.known()[3]
 
     @property
@@ -90,7 +90,7 @@ MARKS = {
 
 
 class Marks(Protocol):
-    """What an agent says about itself, in order."""
+    """What an agent reports about itself, in order."""
 
     @property
     def agent(self) -> str: ...

@@ -1,7 +1,8 @@
-"""What a check is given besides its subject: the ledger, the clusters, the settings and the watermark.
+"""What a check gets besides its subject: the ledger, the clusters, the settings and the watermark.
 
-Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten. An
-order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
+Rule: a check calls `passed` and never compares times with the watermark itself, so a result that waits is never
+forgotten. A control request without a captured response counts once its sender is known (`counts`), whenever that
+happens.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 CONTROL = "control"
 OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
-"""What an endpoint that leads to two clusters in turn cannot state of either."""
+"""Kinds of claims about topics that do not count for an address that leads to two clusters in turn."""
 OF_LOG = ("log_order", "log_epoch", "log_diverged", "registration", "heartbeat")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
@@ -38,7 +39,8 @@ class Filed:
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
     unverified: set[str] = field(default_factory=set)
-    """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
+    """Hosts that made claims about it and to which nothing was granted so far. Whether their claims count may change.
+    """
 
 
 class CheckContext:
@@ -58,35 +60,37 @@ class CheckContext:
         self.due: dict[Subject, int] = {}
         """Subjects that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Subject] = set()
-        """Subjects that wait for the high watermark of the metadata log, or watch what lies in other subjects."""
+        """Subjects that wait for the high watermark of the metadata log, or that read other subjects than their
+        neighbours.
+        """
         self.logs: dict[tuple[int, int], LogOrder] = {}
-        """By group and life of its metadata log."""
+        """By group and generation of its metadata log."""
         self.log_lives: dict[int, LogLives] = {}
         self.known_senders: dict[int, set[str]] = {}
         self.agents = agents if agents is not None else AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []
-        """What raised about the subject in hand."""
+        """The exceptions about the current subject."""
         self.failures = failures if failures is not None else Failures()
-        """All that cannot be judged now."""
+        """Everything that cannot be judged now."""
         self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
-        """Topics made so far (`topic_of`)."""
+        """The topics that were looked up so far (`topic_of`)."""
         self.uses: dict[tuple[int, str], dict[tuple[str | None, str, str], list[Claim]]] = {}
         """By group and topic ID its uses by client ID, address and API, once a table has asked for them."""
         self.writers: dict[str, list[Subject]] | None = None
         """Clients that write to each name, once a check has asked for them."""
 
     def passed(self, due_ns: int) -> bool:
-        """Whether capture time has passed this; if not, the subject in hand is judged again when it has."""
+        """Whether capture time has passed this time. If not, the current subject is judged again once it has."""
         if self.watermark_ns >= due_ns:
             return True
         self.due[self.subject] = min(due_ns, self.due.get(self.subject, due_ns))
         return False
 
     def watch(self) -> None:
-        """The subject in hand looks beyond its neighbours: judge it again whenever servers say anything new."""
+        """The current subject reads more than its neighbours: judge it again whenever there is news of any server."""
         self.pending.add(self.subject)
 
     def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
@@ -94,11 +98,11 @@ class CheckContext:
         return self.filed_for(subject).claims.get((id(group), kind), [])
 
     def groups(self, subject: Subject) -> list[Group]:
-        """The groups in which something was said about a subject, in a stable order."""
+        """The groups with claims about a subject, in a stable order."""
         return self.filed_for(subject).groups
 
     def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
-        """Some kinds of claims about a subject but those of unauthenticated hosts, whichever cluster they are of."""
+        """Some kinds of claims about a subject, in any cluster, without those of unauthenticated hosts."""
         return [
             claim
             for claim in self.ledger.claims_of(*subject).values()
@@ -107,7 +111,7 @@ class CheckContext:
         ]
 
     def filed_for(self, subject: Subject) -> Filed:
-        """A subject's claims for the one in hand, which is judged again once a host among them is authenticated, or
+        """A subject's claims for the current one, which is judged again once one of their hosts is authenticated or
         more of the metadata log is known to be committed.
         """
         filed = self.filed_in(subject)
@@ -118,8 +122,9 @@ class CheckContext:
         return filed
 
     def counts(self, order: Claim, group: Group) -> bool:
-        """Whether an order that was refused, or whose answer was not seen, is one of the cluster's own: its sender is
-        known there, or its receiver was never seen to answer anything, as in a capture of one direction.
+        """Whether a control request that was rejected, or whose response was not captured, belongs to the cluster. It
+        does if its sender is known there, or if its receiver was never seen to answer anything, as in a capture of one
+        direction.
         """
         if order["host"] in self.senders(group):
             return True
@@ -128,8 +133,8 @@ class CheckContext:
         return self.clusters.silent(order.server())
 
     def senders(self, group: Group) -> set[str]:
-        """Hosts that may give orders in a cluster: those of its brokers and controllers, as far as addresses tell, and
-        those whose orders it accepted.
+        """Hosts that may send control requests in a cluster: its brokers and controllers, as far as their addresses are
+        known, and hosts whose requests it accepted.
         """
         if id(group) not in self.known_senders:
             control = self.ledger.claims(CONTROL, "server")
@@ -165,8 +170,8 @@ class CheckContext:
         return filed
 
     def sorted_into(self, claim: Claim, subject: Subject, filed: Filed) -> Iterator[tuple[Group, Claim]]:
-        """File a claim under the groups it was made in; not one by an unauthenticated host, nor an order whose sender
-        may not give it.
+        """The groups in which a claim was made, each with its part of the claim. A claim of an unauthenticated host
+        belongs to none, nor does a control request whose sender may not send it.
         """
         host = self.unauthenticated_hosts.speaker(claim) if subject[0] != "host" else None
         if host is not None:
@@ -193,7 +198,7 @@ class CheckContext:
             yield group, stated
 
     def log(self, group: Group, life: int) -> LogOrder:
-        """What is known of the order of a cluster's metadata log in one of its lives."""
+        """The order of a cluster's metadata log in one of its generations, as far as it is known."""
         if (id(group), life) not in self.logs:
             order = self.logs[id(group), life] = LogOrder()
             for claim in self.of_log(group):
@@ -223,7 +228,7 @@ class CheckContext:
                 yield from (part for other, part in self.clusters.parts(claim) if other is group)
 
     def life_facts(self) -> list[tuple[str, tuple[object, ...]]]:
-        """Which log has more than one life, and since when."""
+        """The logs that have more than one generation, and since when."""
         self.failures.forget(LIVES)
         every = ((group.endpoints[0], self.lives(group).facts()) for group in self.clusters.groups)
         return sorted((endpoint, facts) for endpoint, facts in every if facts)
@@ -237,8 +242,9 @@ class CheckContext:
         return (broker, host) in self.clusters.named_hosts.get(id(group), ())
 
     def surely_one(self, endpoint: str, first_ns: int, last_ns: int) -> bool:
-        """Whether an endpoint was one cluster's from one time to another: where several are known, it stated its own
-        before and after. Else its address may have been another's, of which nothing was captured.
+        """Whether an endpoint belonged to one cluster during all of that time. Where several clusters are known, it
+        must have stated its cluster ID before and after. Otherwise its address may have been another cluster's in
+        between.
         """
         if len({group.cluster_id for group in self.clusters.groups} - {None}) < 2:
             return True
@@ -247,8 +253,8 @@ class CheckContext:
         return any(claim.first.ts_ns <= first_ns and last_ns <= claim.last.ts_ns for claim in stated)
 
     def acts_as(self, broker: int, host: str, group: Group) -> bool:
-        """Whether a host is that broker's: brokers name it, or it was granted a fetch with the broker's replica ID. A
-        client ID, or a replica ID that was refused, proves nothing.
+        """Whether a host is that broker's: brokers list it, or a fetch with the broker's replica ID was granted to it.
+        A client ID, or a replica ID that was rejected, proves nothing.
         """
         self.watch()
         sessions = self.claims("follower", group, "follower", str(broker))
@@ -257,17 +263,17 @@ class CheckContext:
         )
 
     def node(self, claim: Claim) -> int | str:
-        """The same, or the host where no broker is known there."""
+        """The broker that made, or received, a claim; the host where no broker is known there."""
         return self.clusters.node_at(claim.server(), claim.last.ts_ns)
 
 
 def ordered(claim: Claim) -> bool:
-    """Whether a claim is of an order that nobody was seen to accept."""
+    """Whether a claim comes from a control request that no broker was seen to accept."""
     return claim.kind.startswith(UNANSWERED) or (claim.kind == CONTROL and claim["error"] != 0)
 
 
 def answered(claim: Claim) -> Claim:
-    """What an order states whose answer was not seen, as if it had been accepted."""
+    """What a control request without a captured response states, as if it had been accepted."""
     if claim.kind == CONTROL:
         return claim
     kind, key = claim.kind.removeprefix(UNANSWERED), claim.key[:-1]
@@ -275,7 +281,9 @@ def answered(claim: Claim) -> Claim:
 
 
 def order_of(claim: Claim) -> LogOrder:
-    """An order from a claim's peaks; offsets stand there below zero, so that the lowest is the greatest."""
+    """The order of a log from a claim's peaks. Offsets are stored as negative numbers, so that the lowest is the
+    greatest.
+    """
     order = LogOrder(claim.peak["high_watermark"])
     parts: dict[str, dict[int, Any]] = {"start": order.starts, "end": order.ends, "mark": order.markers}
     for name, value in claim.peak.items():

@@ -44,7 +44,7 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
 
 
 def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
-    """What was not seen of it, or not read."""
+    """What was not captured of a connection, or not decoded."""
     key, protocol = connection.key, protocol_of(connection)
     if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
         yield Claim("midway", key, *span(connection))
@@ -67,7 +67,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
 
 
 def whole(connection: Claim) -> bool:
-    """Whether everything that was said on it is in the capture, and was read."""
+    """Whether the connection was captured completely and decoded."""
     facts = connection.peak
     missing = any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit"))
     unread = any(word.startswith("undecoded_messages") for word in connection.tally)
@@ -75,7 +75,9 @@ def whole(connection: Claim) -> bool:
 
 
 def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator[Claim]:
-    """Whose words are not all known: of those who spoke; of anybody, if nobody was recognised, or not all are kept."""
+    """The clients of which traffic is missing: those known on the connection. If none is known, or not all were kept,
+    any client.
+    """
     whose = {(claim["client_id"], 0) for claim in requests}
     if not whose or any(CUT in claim.peak for claim in requests):
         whose.add((None, 1))
@@ -84,14 +86,14 @@ def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator
 
 
 def span(connection: Claim) -> tuple[Sighting, Sighting]:
-    """From its beginning to its last whole minute, so that what is merely still so is said again once a minute."""
+    """From its beginning to its last whole minute, so that a state that lasts is stated again once per minute."""
     last_ns = max(connection.first.ts_ns, connection.last.ts_ns - connection.last.ts_ns % MINUTE_NS)
     return connection.first, connection.last._replace(ts_ns=last_ns)
 
 
 def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
-    """Answers that fit no request and messages that cannot be read, where nothing before them is missing: else nobody
-    knows where messages begin.
+    """Responses without a request and messages that cannot be decoded, if nothing before them is missing. Otherwise it
+    is unknown where messages begin.
     """
     if connection.peak.get("from_start") and not any(connection.peak.get(fact) for fact in INTERRUPTED):
         for kind, sum_of in (("stray", "unpaired"), ("malformed", "unreadable")):
@@ -113,8 +115,8 @@ def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Itera
 
 
 def is_unread(connection: Claim) -> bool:
-    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell. Of bytes
-    that a snap length cut nobody can tell.
+    """Whether the bytes of a connection are not Kafka's: it never was Kafka, or ended before that was known. If a snap
+    length cut bytes, this is unknown.
     """
     ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
     protocol = protocol_of(connection)
@@ -126,7 +128,7 @@ def is_unread(connection: Claim) -> bool:
 
 
 def protocol_of(connection: Claim) -> str:
-    """What a connection turned out to speak, by the latest word on it."""
+    """The protocol of a connection, as far as it is known by now."""
     return str(connection.peak.get("protocol", ["undecided"])[-1])
 
 
@@ -230,7 +232,7 @@ class Connections:
             self.failures.retry(SETTLING, subject, self.remove_name, subject)
 
     def remove_name(self, connection: Subject) -> None:
-        """What it added stays in the sums, without its name."""
+        """Keep what it added to the sums, without its name."""
         key = connection_key(self.ledger.claims_of(*connection).values())
         for target in (link_of(connection), WIRE):
             added = self.added_to(target).pop(key, [])

@@ -31,9 +31,9 @@ class Failure(NamedTuple):
     error: str
     """Kind of the exception, and where: ValueError in replicas.py:128."""
     seen: Sighting | None
-    """The last thing said of the subject."""
+    """The last sighting of the subject."""
     trace: str = ""
-    """For whoever fixes it; not kept."""
+    """For developers; not kept."""
 
     @property
     def about(self) -> str:
@@ -48,7 +48,7 @@ def failure(
 
 
 def described(error: BaseException) -> str:
-    """Kind and place of an exception: the words of one may hold what was on the wire."""
+    """Kind and place of an exception. Its message is omitted, because it may contain data from the wire."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
@@ -75,7 +75,7 @@ class Failures:
         """By cluster, until one comes or goes: asked for once per endpoint."""
 
     def attempt(self, step: str, subject: Subject, make: Callable[..., Made], *about: Any) -> Made | None:
-        """What a step makes of a subject; None where it raises, which is then what there is to say of the two."""
+        """The result of a step for a subject; None if it raises, which is then remembered as a failure."""
         try:
             return make(*about)
         except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about

@@ -1,8 +1,8 @@
 """The judge of one cluster label: claims and progress in, revisions of rows out.
 
-Rule: rows are a pure function of the ledger, the settings and the watermark; one is emitted again only if it differs,
-and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it ends
-nothing else, and the rows of its subject stand.
+Rule: rows are a pure function of the ledger, the settings and the watermark. A row is emitted again only if it differs,
+and is withdrawn when it is no longer made. Time is capture time. Exceptions become values (`failures.py`): they stop
+nothing else, and the earlier rows of their subject remain.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -59,7 +59,7 @@ class Judge:
         """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
         self.log_lives = self.context().life_facts()
-        """Which metadata logs began another life."""
+        """The metadata logs that have more than one generation."""
 
     # -- claims and progress in ---------------------------------------------------------------------------------------
 
@@ -80,13 +80,13 @@ class Judge:
 
     @property
     def oldest_ns(self) -> int:
-        """The horizon: a claim that was last seen before it is counted as late, not judged. Agents of which all files
-        are known are waited for, so another agent's fast clock makes none of their frames late.
+        """The horizon: a claim that was last seen before it is counted as late, and not judged. Agents whose files are
+        all known are waited for, so that a fast clock of another agent makes none of their frames late.
         """
         return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
     def on_marks(self, marks: Marks) -> None:
-        """What an agent says about itself: frames skipped or dropped, input it could not read."""
+        """What an agent reports about itself: skipped or dropped frames, input that it could not read."""
         for claim in claims_of(marks, self.watermark_ns):
             self.ledger.absorb(claim)
 
@@ -169,7 +169,7 @@ class Judge:
         return settled
 
     def close(self, settled: Iterable[Subject]) -> None:
-        """Settled connections leave: their rows stand as they were emitted, and are not remembered."""
+        """Remove settled connections. Their rows remain as emitted and are forgotten."""
         for subject in settled:
             for name in sorted(self.emitted.rows(subject)):
                 self.emitted.forget(subject, name)
@@ -178,7 +178,9 @@ class Judge:
                 self.ledger.forget(subject)
 
     def update_hosts(self, dirty: Iterable[Subject]) -> set[Subject] | None:
-        """The subjects to judge again since other hosts' claims count, None for all; none where that is not known."""
+        """The subjects to judge again because the claims of other hosts count now, None for all; empty if that is
+        unknown.
+        """
         self.failures.forget(UNAUTHENTICATED_HOSTS)
         try:
             return self.unauthenticated_hosts.look(dirty)
@@ -187,7 +189,9 @@ class Judge:
             return set()
 
     def regroup(self) -> tuple[CheckContext, bool]:
-        """The context of this batch; whether an endpoint belongs elsewhere, or a metadata log has another life."""
+        """The context of this batch; and whether an endpoint moved to another cluster, or a metadata log has a new
+        generation.
+        """
         before, excluded, log_lives = self.clusters, self.excluded, self.log_lives
         context = self.context()
         self.log_lives = context.life_facts()
@@ -228,7 +232,9 @@ class Judge:
     def judged(
         self, subjects: set[Subject], context: CheckContext, *, expired: Container[Subject] = ()
     ) -> Iterator[EmittedRow]:
-        """`expired`: subjects that lost claims. The servers come last: with them stands what failed of all others."""
+        """The rows of some subjects. `expired`: subjects that lost claims. The servers come last, because their rows
+        list the failures of all others.
+        """
         for subject in sorted(subjects - {SERVERS}):
             yield from self.re_evaluate(subject, context, expired=subject in expired)
         if SERVERS in subjects or self.failures.changed:
@@ -240,8 +246,8 @@ class Judge:
         context.topics.clear()  # they point back: a ring is not freed before it is looked for
 
     def re_evaluate(self, subject: Subject, context: CheckContext, *, expired: bool = False) -> Iterator[EmittedRow]:
-        """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
-        after claims have expired, forgotten: it stands as it was emitted last.
+        """Judge one subject again and compare with its earlier rows. A row that is no longer made is withdrawn, or,
+        after claims have expired, forgotten: then it remains as it was emitted last.
         """
         context.subject = subject
         self.schedule.drop(subject)
@@ -270,7 +276,7 @@ class Judge:
             yield self.emitted.emit(subject, name, before, body, is_open=row is not None)
 
     def age(self) -> list[EmittedRow]:
-        """Take expired claims out of the ledger, once in a while; rows that rested on them alone stand."""
+        """Remove expired claims from the ledger, once per `ageing_s`. Rows that only rested on them remain."""
         attempt = partial(self.failures.attempt, AGEING)
         if self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
             ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, attempt)

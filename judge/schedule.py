@@ -1,13 +1,13 @@
 """When each subject is checked again, and when its rows are emitted.
 
-A subject is dirty with the batch that brings news of it. Where only counts and times have changed it is checked once in
-a slot of 10 s; where that is traffic without an error, once in a minute. Rows are emitted with the batch that changes
-them; where a row has changed in nothing that its table calls news, once in a minute. No check reads a connection: its
-rows are emitted within a minute of news, and once in CONNECTION_NS while they only grow.
+A subject is checked with the batch that brings news of it. If only counts and times have changed, it is checked once
+per slot of 10 s; if that is only traffic without an error, once per minute. A row is emitted with the batch that
+changes it; if nothing changed that its table calls news, once per minute. No check reads a connection: its rows are
+emitted within a minute of news, and once per CONNECTION_NS while they only grow.
 
-Rules: a subject waits for one time, the earliest that it was given; each has its own second of the minute. A row that
-waits is emitted within that time, when its connection settles, and when the capture ends, so that the last revision of
-every row is the one it would have been.
+Rules: a subject waits for the earliest time that it was given. Each subject has its own second of the minute. A row
+that waits is emitted within that time, when its connection settles, and when the capture ends. So the last revision of
+every row is the same as if it had not waited.
 """
 
 import zlib

@@ -1,14 +1,14 @@
-"""Bounds by number: what leaves the ledger when there is too much in it, however young it is.
+"""Bounds by number: what leaves the ledger when it has too much, however recent it is.
 
-What leaves by age is in `ageing.py`. What is beyond the bounds is counted, and stated in one row `others` per table,
-and per check of findings. The bounds apply at the end of a batch and before it is judged, per cluster label; each
-is a setting. docs/bounds.md has them, and what leaves first.
-Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
-only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came. The rows of a
-topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single claims that leave
-stands as it was emitted last. What leaves in the batch it came in is never judged. A finding that is open makes no
-room; one that comes when there is none is counted. Findings about what was never answered without error take at most
-half of the room of a check. What was counted stays counted for the run.
+What leaves by age is in `ageing.py`. What is over the bounds is counted in one row `others` per table, and per check of
+findings. The bounds apply at the end of a batch, before it is judged, per cluster label. Each bound is a setting;
+docs/bounds.md lists them, and what leaves first.
+Rule: subjects that were never answered without error never make an answered one leave. A space is looked through only
+once it is over its bound by one part in SLACK, so that the cost is spread. The rows of an evicted topic or client are
+withdrawn, because `others` counts it from then on. Rows that rest on single evicted claims remain as they were emitted
+last. What leaves in the batch in which it came is never judged. An open finding is never evicted; a new one that has no
+place is counted. Findings about subjects that were never answered without error take at most half of the bound of a
+check. What was counted stays counted for the run.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ class OverflowCount:
 
 
 def columns(about: OverflowKey, count: int, settings: Settings) -> Body:
-    """Of the row of a table that stands for what is not kept; what a kept row would say is empty."""
+    """The columns of the row `others` of a table; the columns of an ordinary row are empty."""
     (table,) = (table for table in JUDGED if table.name == about.table)
     empty: Body = {c.name: [] if pa.types.is_list(c.type) else None for c in table.columns if c not in REVISION}
     if about.table == TOPICS:
@@ -95,14 +95,14 @@ CLIENT_IDS = 16
 FOLLOWERS = 4_096
 """A cluster has some hundred brokers."""
 MOST_OF_KIND = {"connection_requests": CLIENT_IDS, "fetch_versions": FOLLOWERS}
-"""Claims about one subject, by kind; of all others a setting says how many."""
+"""How many claims about one subject are kept, by kind; a setting has the number for all other kinds."""
 ASKED_ONLY = {"absence", "denies", "fenced", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
 
 
 class Rank(NamedTuple):
-    """By what a subject stays or leaves."""
+    """What decides which subjects are evicted."""
 
     answered: bool
     first_ns: int
@@ -110,7 +110,7 @@ class Rank(NamedTuple):
 
 
 def excess(space: str, most: int, ledger: Ledger, rank: Callable[[Subject], Any]) -> list[Subject]:
-    """The subjects of the least rank that leave; none while there are not too many."""
+    """The subjects with the lowest rank, which leave; empty while there are not too many."""
     count = ledger.count(space)
     return sorted(ledger.subjects(space), key=rank)[: count - most] if count > most + most // SLACK else []
 
@@ -200,7 +200,9 @@ class SubjectEvictor:
         return evicted
 
     def order(self, subject: Subject) -> tuple[Any, ...]:
-        """What was never answered leaves first, the youngest of it; else what no finding blames, the oldest first."""
+        """The order of eviction: first what was never answered, the most recent of it first; then what no finding is
+        about, the oldest first.
+        """
         answered, first_ns, last_ns = rank_of(subject, self.ledger)
         return (True, self.emitted.blamed(subject), last_ns, subject) if answered else (False, -first_ns, subject)
 

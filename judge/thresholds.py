@@ -1,6 +1,6 @@
 """Grace periods and thresholds of the judge.
 
-Rule: a number that an operator may want to change stands here, with its reason; a check holds none of its own.
+Rule: a number that an operator may want to change is here, with its reason. Checks have none of their own.
 """
 
 from dataclasses import dataclass
@@ -15,20 +15,22 @@ class Settings:
     client_grace_s: int = 300
     """Clients refresh their metadata at least this often (metadata.max.age)."""
     roll_window_s: int = 3600
-    """A rolling upgrade may take this long before mixed versions are worth a word."""
+    """A rolling upgrade may take this long before mixed versions are reported."""
     refusal_s: int = 1
     """A broker that refuses a version closes within milliseconds of the request; later closes have other causes."""
     unanswered_s: int = 60
     """A response this long after the time its request allows does not come any more; before that, the end of the
     connection or of the capture may merely have cut it off."""
     agent_silent_s: int = 60
-    """An agent this far behind the others no longer holds judgement back."""
+    """An agent that is this much later than the others no longer delays results."""
     horizon_s: int = 86_400
-    """Claims older than this are counted as late and not judged; what was said longer ago leaves the ledger by the
-    rules of `ageing.py`.
+    """Claims older than this are counted as late and not judged. Older claims leave the ledger by the rules of
+    `ageing.py`.
     """
     ageing_s: int = 3600
-    """So often, by capture time, the ledger is looked through for what has left: it costs a pass over all of it."""
+    """How often, by capture time, the ledger is searched for claims that have expired. That costs a pass over all of
+    it.
+    """
     most_topics: int = 120_000
     """Topic names, and topic ids, kept by the rules of `subject_eviction.py`: a cluster has some 100,000 partitions."""
     most_clients: int = 50_000
@@ -38,10 +40,11 @@ class Settings:
     most_claims: int = 100_000
     """Claims of one kind about one subject: partitions of the largest topics times their followers, and more."""
     most_findings: int = 10_000
-    """Findings of one check that stand; nobody reads more of them than that."""
+    """Open findings of one check. More than this are of no use to a reader."""
     session_timeout_s: int = 9
-    """A broker that is silent for so long loses its registration (broker.session.timeout.ms of a KRaft controller): two
-    processes that use one node ID beside each other for longer are no restart."""
+    """A broker that sends nothing for this long loses its registration (broker.session.timeout.ms of a KRaft
+    controller). Two processes that use one node ID at the same time for longer are not a restart.
+    """
     pause_s: int = 10
     """A server that answers nothing for so long, and then what waited, was paused. Shorter than a slot of time is not
     seen; longer than the session timeout of a broker."""
@@ -59,14 +62,15 @@ class Settings:
     """... the last of them so recently: a client as fast as that which asks no more has recovered, or ended."""
 
     never_answers: int = 5
-    """A client that never got anything of a topic is hurt by so many error answers ..."""
+    """A client that was never granted anything of a topic is hurt by this many error answers ..."""
     never_s: int = 60
     """... over at least this long: some poll once in a while."""
     patience_s: int = 29
     """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
     little less between packets."""
     principals: int = 1
-    """Whether findings name the principal and the address of who changed a topic; 0: the client ID alone."""
+    """Whether findings name the principal and the address of the client that changed a topic; 0: the client ID alone.
+    """
 
     @property
     def broker_grace_ns(self) -> int:

@@ -1,10 +1,10 @@
-"""One name in one cluster: the ids it had, in their order, and what ended each.
+"""One topic name in one cluster: the topic IDs it had, in their order, and what ended each.
 
-Rule: an id is a topic's identity for ever and is never reused; the order of ids is that of the lives of the metadata
-log, in one life the order of the log where it is known, else that in which one broker or the controllers told them,
-else that of their first sightings; by the last alone none is called the other's successor while both are told. An end
-is taken back where every server that reported the later id reports the former one again. An id that only an error
-answer or a request named is never bound.
+Rule: a topic ID identifies one topic and is never reused. IDs are ordered by the generation of the metadata log; within
+a generation by the log itself where it is known, else by the order in which one broker or the controllers reported
+them, else by their first sightings. By first sightings alone, no ID is called the successor of another while both are
+reported. An end is taken back if every server that reported the later ID reports the former one again. An ID that
+appears only in requests or error responses is never bound.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ STRENGTH = {
     "delete-topics": 4,
     "group-describe": 4,
 }
-"""Sources that bind an id to a name, 1 the strongest (PROTOCOL 5.0)."""
+"""Sources that bind a topic ID to a name, 1 the most reliable (PROTOCOL 5.0)."""
 CONTROL = ("leader-and-isr", "update-metadata")
 REPORTS = ("metadata", "describe-topic-partitions")
 """Sources by which a broker reports what it serves."""
@@ -65,8 +65,8 @@ class History:
 
     @cached_property
     def life(self) -> int:
-        """The last life of the metadata log in which it has the name: by its records, else by who created or
-        named it last. A paused broker names it after its end, but not again after a later one.
+        """The last generation of the metadata log in which the ID has the name: by its records, else by its creation or
+        last binding. A paused broker reports it after its end, but not again after a later one.
         """
         lives = self.context.lives(self.group)
         grace_ns = self.context.settings.broker_grace_ns if self.again_ns == NEVER else 0
@@ -83,7 +83,7 @@ class History:
 
     @cached_property
     def epochs(self) -> dict[int, tuple[int, int]]:
-        """Per partition the lowest and the highest leader epoch said."""
+        """The lowest and the highest leader epoch per partition."""
         found: dict[int, tuple[int, int]] = {}
         for claim in self.partitions:
             epoch, partition = claim["leader_epoch"], claim["partition"]
@@ -94,12 +94,12 @@ class History:
 
     @cached_property
     def is_new(self) -> bool:
-        """The controller introduced its partitions as new."""
+        """Whether the controller introduced its partitions as new."""
         return any(claim.tally.get("is_new") for claim in self.partitions)
 
     @cached_property
     def since(self) -> dict[str | None, int]:
-        """When each broker told it first, and when a controller did (None)."""
+        """When each broker reported it first, and when a controller did (None)."""
         found: dict[str | None, int] = {}
         for claim in self.bindings:
             if claim["source"] in {*CONTROL, "metadata"}:
@@ -147,7 +147,9 @@ class Topic:
 
     @cached_property
     def mixed(self) -> bool:
-        """Whether two clusters that cannot be told apart have one ClusterId: neither's ID ends the other's."""
+        """Whether the claims come from two clusters with one cluster ID that could not be separated: then neither's
+        topic ID ends the other's.
+        """
         return self.context.lives(self.group).mixed
 
     @cached_property
@@ -166,8 +168,8 @@ class Topic:
 
     @property
     def changes(self) -> Iterator[tuple[History, History]]:
-        """One id and the next, both of one life of the metadata log and no end taken back: across lives nothing is
-        compared.
+        """Each ID with the next one, if both belong to one generation of the metadata log and neither's end was taken
+        back. IDs of different generations are not compared.
         """
         return ((old, new) for old, new in pairwise(self.histories) if comparable(old, new) and not self.mixed)
 
@@ -203,8 +205,8 @@ class Topic:
         return [claim for claim in self.bindings if claim["topic_id"] in {None, ZERO}]
 
     def ended(self, history: History) -> Claim | None:
-        """The deletion that ended an id, or the end of its life of the log, if one was seen; a deletion that the log
-        lost is taken back.
+        """The deletion that ended an ID, or the end of its generation of the log, if one was captured. A deletion that
+        the log lost is taken back.
         """
         if self.mixed:
             return None
@@ -236,10 +238,6 @@ class Topic:
         since_ns = max(history.born_ns, history.again_ns)
         return min((other.born_ns for other in self.histories if other.born_ns > since_ns), default=1 << 63)
 
-    def deleted(self, history: History) -> bool:
-        """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
-        return self.ended(history) is not None
-
     def denied(self, history: History) -> bool:
         """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and no
         server reports the ID after that. A broker of ZooKeeper's time does so for a moment after its start.
@@ -253,7 +251,7 @@ class Topic:
 
 
 def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
-    """A topic as it stands now: made once, however many checks ask."""
+    """A topic as it is now: made once, however many checks ask for it."""
     if (name, id(group)) not in context.topics:
         context.topics[name, id(group)] = Topic(name, group, context)
     topic: Topic = context.topics[name, id(group)]
@@ -284,7 +282,7 @@ def times(claim: Claim) -> tuple[int, int]:
 
 
 def stated_order(one: History, other: History) -> int:
-    """Below zero if one id came before the other, above if after, 0 if nobody who told both tells."""
+    """Negative if one ID came before the other, positive if after, 0 if no server that reported both shows it."""
     if one.life != other.life:
         return one.life - other.life
     if one.again_ns != other.again_ns:
@@ -297,7 +295,7 @@ def stated_order(one: History, other: History) -> int:
 
 
 def name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:
-    """The name an id is bound to, by the strongest word for it."""
+    """The name of a topic ID, by its most reliable binding."""
     bindings = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
     return min(bindings, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if bindings else None
 

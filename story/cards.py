@@ -1,7 +1,8 @@
-"""The card of an entry: who is hurt, what caused it, what to do, and what proves it. All outputs show the same words.
+"""The card of an entry: which clients are hurt, what caused it, what to do, and the evidence. All outputs show the same
+text.
 
-Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
-command holds it, and escaped where it is printed.
+Rule: everything on a card comes from its findings and harms. Text from the wire is quoted for a shell in commands, and
+escaped where it is printed.
 """
 
 import re
@@ -52,7 +53,7 @@ class CardContext:
     findings: Mapping[str, Row]
     """By ID."""
     clients: int
-    """How many were seen; brokers and controllers are none."""
+    """How many clients were seen, without brokers and controllers."""
     end_s: float
     """When something was seen last."""
     dated: bool = False
@@ -73,7 +74,7 @@ class CardContext:
 
 
 def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContext) -> list[dict[str, Any]]:
-    """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
+    """Entries with their cards in reading order: those that hurt a client first."""
     if not context.hosts:
         harms = [{**one, "address": ""} for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
@@ -89,7 +90,7 @@ def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContex
 
 
 def hurt(entry: Row) -> int:
-    """How much harm there is: clients count more than partitions, and what goes on more than what ended."""
+    """How much harm there is: clients count more than partitions, and continuing harm more than harm that ended."""
     of = entry["card"]["harm"]
     return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
 
@@ -101,7 +102,9 @@ def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
 
 
 def card(entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> dict[str, Any]:
-    """Of an entry and its harms; `possibly` are clients on other cards, which this entry may be behind."""
+    """The card of an entry with its harms. `possibly`: clients on other cards that this entry may have caused to be
+    rejected.
+    """
     of = harm_of(entry, harms, possibly, context)
     facts = CardFacts(entry, of, harms, context)
     cause = cause_of(facts)
@@ -143,7 +146,7 @@ class CardFacts:
 
 
 def fault(entry: Row, cause: Row, context: CardContext) -> str:
-    """The cause; of a normal event, as a recreation, what is wrong since then."""
+    """The cause; for a normal event, such as a recreation, what has been wrong since then."""
     if entry["kind"] in BLAMED:
         return str(cause["sentence"])
     wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
@@ -332,7 +335,9 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
 
 
 def cause_of(facts: CardFacts) -> dict[str, Any]:
-    """What happened, when, and by whom: never later than the harm, which the same answers may show first."""
+    """What happened, when, and which client did it. The time is never later than the harm, because the same responses
+    may show that first.
+    """
     entry, row, harms = facts.entry, facts.row, facts.harms
     text = sentence("cause", facts)
     if text is None:
@@ -370,7 +375,7 @@ DELETED, CREATED = "deleted_by", "created_by"
 
 
 def by_of(facts: CardFacts) -> dict[str, Any] | None:
-    """Who did it; None where nobody was seen to, or several may have."""
+    """The client that did it; None if none was captured, or several are possible."""
     row = facts.row
     if one := requester(row, DELETED) or requester(row, CREATED):
         return one
@@ -472,7 +477,7 @@ def nouns(api: str) -> tuple[str, str]:
 
 
 def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
-    """What stands below the headline, as (label, text): commands have the labels `look` and `evidence`."""
+    """The lines below the headline, as (label, text). Commands have the labels `look` and `evidence`."""
     if card["cause"]["sentence"] != card["headline"]:
         yield "cause", card["cause"]["sentence"]
     yield "impact", impact(card, clients)
@@ -487,7 +492,7 @@ def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
 
 class Sentence(NamedTuple):
     needs: frozenset[str]
-    """Words without which it says nothing."""
+    """Words that it needs."""
     text: str
 
 
@@ -503,7 +508,7 @@ RETURNED = "VER007"
 
 @cache
 def sentences() -> Mapping[tuple[str, str], Sequence[Sentence]]:
-    """By code and part of the card, in their order: the first counts of which all words are known."""
+    """By code and part of the card, in their order. The first sentence whose words are all known is used."""
     found: dict[tuple[str, str], list[Sentence]] = {}
     for line in Path(__file__).with_name("card_sentences.tsv").read_text("ascii").splitlines()[1:]:
         code, part, needs, text = line.split("\t")
@@ -513,7 +518,7 @@ def sentences() -> Mapping[tuple[str, str], Sequence[Sentence]]:
 
 
 def sentence(part: str, facts: CardFacts) -> str | None:
-    """None where the finding lacks a word of each."""
+    """None if the finding lacks a word of each sentence."""
     known = sentences().get((facts.row["code"], part))
     if known is None:
         return None

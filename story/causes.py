@@ -1,8 +1,9 @@
 """Which open finding follows from which: one pure function over the open last revisions.
 
-Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits; where
-findings of two different origins fit, or one that covers it only in part, there is none and all are named as possible.
-The table has no circle, so a cause is never a consequence of its consequence; nothing depends on the order of findings.
+Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits. If
+findings of two different origins fit, or one that explains only a part, there is no cause, and all of them are named as
+possible. The table has no circle, so a cause is never a consequence of its consequence. Nothing depends on the order of
+findings.
 """
 
 from collections import defaultdict
@@ -30,7 +31,7 @@ class Linked:
     """What one finding has to do with the others, by their ids."""
 
     cause: str | None = None
-    """Where it all began: itself the consequence of none."""
+    """The origin, which is itself not a consequence; None without one."""
     possible_causes: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
 
@@ -50,7 +51,7 @@ class OpenFinding:
 
     @classmethod
     def of(cls, row: Row) -> "OpenFinding | None":
-        """None for what is about no cluster that is known, or stands for many: it is related to nothing."""
+        """None for a finding that is about no known cluster, or counts many: it is related to nothing."""
         if row["cluster"] is None or row.get("others") is not None:
             return None
         place = (row["label"], row["cluster"])
@@ -97,7 +98,7 @@ def servers(row: Row) -> frozenset[Any]:
 
 
 def orders_alone(row: Row) -> frozenset[Any]:
-    """Whether it rests on controllers' requests and on nobody's answers."""
+    """Whether it rests on controllers' requests alone, without responses."""
     return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
 
 
@@ -232,8 +233,8 @@ class Causes:
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
     def fitting(self, rule: CauseRule, finding: OpenFinding) -> Iterator[str]:
-        """Findings of the rule's cause that stand in its relation to this one, at a time that fits: of each key the
-        first ones, as `direct` keeps no more.
+        """Findings of the rule's cause that have its relation to this one, at a time that fits; per key only the first
+        ones, because `direct` keeps no more.
         """
         for keys in product(*(finding.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
             offered = self.offers.get((place(finding, rule.cause), rule.cause, rule.relations, keys), ())

@@ -1,7 +1,7 @@
-"""Findings as they are read: equal ones as one entry, consequences under their cause, and the sentence of each.
+"""Findings in reading order: equal ones as one entry, consequences under their cause, and the sentence of each.
 
-Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
-in whatever order they come.
+Rule: every finding is in one entry, by its ID. The same findings give the same entries and texts, in whatever order
+they come.
 """
 
 from collections import Counter, defaultdict
@@ -35,7 +35,7 @@ SPEAKS = fields(
     "api apis asked_by_client broker by client controller key leader newer newest node range software version versions"
     " where"
 )
-"""Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
+"""Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
     "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
     " highest how isr last low minimum more names new offset offsets old one_brokers other_brokers"
@@ -45,9 +45,10 @@ DIFFERS = fields(
 
 
 def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str, Any]]:
-    """As the JSON has them: what is to be read first comes first, each with the entries that follow from it.
+    """The entries as in the JSON: what should be read first comes first, each with the entries that follow from it.
 
-    A finding whose cause is not listed stands by itself, and says what the cause is; `every` has those not listed.
+    A finding whose cause is not listed is an entry of its own and names the cause. `every` has the findings that are
+    not listed.
     """
     return Telling(list(findings), every).entries()
 
@@ -159,7 +160,7 @@ def origin(row: Row, *, dated: bool) -> str:
 
 
 ADVERTISES = "ApiVersions"
-"""What a server said it can is no request that anybody is blamed for; unless it is all there is."""
+"""An advertised version is not a request that a client is blamed for, unless there is nothing else."""
 
 
 def words(row: Row, *, dated: bool) -> dict[str, str]:

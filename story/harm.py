@@ -1,9 +1,9 @@
-"""Who is hurt by which finding: facts of refused and unanswered requests (the table of harms) beside the findings they
-follow from.
+"""Which clients are hurt by which finding: rejected and unanswered requests (the table of harms) with the findings that
+they follow from.
 
 Rule: nothing is guessed. A harm belongs to the entry of a finding that the table allows, whose relations all hold and
-whose time fits; a relation that is sure comes before one that is not, and a lower rank before a higher one. Where none
-is sure, the card says "may". Harm that fits none stays by itself, in the table of harms.
+whose time fits. A sure relation comes before one that is not, and a lower rank before a higher one. If none is sure,
+the card says "may". A harm that fits no finding stays in the table of harms only.
 """
 
 import datetime as dt
@@ -160,7 +160,7 @@ def keys(row: Row, rule: Rule) -> Iterator[Key]:
 
 
 def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
-    """The harms of each entry, by its place; those that fit none are left out."""
+    """The harms of each entry, by its place; those that fit no entry are omitted."""
     reasons = [
         Reason.of(findings[name], findings[entry["findings"][0]], place, rule)
         for place, entry in enumerate(entries)
@@ -231,7 +231,9 @@ def joined(harms: Iterable[Row]) -> list[Row]:
 
 
 def spans(one: Row, other: Row) -> bool:
-    """Whether one's time holds all of the other's: errors that went on when an address changed its cluster."""
+    """Whether the time of one contains the time of the other: errors that continued when an address changed its
+    cluster.
+    """
     times = [(row["first_seen"], row["last_seen"]) for row in (one, other)]
     return (min(first for first, _ in times), max(last for _, last in times)) in times
 
@@ -264,7 +266,7 @@ def is_partial(row: Row) -> bool:
 
 
 def worst_first(facts: Iterable[Row]) -> list[Row]:
-    """What goes on, then what lets nothing pass, then what lasted longest."""
+    """First what continues, then what lets nothing succeed, then what lasted longest."""
 
     def order(one: Row) -> tuple[Any, ...]:
         return (

@@ -12,8 +12,8 @@ from wirecheck.judge.checks import catalogue
 
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
-"""Findings that were seen within so long of the newest are alike: of one that goes on the last time is told once a
-minute (`schedule.py`), and which are named does not change with whose turn it is.
+"""Findings that were seen within this time of the newest count as equally recent. The last time of a continuing finding
+is emitted once per minute (`schedule.py`), so the choice does not depend on which was emitted last.
 """
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
@@ -27,16 +27,16 @@ class Named(NamedTuple):
     code: str
     kind: str
     topic: str
-    """Of a cause that is about none those of what follows from it."""
+    """For a cause without a topic, the topics of its consequences."""
     broker: str
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """The headline of the card that it belongs to; without a card the name of its check in words."""
+    """The headline of its card; without a card the name of its check as words."""
 
 
 class Open(NamedTuple):
-    """What is kept of a finding while it stands."""
+    """What is kept of an open finding."""
 
     named: Named
     first_seen_s: float
@@ -65,9 +65,9 @@ def label(text: str, most: int = LONGEST) -> str:
 def worst(
     findings: Mapping[str, Open], roles: Mapping[str, str], follow: Mapping[str, Iterable[str]] = MappingProxyType({})
 ) -> Iterable[Named]:
-    """By kind; causes and what stands alone before what follows from them; what is seen now, then what was last.
+    """The worst findings: by kind; causes and single findings before consequences; then those seen most recently.
 
-    `follow`: by name what follows from it.
+    `follow`: by name the findings that follow from it.
     """
     now_s = max((one.last_seen_s for one in findings.values()), default=0) - NOW_S
 
@@ -90,14 +90,17 @@ def worst(
 
 
 def hitting(cause: Named, topics: Iterable[str]) -> Named:
-    """A broker that stands still is about no topic, and who is woken asks which."""
+    """A cause with the topics that it affects. A stuck broker, for example, has no topic of its own, and the operator
+    has to know which are affected.
+    """
     return cause if cause.topic else cause._replace(topic=label(", ".join(sorted({*topics} - {""}))))
 
 
 def role_of(finding: Mapping[str, Any], cause: str | None) -> str:
-    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event.
+    """The role of a finding. A consequence of a normal event, such as a recreation, has a role of its own, because the
+    event causes no alert.
 
-    `finding`: as the JSON has it; `cause`: the kind of what it follows from.
+    `finding`: as in the JSON; `cause`: the kind of its cause.
     """
     if cause is None:
         return CAUSE if finding["consequences"] else ALONE

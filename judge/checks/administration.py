@@ -1,6 +1,6 @@
-"""ADM: what clients ask of topic administration that Kafka does not do as they may expect.
+"""ADM: requests for topic administration that Kafka does not handle as the client may expect.
 
-Rule: who asked is named, not who answered; what became of a topic is read from what bound it later.
+Rule: a finding names the client, not the broker. What became of a topic follows from its later bindings.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PREDICTED = {
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
 UNAUTHORIZED_IN_0 = "CLUSTER_AUTHORIZATION_FAILED (31)"
-"""The same in version 0 of the API."""
+"""The answer in version 0 of the API."""
 EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
 
 
@@ -77,7 +77,9 @@ def answers(expected: str, claims: list[Claim]) -> dict[str, str]:
 
 
 def births(topic: Topic) -> list[Claim]:
-    """The first word for each life of a name, oldest first; for one life where it has no ids."""
+    """The first binding of each topic that had this name, oldest first; a single one where the bindings have no topic
+    IDs.
+    """
     return [history.first for history in topic.histories] or topic.without_id[:1]
 
 

@@ -61,7 +61,7 @@ SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 Reads = frozenset[str]
 TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
-"""What the history of a name rests on: its own claims, and those of its ids (`topic_history.py`)."""
+"""What the history of a name is built from: its own claims, and those of its topic IDs (`topic_history.py`)."""
 
 
 def declared(words: str) -> Reads:
@@ -81,7 +81,7 @@ def declared(words: str) -> Reads:
 
 
 def needed(words: str) -> Reads:
-    """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
+    """The marked words: the check finds nothing about a subject of their space without a claim of these kinds."""
     return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
 
 
@@ -133,7 +133,7 @@ def page(code: str) -> str:
 
 
 def in_a_sentence(check: Check) -> str:
-    """The first of what it finds."""
+    """The first sentence of what the check detects."""
     found = pages()[check.code]["Detects"]
     first = SENTENCE.match(found)
     return (first[0] if first else found).replace("|", "\\|")

@@ -1,7 +1,7 @@
-"""CLU: which cluster a node or an endpoint belongs to, and hosts that belong to none.
+"""CLU: which cluster a node or an endpoint belongs to, and hosts that belong to no cluster.
 
-Rule: two IDs within one time contradict each other; one after the other, an address was given away. One finding per
-unauthenticated host, whatever it did and however often.
+Rule: two cluster IDs at the same time contradict each other; one after the other means that the address was reassigned.
+There is one finding per unauthenticated host, however many requests it sent.
 """
 
 from collections import defaultdict
@@ -146,7 +146,7 @@ def client_ids(uses: list[UnauthorizedUse]) -> tuple[str | None, ...]:
 
 
 def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A server that is none of the cluster's, by what it says of the cluster's topics."""
+    """A server that does not belong to the cluster, because it reports other topic IDs than the cluster does."""
     found: list[Claim] = [
         claim
         for endpoint in sorted(context.unauthenticated_hosts.known.unnamed())

@@ -18,6 +18,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     Streak,
     answers_as,
+    by_id_and_name,
     clients_of,
     clock,
     ends,
@@ -105,9 +106,9 @@ def overlap(one: list[int], other: list[int]) -> bool:
 
 
 def unaware(claim: Claim, newer: list[Claim], grace_ns: int) -> list[Claim]:
-    """Orders of newer epochs, before and after which a receiver accepted this one without having accepted any of them.
-    A receiver that has accepted one refuses older epochs: if it accepts one later, epochs have started again, as in a
-    ZooKeeper that lost its data; unless both controllers continue in turn.
+    """Requests of newer epochs that were sent before and after a receiver accepted this one, if the receiver had
+    accepted none of them. A receiver that has accepted one rejects older epochs. If it accepts an older one later,
+    epochs have started again, as in a ZooKeeper that lost its data, unless both controllers continue in turn.
     """
     for seen in (claim.first, claim.last):
         earlier = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
@@ -133,7 +134,7 @@ def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> I
 
 
 def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
-    """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
+    """A higher epoch, of which the receiver of the last such request had known for longer than the grace period."""
     until = lower.last.ts_ns - context.settings.broker_grace_ns
     newer = [
         (other, seen)
@@ -190,7 +191,9 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
 
 
 def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> bool:
-    """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
+    """Whether a controller sent these requests whose other requests brokers rejected. That is CTL001, and harmless
+    here.
+    """
     context.watch()
     control = context.claims("control", group, "server")
     refused = {(c["controller"], c["controller_epoch"]) for c in control if c["error"] == STALE_CONTROLLER_EPOCH}
@@ -236,9 +239,9 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     name, present = name_of(subject, group, context), [*present_denials(subject, group, context)]
     yield from present
-    places, found = [subject] if name is None else [subject, ("name", name)], {evidence.key[1:] for evidence in present}
-    refused = [claim for place in places for claim in context.claims("fenced", group, *place)]
-    refused = [claim for claim in refused if claim["error"] in DENIALS]
+    found = {evidence.key[1:] for evidence in present}
+    fenced = by_id_and_name("fenced", subject, name, group, context)
+    refused = [claim for claim in fenced if claim["error"] in DENIALS]
     states = context.claims("partition", group, *subject)
     for where, stretches in former_denials(refused, states, group, context).items():
         if where not in found:
@@ -253,10 +256,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
 def present_denials(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Those of leaders in the highest epoch known that serve nothing of the partition since."""
     name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
-    places = [subject] if name is None else [subject, ("name", name)]
-    denials, served = (
-        [claim for place in places for claim in context.claims(kind, group, *place)] for kind in ("denies", "serves")
-    )
+    denials, served = (by_id_and_name(kind, subject, name, group, context) for kind in ("denies", "serves"))
     states = latest(context.claims("partition", group, *subject))
     for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
         state = states.get(partition)
@@ -286,7 +286,7 @@ def denial(
 
 
 Stretch = tuple[Claim, Streak, Claim]
-"""What a client was refused, from when to when, and who led then."""
+"""The requests of a client that were rejected, from when to when, and who was the leader then."""
 
 
 def former_denials(
@@ -339,7 +339,7 @@ def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContex
 
 
 def latest(states: list[Claim]) -> dict[int, list[Claim]]:
-    """Per partition what is said in its highest epoch, by the first sighting."""
+    """The claims with the highest epoch of each partition, by their first sighting."""
     highest: dict[int, list[Claim]] = {}
     for (partition, epoch), claims in gathered(states, "partition leader_epoch"):
         if partition not in highest or epoch > highest[partition][0]["leader_epoch"]:
@@ -383,10 +383,10 @@ def silent_at(
 
 
 def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: CheckContext) -> int | None:
-    """Since when a replica fetches from the leader without this partition; None if it cannot be said.
+    """Since when a replica fetches from the leader without this partition; None if that is not known.
 
-    A session is known from its full fetch. Where a claim was cut because its endpoint became another cluster's, the
-    last full fetch may lie behind the end of the first part: of that one nobody knows how it began.
+    A session is known from its full fetch. Where a claim was split because its endpoint moved to another cluster, the
+    last full fetch may be later than the first part. How that part's session began is not known.
     """
     if not mine or any(not 0 <= claim.peak["full"] <= claim.last.ts_ns for claim in mine):
         return None
@@ -513,7 +513,7 @@ class Process:
     address: str
     evidence: str
     epoch: int = -1
-    """-1 where none was accepted."""
+    """-1 if no request was accepted."""
 
     @property
     def text(self) -> str:

@@ -1,8 +1,8 @@
-"""Which checks and tables look at which subjects of the ledger.
+"""Which checks and tables are made from which subjects of the ledger.
 
-Rule: one subject only makes a row, so that its revisions have one owner; what a check reads beyond its own subject lies
-in a neighbour. A check or table that raises about a subject makes no row of it, not even those it had made before it
-raised: its last rows there stand (`undecided`), and all others are made as if it were not there.
+Rule: each row is made from one subject, so that its revisions have one owner. What a check reads besides is in a
+neighbour of its subject. If a check or table raises an exception about a subject, it makes no row of that subject at
+all: its earlier rows remain (`undecided`), and all other rows are made as usual.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 NEWS = {table.name: table.news for table in JUDGED if table.news is not None}
-"""By table what of a row is emitted at once when it changes."""
+"""By table the part of a row of which each change is emitted at once."""
 
 
 @cache
@@ -47,8 +47,8 @@ def codes_of(space: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 12)
 def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
-    """Those of them that may say something of a subject under which only these kinds of claims are filed: one that
-    finds none of those that it needs there, or else of those that it reads there, is silent.
+    """The checks that may find something about a subject with only these kinds of claims. A check finds nothing if none
+    of the kinds that it needs (or, if it needs none, reads) in this space is there.
     """
     filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{catalogue.WHATEVER}"}
     mine = f"{space}:"
@@ -76,7 +76,7 @@ def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 def contained(
     name: str, subject: Subject, context: CheckContext, make: Callable[..., Iterable[Any]], *about: Any
 ) -> list[Any]:
-    """All that a check or table makes of a subject; nothing if it raises. Only here is it caught."""
+    """All rows that a check or table makes of a subject; none if it raises. Exceptions are caught only here."""
     rows, error = attempted(make, *about)
     if error is not None:
         seen = [claim.last for claim in context.ledger.claims_of(*subject).values() if isinstance(claim.last, Sighting)]
@@ -87,7 +87,9 @@ def contained(
 
 
 def undecided(row: str, body: Body, failed: set[str]) -> bool:
-    """Whether a row that nothing makes now is of what failed: nobody knows whether it still holds."""
+    """Whether a row that was not made now belongs to a check or table that failed. Then it is unknown whether it still
+    holds.
+    """
     table = row.partition("|")[0]
     if table == FINDINGS.name:
         return SORTING in failed or body.get("code") in failed
@@ -97,7 +99,7 @@ def undecided(row: str, body: Body, failed: set[str]) -> bool:
 def findings(
     check: catalogue.Check, subject: Subject, groups: list[Group], context: CheckContext
 ) -> Iterator[ResultRow]:
-    """One check's findings about one subject; what two groups of one name say is one finding."""
+    """One check's findings about one subject; findings with the same key in two groups of one name are one finding."""
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
         if group.outsider and check.kind != "visibility" and subject[0] != "host":
@@ -125,7 +127,7 @@ def both(one: Evidence, other: Evidence) -> Evidence:
 
 
 def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
-    """Subjects whose rows may change when this one does: a name and its ids look at each other."""
+    """Subjects whose rows may change when this one does: a topic name and its IDs depend on each other."""
     if subject[0] not in {"name", "id"}:
         return
     for claim in list(ledger.claims_of(*subject).values()):

@@ -97,7 +97,7 @@ def names_of(errors: Iterable[int]) -> str:
 
 
 def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
-    """What is known of the id and of what took its place."""
+    """The bindings of the ID, and of the one that replaced it."""
     if name is None:
         return ()
     histories = topic_of(name, group, context).histories
@@ -198,7 +198,7 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
 def partition_states(
     name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext
 ) -> list[Claim]:
-    """What is said of a partition by the topic's id, by every id that its name had, and by the name alone."""
+    """The claims about a partition by the topic's ID, by every ID that its name had, and by the name alone."""
     states = context.claims("unnumbered", group, "name", name) if name else []
     bound = context.claims("binding", group, "name", name) if name and not topic_id else []
     for known in sorted({claim["topic_id"] for claim in bound} - {None} | ({topic_id} if topic_id else set())):
@@ -207,7 +207,9 @@ def partition_states(
 
 
 def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int) -> Claim | None:
-    """The last word for another leader, if one was named for so long during the streak, and this broker never."""
+    """The last claim that names another leader, if one was named for long enough during the streak and this broker
+    never was.
+    """
     begin, end = streak.first_ns, streak.last_ns
     meanwhile = [claim for claim in states if claim.last_word.ts_ns >= begin and claim.first.ts_ns <= end]
     others = [claim for claim in meanwhile if claim["leader"] not in {broker, -1}]

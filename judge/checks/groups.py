@@ -75,7 +75,7 @@ def earlier_commits(topic: Topic, context: CheckContext) -> list[Claim]:
 
 
 BEGIN = len(LEAST) + 8
-"""Of a member's name what it shares with all that were told of one topic."""
+"""How many characters of a member's name are the same in all members of one topic."""
 
 
 class LastSeen(NamedTuple):
@@ -111,7 +111,7 @@ def member_of(name: str) -> str:
 
 
 def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext) -> Iterator[Evidence]:
-    """A client that writes, if it was told nothing but the earlier id since the change."""
+    """A client that writes, if all answers that it got since the change have the earlier ID."""
     old, new = topic.histories[-2:]
     answers = [
         answered for answered in members("topics_answered", client, topic, context) if answered.seen.ts_ns > new.born_ns
@@ -132,7 +132,7 @@ def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext
 
 
 def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[LastSeen]:
-    """What a client's sets say of a topic; members of one name begin alike."""
+    """The members of a client's sets that are about a topic. Members of one topic begin alike."""
     begin = member_of(topic.name)[:BEGIN]
     for claim in context.claims(kind, topic.group, *client):
         for member, seen, (name, answer) in shapes.members(claim, parts=2):
@@ -141,7 +141,7 @@ def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> 
 
 
 def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
-    """Whether every Metadata answer to a client must have been seen, and kept."""
+    """Whether every Metadata response to a client must have been captured and kept."""
     spoke = {claim["endpoint"] for claim in context.claims("client", group, *client)}
     addresses = {claim["address"] for claim in context.claims("address", group, "server")}
     answers = context.claims("topics_answered", group, *client)

@@ -1,6 +1,7 @@
 """LOG: the KRaft metadata log compared with what brokers report.
 
-Rule: committed entries only; a broker that stands still while the log does is idle, not behind.
+Rule: only committed entries count. A broker whose offset does not advance while the log does not either is idle, not
+late.
 """
 
 from collections.abc import Iterator
@@ -65,7 +66,9 @@ def by_one_server(claims: list[Claim]) -> bool:
 
 
 def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
-    """The creation of an earlier id of the same name, this one, and the earlier one's removal, if that came last."""
+    """The creation of an earlier ID of the same name, this creation, and the removal of the earlier ID, if that was
+    last.
+    """
     for history in topic_of(created["name"], group, context).histories:
         if history.topic_id == subject[1]:
             continue
@@ -79,13 +82,15 @@ def lives_on(subject: Subject, created: Claim, group: Group, context: CheckConte
 
 
 def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
-    """The committed PartitionRecords of an id, by offset; a snapshot's stand at its end, where the topic lived."""
+    """The committed PartitionRecords of a topic ID, by offset. Those of a snapshot have its end offset, at which the
+    topic existed.
+    """
     states = [c for c in context.claims("partition", group, *subject) if c["source"] == SOURCE]
     return sorted(states, key=lambda claim: claim.peak["offset"])
 
 
 def records(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
-    """The committed records of one kind about an id, one per life of the log and offset."""
+    """The committed records of one kind about a topic ID: one per generation of the log and offset."""
     entries = [
         c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)
     ]
@@ -95,7 +100,7 @@ def records(kind: str, subject: Subject, group: Group, context: CheckContext) ->
 
 
 def of_one_life(kinds: tuple[list[Claim], ...], group: Group, context: CheckContext) -> list[list[Claim]]:
-    """Of each list the records of one life of the log: the latest that any of them is of."""
+    """The records of each list that belong to the latest generation of the log in any list."""
     last = context.lives(group).last
     life = max((last(claim) for claim in chain.from_iterable(kinds)), default=0)
     return [[claim for claim in claims if last(claim) == life] for claims in kinds]
@@ -136,9 +141,9 @@ def metadata_log_lost_committed_records(subject: Subject, group: Group, context:
 
 
 MOST_NAMES = 10_000
-"""Where there are more, the IDs that ended with a life are not listed."""
+"""If there are more names, the IDs that ended with a generation of the log are not listed."""
 LATELY_NS = 86_400_000_000_000
-"""An ID that was not named for so long before its life ended is not listed: a ledger forgets it."""
+"""An ID that was not named for this long before its generation ended is not listed, because the ledger forgets it."""
 
 
 def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
@@ -151,7 +156,7 @@ def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
 
 
 def sides_of(life: Life) -> tuple[Side, ...]:
-    """What a life of the log rests on: what was committed before it, its beginning, and what it took back."""
+    """The evidence for a generation of the log: what was committed before it, its beginning, and what was truncated."""
     before = () if life.announced is None else (committed(life.announced, life),)
     began = () if life.began is None else (first_of(life.began),)
     return (*before, *began, *(first_of(claim) for claim in life.diverged if claim is not life.began))
@@ -175,7 +180,9 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
 
 
 LEAST_REPORTS = 3
-"""In so many slots of 10 s a broker must have told the old offset after the log had passed it; it speaks every 2 s."""
+"""A broker must have reported the old offset in this many slots of 10 s after the log had passed it. It sends a
+heartbeat every 2 s.
+"""
 
 
 def at(claim: Claim) -> dict[int, int]:
@@ -196,8 +203,8 @@ def highest(parts: list[dict[int, int]]) -> dict[int, int]:
 
 
 def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int | None:
-    """The slot since which the broker's offset stands while the log passed it a grace before its last heartbeat; a
-    broker that was only slow to say so says it in fewer than LEAST_REPORTS slots.
+    """The slot since which the broker's offset has not changed, if the log passed it at least a grace period before its
+    last heartbeat. A broker that only reported late reports the old offset in fewer than LEAST_REPORTS slots.
     """
     stretch: list[int] = []
     grace = -(-grace_s // 10) + 1

@@ -1,10 +1,10 @@
-"""What checks have in common: claims that make one finding, findings that rest on claims alone, errors that last, who
-asked, and whether all of it was captured.
+"""What checks share: claims that make one finding, errors that last, who sent a request, and whether all of it was
+captured.
 
-Rules: a finding that rests on claims shows the first and the last sighting of each, and counts all of them, unless its
-check states otherwise. A success ends a streak of errors. Where a slot has both, an error counts for a streak only if
-it surely came before the first success or after the last. Connections of one client are looked at together and each by
-itself: what one of them is granted does not hide that another is refused.
+Rules: a finding shows the first and the last sighting of each of its claims and counts all of them, unless its check
+states otherwise. A success ends a streak of errors. Where a slot of time has both, an error counts for a streak only if
+it certainly came before the first success or after the last. The connections of one client are looked at together and
+one by one: a success on one of them does not hide errors on another.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -172,8 +172,8 @@ def longest_wait(claim: Claim, context: CheckContext) -> Streak | None:
 
 
 def goes_on(claim: Claim, since_ns: int, for_ns: int) -> bool:
-    """Whether something was stated again and again for so long after a time. A peer that was paused answers what waited
-    by what it knew before, for a moment, however late: that is no word that lasts.
+    """Whether something was stated repeatedly for this long after a time. A peer that was paused answers the waiting
+    requests from what it knew before. That lasts for a moment only, however late it is.
     """
     after = [start_ns(slot) for slot in slots(claim.tally) if start_ns(slot) >= since_ns]
     return bool(after) and claim.last.ts_ns >= max(min(after), since_ns) + for_ns
@@ -251,6 +251,12 @@ def of_id(subject: Subject, group: Group, context: CheckContext) -> dict[str, An
     return {"topic": name_of(subject, group, context), "topic_ids": (subject[1],)}
 
 
+def by_id_and_name(kind: str, subject: Subject, name: str | None, group: Group, context: CheckContext) -> list[Claim]:
+    """Claims of one kind about a topic ID, and those that give its name alone."""
+    by_name = context.claims(kind, group, "name", name) if name is not None else []
+    return [*context.claims(kind, group, *subject), *by_name]
+
+
 def of_topic(topic: Topic, *histories: History) -> dict[str, Any]:
     return {"topic": topic.name, "topic_ids": tuple(history.topic_id for history in histories)}
 
@@ -273,7 +279,7 @@ def if_broker(node: int | str) -> tuple[int, ...]:
 
 
 def server_name(endpoint: str, ts_ns: int, context: CheckContext) -> str:
-    """As people know it: by its broker's number, and its address behind it."""
+    """The broker's number with its address in parentheses."""
     context.watch()  # which broker it is may become known later
     broker = context.clusters.broker(endpoint, ts_ns)
     return endpoint if broker is None else f"broker {broker} ({endpoint})"
@@ -292,7 +298,7 @@ def servers_of(claims: Iterable[Claim], context: CheckContext) -> str:
 
 
 def numbered(brokers: Sequence[int]) -> list[str]:
-    """`broker 1` or `brokers 1, 2`, as one part of a list; no part if there are none."""
+    """`broker 1` or `brokers 1, 2`, as one part of a list; empty without brokers."""
     noun = "broker" if len(brokers) == 1 else "brokers"
     return [f"{noun} {', '.join(map(str, brokers))}"] if brokers else []
 
@@ -305,8 +311,8 @@ def members(claim: Claim, parts: int) -> Iterator[tuple[str, Sighting, list[Any]
 
 
 def with_former(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> Claim:
-    """With the answers over time that its client got at the same address while that led to other clusters: a streak of
-    errors goes on when the address changes.
+    """The claim with the responses that its client got at the same address while that led to other clusters. A streak
+    of errors continues when the address changes its cluster.
     """
     former = [] if context.clusters.alone else context.clusters.formerly(group)
     if not former:
@@ -331,15 +337,15 @@ def lasting(
 def stuck_client(
     claim: Claim, streak: Streak, *key: Any, context: CheckContext, words: dict[str, Any], **columns: Any
 ) -> Evidence:
-    """One client that one server refuses, since when."""
+    """One client that one server rejects, since when."""
     about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": streak.count}
     words = {"since": clock(streak.first_ns), **words}
     return resting_on([claim], *key, **{**about, "first_ns": streak.first_ns, **columns}, words=words)
 
 
 def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> dict[str, str]:
-    """The brokers among those who asked, by number, as words of a finding. A client ID proves nothing: it counts only
-    from a host that acts as that broker. A broker that is the only client is called by its number.
+    """The brokers among the senders, by number, as words of a finding. A client ID proves nothing: it counts only from
+    a host that acts as that broker. If a broker is the only client, it is called by its number.
     """
     named = {(broker_of(claim["client_id"]), claim["host"]) for claim in claims}
     brokers = {broker for broker, host in named if broker is not None and context.acts_as(broker, host, group)}
@@ -353,22 +359,22 @@ def controllers_named(by: Iterable[str]) -> str:
 
 
 def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:
-    """Whether everything a client asked of these endpoints, and was answered, is in the capture. After one gap, one
-    message that could not be read, or a beginning that was not seen, nothing is known to be missing. A connection on
-    which nobody was recognised may be anybody's.
+    """Whether all requests of a client to these endpoints, and the responses, are in the capture. After one gap, one
+    undecoded message or a beginning that was not captured, nothing counts as missing. A connection whose client is
+    unknown may be any client's.
     """
     return not any(BROKEN in partly(client_id, host, endpoint, group, context) for endpoint in sorted(endpoints))
 
 
 def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:
-    """Whether every connection of a client began its fetch session anew: one that goes on with a session brings along
-    what was asked on another, perhaps before the capture.
+    """Whether every connection of a client began a new fetch session. A connection that continues a session has
+    partitions that were requested on another one, perhaps before the capture.
     """
     return CONTINUED not in partly(client_id, host, endpoint, group, context)
 
 
 def partly(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> set[str]:
-    """Why not all is known of the connections that are a client's, or may be."""
+    """Why not everything is known of the connections that are, or may be, a client's."""
     return {
         claim["what"]
         for claim in context.claims("partial", group, "link", endpoint)

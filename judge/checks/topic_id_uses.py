@@ -1,7 +1,8 @@
-"""TID: IDs in requests: dead ones, none at all, reserved ones, ones that no message named, ones that replace others.
+"""TID: topic IDs in requests: IDs that ended, zero IDs, reserved IDs, IDs without a name, and IDs that replace others.
 
-Rule: uses count from the deletion and fire after the grace period; what a fetch forgets it does not use. A broker has a
-replica if it was ordered to, and until it was ordered to delete it; what was ordered elsewhere says nothing about it.
+Rule: uses count from the deletion on, and are reported after the grace period. A topic that a fetch forgets is not
+used. A broker has a replica from the request to create it until the request to delete it; requests to other brokers do
+not matter.
 """
 
 import base64
@@ -29,7 +30,7 @@ from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 BEFORE_FIRST_NS = 2_000_000_000
-"""Who goes on with an ID uses it so soon after its end."""
+"""A client that continues to use an ID uses it within this time after its end."""
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
@@ -39,7 +40,7 @@ VARIANT_BITS, LEACH_SALZ = 62, 2
 NO_LEADERSHIP = {"stop", "delete"}
 """Kinds of orders that make a broker neither leader nor follower."""
 LAST_RESERVED = 99
-"""Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
+"""Kafka reserves the IDs 0 to 99: 0 is the zero ID, 1 the metadata log."""
 
 
 def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -88,8 +89,8 @@ def used_ns(claim: Claim) -> int:
 
 
 def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
-    """Whether an ID was in use for so long after a time, without a silence of half of it: who was paused uses what it
-    knew before for a moment, however late.
+    """Whether an ID was used for this long after a time, without a pause of half of it. A client that was paused uses
+    what it knew before for a moment, however late.
     """
     begin_ns = until_ns = -for_ns
     for first_ns, last_ns in sorted(span for claim in claims for span in spans(claim, since_ns)):
@@ -114,7 +115,7 @@ def after(claim: Claim, ts_ns: int) -> int:
 
 
 def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, Side] | None:
-    """When and by what word an id ended: its deletion, or what took its place."""
+    """The end of a topic ID: its deletion, or the binding that replaced it."""
     name = name_of(subject, group, context)
     if name is None:
         return None
@@ -131,7 +132,7 @@ def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, 
 
 
 def replaced_by(successor: History, history: History) -> Side | None:
-    """The first word for the ID that took its place: an ID cannot end before it was first seen."""
+    """The first binding of the ID that replaced it. An ID cannot end before it was first seen."""
     seen = [Side(seen, c.sentence()) for c in successor.bindings for seen in (c.first, c.last_word)]
     later = [side for side in seen if side.sighting.ts_ns >= history.born_ns]
     return min(later, key=lambda side: (side.sighting, side.claim), default=None)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
+    by_id_and_name,
     clock,
     controllers_named,
     ends,
@@ -49,7 +50,7 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
 
 
 def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | None:
-    """What shows that the topic was made anew: () if only its epochs do, None if nothing does."""
+    """The evidence that the topic was recreated: empty if only its leader epochs show it, None if nothing does."""
     ended = topic.ended(old)
     if ended is not None:
         return (first_of(ended),)
@@ -68,7 +69,7 @@ class Requester(NamedTuple):
 
 
 def requesters(topic: Topic, old: History, new: History) -> dict[str, str]:
-    """Who deleted the old topic and who created the new one, as words of the finding."""
+    """The clients that deleted the old topic and created the new one, as words of the finding."""
     changes = topic.context.claims("changed", topic.group, "name", topic.name)
     found = {
         "deleted": requester([claim for claim in changes if claim["action"] == "DeleteTopics"], old.topic_id, old, new),
@@ -108,7 +109,7 @@ def made(creation: Claim, old: History, new: History) -> bool:
 
 
 def last_before(old: History, new: History) -> Side:
-    """The last word for the old id before the new one was heard of, as far as the ledger kept it."""
+    """The last binding of the old ID before the new one was first seen, as far as the ledger kept it."""
     earlier = [claim for claim in old.bindings if claim.last_word.ts_ns <= new.born_ns]
     if earlier:
         return last_of(max(earlier, key=lambda claim: (claim.last_word, repr(claim.key))))
@@ -121,8 +122,7 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     refused = context.claims("id_refused", group, *subject)
-    places = [subject, ("name", name)] if name else [subject]
-    served = [claim for place in places for claim in context.claims("serves", group, *place)]
+    served = by_id_and_name("serves", subject, name, group, context)
     for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
@@ -178,7 +178,9 @@ def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def strong(claim: Claim, new: History, context: CheckContext) -> bool:
-    """Whether a statement without id means that there was none, and not that its version cannot carry one."""
+    """Whether a statement without a topic ID means that the topic has none, and not that its API version cannot carry
+    one.
+    """
     if claim["source"] in CONTROL:
         return True
     return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + context.settings.broker_grace_ns < new.born_ns)
@@ -211,9 +213,10 @@ def renumbered(topic: Topic, old: History, new: History) -> bool:
 def reassigned(
     old: History, partition: int, before: dict[int, set[int]], after: dict[int, set[int]], epoch: int
 ) -> bool:
-    """Whether brokers told of a partition there, or on its way there, while its topic still had the old id. A
-    controller that knows no ids orders that by name, and takes the id out of the topic's node (KAFKA-12835). On its way
-    a partition has the replicas of both ends (KIP-455), and nobody need have asked again when it was there.
+    """Whether a partition was assigned to these brokers, or on its way to them, while its topic still had the old ID. A
+    controller that does not know topic IDs sends that by name, and removes the ID from the topic's ZooKeeper node
+    (KAFKA-12835). During a reassignment a partition has the replicas of both ends (KIP-455), and there may be no
+    request after its end.
     """
     assigned = after.get(partition)
     return assigned is not None and any(
@@ -237,7 +240,7 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
 
 
 def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether nothing is missing of what the servers of a cluster were told in that time."""
+    """Whether the requests to the servers of a cluster during that time were captured without a gap."""
     context.watch()
     gaps = (
         span for endpoint in group.endpoints for busy in context.ledger.claims("busy", "link", endpoint)
@@ -310,8 +313,8 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
 
 
 def deletion_of(topic: Topic, history: History) -> Side | None:
-    """The first DeleteTopics that was answered with success while a name had an ID, and that was not taken back; before
-    version 6 it names none.
+    """The first successful DeleteTopics while a name had an ID, unless the deletion was taken back. Before version 6
+    the request has no topic ID.
     """
     until = topic.next_born_ns(history)
     life = topic.context.lives(topic.group).of
@@ -334,8 +337,8 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
 
 
 def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Iterator[Claim]:
-    """Brokers' answers that speak of an id as of a living topic's, again and again for so long after a time. Where
-    brokers answered the deletion, those of another listener may be of another cluster and do not count.
+    """Responses in which brokers treat the topic ID as valid, repeatedly and for this long after a time. If brokers
+    answered the deletion, responses on another listener may be of another cluster and do not count.
     """
     listener, brokers = topic.context.clusters.listener, topic.context.clusters.named_ends
     listeners = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
@@ -379,7 +382,7 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
 
 
 def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
-    """Whether all that is said again comes from a controller that brokers turned away."""
+    """Whether all of these requests come from a controller that brokers rejected."""
     context.watch()
     stale = {
         f"{claim['controller']}@{claim['controller_epoch']}"

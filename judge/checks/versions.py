@@ -1,7 +1,7 @@
-"""VER: which versions clients, brokers and servers use, and to whom.
+"""VER: API versions that clients, brokers and servers use with each other.
 
-Rule: what a server accepts is read from its own ApiVersions responses; one that was never captured giving any has
-refused nothing. A rolling upgrade may take its hour; only what no release can send is found at once.
+Rule: the versions that a server accepts come from its own ApiVersions responses; without a captured one, it has
+rejected nothing. A rolling upgrade may take an hour; only versions that no release can send are reported at once.
 """
 
 from collections import defaultdict
@@ -81,8 +81,8 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
 
 
 def refusals(kind: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[Claim, Claim]]:
-    """Requests that were not answered as asked, in versions that their server had said it does not accept; with the
-    ranges that say so.
+    """Rejected requests in versions that their server had advertised it does not accept, each with the advertised
+    ranges.
     """
     for claim in context.claims(kind, group, *subject):
         context.watch()
@@ -93,7 +93,7 @@ def refusals(kind: str, subject: Subject, group: Group, context: CheckContext) -
 
 
 def closes(subject: Subject, group: Group, context: CheckContext) -> list[tuple[Claim, Claim]]:
-    """Those that a server closed the connection on, where it did so often enough."""
+    """The requests on which a server closed the connection, if that happened often enough."""
     soon_ns = context.settings.refusal_s * SECOND_NS
     found = [
         (claim, ranges)
@@ -105,8 +105,8 @@ def closes(subject: Subject, group: Group, context: CheckContext) -> list[tuple[
 
 
 def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
-    """Whether the server of a claim takes the version: it advertises it, there or to others at the same time, or it has
-    answered it since it told these ranges.
+    """Whether the server of a claim accepts the version: it advertised it, in these ranges or in others at the same
+    time, or it has answered it since it advertised these.
     """
     key, version, endpoint = key_of(claim["api"]), claim["version"], claim["endpoint"]
     beside = [c for c in context.claims("advertised", group, "server") if c["endpoint"] == endpoint]
@@ -117,9 +117,9 @@ def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bo
 
 
 def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
-    """Whether the server may have told other ranges before the claim: since it told these, an answer to ApiVersions, or
-    the beginning of a connection to it, was not seen, or bytes are missing of a connection that began later. One that
-    began before is the same process's.
+    """Whether the server may have advertised other ranges before the claim. That is possible if, since these ranges, an
+    ApiVersions response or the beginning of a connection was not captured, or bytes are missing of a connection that
+    began later. A connection that began earlier belongs to the same process.
     """
     link = ("link", claim["endpoint"])
     unseen = (c for c in context.claims("unanswered", group, *link) if c["outcome"] == "response_unseen")
@@ -139,8 +139,8 @@ def shown(ranges: Ranges, key: int) -> str:
 
 
 def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | None:
-    """The ranges the server of a claim had told last by then. What it tells later says nothing: between the two it may
-    have been restarted with other software.
+    """The ranges that the server of a claim had last advertised by then. Later ones do not count: the server may have
+    been restarted with other software in between.
     """
     found = context.claims("advertised", group, "server")
     before = [c for c in found if c["endpoint"] == claim["endpoint"] and c.first.ts_ns <= claim.last.ts_ns]
@@ -148,7 +148,7 @@ def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | Non
 
 
 def software(subject: Subject, group: Group, context: CheckContext) -> str:
-    """What the client calls itself, in brackets; nothing where it never said."""
+    """The client's software in parentheses; empty if it never stated it."""
     claims = context.claims("software", group, *subject)
     return f" ({claims[-1]['name']} {claims[-1]['version']})" if claims else ""
 
@@ -438,7 +438,7 @@ def in_words(by_api: dict[str, set[int]]) -> str:
 
 
 def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
-    """Followers that fetch in versions of different levels beside each other for longer than the roll window."""
+    """Followers that fetch in versions of different levels at the same time, for longer than the roll window."""
     spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
     for claim in claims:
         for slot, versions in by_slot(claim.tally).items():
@@ -489,7 +489,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
 
 
 def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tuple[str, Sighting]]:
-    """Topics that somebody named without an id after some time."""
+    """Topics that a message named without an ID after some time."""
     found: dict[str, Sighting] = {}
     for claim in context.claims("idless", group, "server"):
         for _, seen, (name,) in members(claim, parts=1):

@@ -228,7 +228,9 @@ def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterato
 
 
 def failures_of(group: Group, groups: list[Group], by_cluster: Mapping[str, list[Failure]]) -> list[Failure]:
-    """Those that a group speaks of: the first of a cluster of its own, the first of all also of clusters not known."""
+    """The failures that one group reports: the first group of a cluster reports those of its cluster, the first of all
+    groups also those whose cluster is unknown.
+    """
     if group is not groups[0]:
         first = next(other for other in groups if other.key == group.key)
         return by_cluster.get(group.key, []) if first is group else []

@@ -1,9 +1,9 @@
-"""What a claim is: one statement, who made it first and last, and how often.
+"""What a claim is: one statement, its first and last sighting, and how often it was made.
 
 Knows: how two sightings of one claim merge, how claims become bytes. Does not know which messages make claims
 (`extraction.py`) or what follows from them (the ledger and the checks).
 Rule: merging is commutative and associative: first is the least sighting, last the greatest, counts and tallies add,
-peaks take the maximum. State that cannot be told by these four does not belong in one.
+peaks take the maximum. Other state does not belong in a claim.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -22,9 +22,11 @@ __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
 
 Key = tuple[Any, ...]
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The all-zero topic id as Kafka prints it: said explicitly; None is a version that carries no ids."""
+"""The zero topic ID as Kafka prints it, where a message has it explicitly. None stands for an API version without topic
+IDs.
+"""
 METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""The reserved id of __cluster_metadata."""
+"""The reserved topic ID of __cluster_metadata."""
 RESERVED = frozenset({ZERO, METADATA_LOG})
 SLOT_NS = 10_000_000_000
 """Tallies over time count in slots of 10 s."""
@@ -40,7 +42,9 @@ SUCCESS = "0"
 WAITED = "waited"
 """Among answers over time: those to requests that had waited, from when the first of them was sent."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
-"""How a sentence speaks of what was not on the wire; the metadata log, say, removes topics by id alone."""
+"""What a sentence writes for fields that were not on the wire. For example, the metadata log removes topics by ID
+alone.
+"""
 
 
 MOST_PORTS = 16
@@ -100,13 +104,13 @@ class Claim:
         self.tally = tally or {}
         """Counters that add up, by name or by slot of time."""
         self.peak = peak or {}
-        """Values of which the greatest holds: cumulative counts, offsets, [stamp, value] for the latest word."""
+        """Values of which the greatest is kept: cumulative counts, offsets, or [time, value] for the latest value."""
         self.runs = runs or {}
         """Answers over time, by error code and connection."""
 
     def merge(self, other: "Claim") -> bool:
-        """Whether anything about it is news: all but greater counts, a later last sighting, another slot of time, and
-        values of which its kind says that they grow.
+        """Merge another claim into this one. Returns whether that is news: anything but a greater count, a later last
+        sighting, another slot of time, or a greater value of a peak that its kind declares as growing.
         """
         news, grown, members = False, False, list[str]()
         if other.first < self.first:
@@ -177,12 +181,12 @@ class Claim:
 
     @property
     def flows(self) -> bool:
-        """Whether it merely shows that traffic goes on."""
+        """Whether it only shows that traffic continues."""
         return self.kind in kinds.TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
 
     @property
     def last_word(self) -> Sighting:
-        """When it was last said; the metadata log says a thing once, however often it is read again."""
+        """When it was last stated. The metadata log states a record once, however often the record is read again."""
         return self.first if "offset" in self.peak else self.last
 
     @property
@@ -202,7 +206,7 @@ class Claim:
         return " ".join(kinds.KINDS[self.kind].sentence.format(**words).split())
 
     def subjects(self) -> list[Subject]:
-        """The subjects of the ledger it is filed in; none for a subject it leaves open."""
+        """The subjects under which the ledger files it, without those for which the key has no value."""
         key, found = self.key, list[Subject]()
         for space, named, places in kinds.KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):

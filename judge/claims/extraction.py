@@ -1,9 +1,9 @@
-"""Exchanges in, claims out: everything the judge ever hears of a batch.
+"""Exchanges in, claims out: all that the judge gets of a batch.
 
-Knows: the families of claims, and that Envelopes hold exchanges of their own: what brokers forward to the controller.
-An inner message is seen where and when its Envelope is; it is its client's word, and who forwards it is no client of
-that API. Does not know what follows from a claim.
-Rule: what comes out is reduced to one claim per key; the rest of the pipeline never sees a message.
+Knows: the families of claims, and that Envelopes contain exchanges of their own, which brokers forward to the
+controller. An inner message has the time and place of its Envelope. It is its client's request; the broker that
+forwards it does not count as a client of that API. Does not know what follows from a claim.
+Rule: the output is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
 from dataclasses import fields, replace
@@ -80,7 +80,7 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:
-    """What clients' topic administration says inside Envelopes, and in Envelopes in there."""
+    """The claims of clients' topic administration inside Envelopes, also nested ones."""
     found = inside(exchanges, decoded) if steps else None
     if found is None:
         return []
@@ -90,7 +90,7 @@ def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -
 
 
 def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:
-    """Without the responses whose request was not seen: nobody knows what they answer, whatever they look like."""
+    """The decoded messages without responses whose request was not captured: it is unknown what these answer."""
     alone = exchanges.response[(exchanges.request < 0) & (exchanges.response >= 0)]
     key, status = decoded.messages.key.copy(), decoded.status.copy()
     key[alone], status[alone] = -1, Status.NO_REQUEST
@@ -134,7 +134,9 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> Inside | None:
 
 
 def senders(decoded: Decoded, envelope: Ints) -> Senders:
-    """By the Envelope request of each inner message: whom it names; None where it was not seen, or has another form."""
+    """Per inner message the principal and host that its Envelope names; None if the Envelope was not captured, or has
+    another form.
+    """
     table = tables(decoded, ENVELOPE, "request")[""]
     named: list[tuple[str | None, str | None]] = [(None, None)]
     for row in range(len(table)):

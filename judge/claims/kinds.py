@@ -1,6 +1,6 @@
-"""The kinds of claims, as data (kinds.tsv): the parts of each key, where the ledger files it, what it says in words.
+"""The kinds of claims, as data (kinds.tsv): the fields of each key, where the ledger files it, and its sentence.
 
-Rule: a kind's fields and their order are part of the stored state: a change of them needs a new STATE_VERSION.
+Rule: a kind's fields and their order are part of the stored state. Changing them needs a new STATE_VERSION.
 """
 
 from collections.abc import Mapping
@@ -16,22 +16,22 @@ class Kind:
     fields: tuple[str, ...]
     """Names of the key's parts, in order."""
     subjects: tuple[Subject, ...]
-    """Where the ledger files it: (space, fields of the subject's key); once per subject it speaks about."""
+    """Where the ledger files it: the space and the fields of the subject's key, once per subject that it is about."""
     sentence: str
-    """What one such claim says, from its fields."""
+    """The sentence of such a claim, with its fields."""
     growing: frozenset[str] = frozenset()
     """Peaks that rise with traffic and that no check has to see at once: a greater value is no news."""
     flows: bool = False
-    """It is stated again as long as traffic goes on: without an error nobody has to look at once."""
+    """It is repeated while traffic continues. Without an error, nothing has to be checked at once."""
 
     @cached_property
     def at(self) -> dict[str, int]:
-        """Where each field stands in a key."""
+        """The position of each field in a key."""
         return {name: place for place, name in enumerate(self.fields)}
 
     @cached_property
     def filed(self) -> tuple[tuple[str, bool, tuple[int, ...]], ...]:
-        """Per subject its space, whether its subject is a topic's, and where its parts stand in a key."""
+        """Per subject its space, whether the space is about topics, and the positions of its parts in a key."""
         return tuple(
             (space, space in {"name", "id"}, tuple(self.at[name] for name in names if name))
             for space, *names in self.subjects
@@ -51,7 +51,9 @@ def read() -> dict[str, Kind]:
 STATED: Mapping[str, Kind] = read()
 TRAFFIC = frozenset(name for name, kind in STATED.items() if kind.flows)
 UNANSWERED = "unanswered_"
-"""Before the kind of what an order states whose answer was not seen; its key ends with the sender's host."""
+"""Prefix of the kind of claims from control requests without a captured response; their key ends with the sender's
+host.
+"""
 SENT, FORWARDED = "sent", "forwarded"
 """How a change was seen: from the client itself, or in the Envelope of a broker."""
 ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")

@@ -1,7 +1,7 @@
-"""Bounded sets inside claims: what a client keeps asking for, without one claim per client and partition.
+"""Bounded sets inside claims: what a client keeps requesting, without one claim per client and partition.
 
-Rule: which members are kept depends on the members alone, so sets merge in any order; of a full set nobody can say
-whether what lies beyond its greatest member is missing.
+Rule: which members are kept depends on the members alone, so sets merge in any order. Of a full set it is unknown
+whether a member greater than its greatest one was in it.
 """
 
 import hashlib

@@ -26,7 +26,7 @@ class Column:
 
     codes: Ints
     values: Sequence[Any] | None = None
-    """What the codes stand for; None where they are the values."""
+    """The values of the codes; None if the codes are the values."""
 
     def value(self, row: int) -> Any:
         code = int(self.codes[row])
@@ -176,7 +176,7 @@ class Rows:
     apart: Column | None = None
     """By what answers over time are kept apart; by the client's port where that is None."""
     since: Ints | None = None
-    """The time that says in which slot each row counts, where that is not its own."""
+    """The time by which each row counts for a slot, if that is not the message's own."""
 
     def where(self, mask: NDArray[Any]) -> "Rows":
         return Rows(

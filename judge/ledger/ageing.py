@@ -1,20 +1,21 @@
 """Ageing: what leaves the ledger, and when.
 
-Knows which claims tell of a moment and which of a state that lasts. Does not know what checks make of them.
-The rules, by capture time; the horizon is a setting (24 h):
-- What tells of a moment (a use, an answer, an error, a request, a fetch session) leaves when it was last said longer
-  than the horizon ago.
-- A connection settles long before (`connections.py`); what is summed of settled ones tells of a moment.
-- Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
-  metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
-  and the highest epoch, and the introduction as new.
-- Counters by slots of time leave as moments do, also of a claim that stays: once per horizon, everywhere at once, so
-  that slots that are compared with each other leave together. What was never counted by time stays.
-- Successes are counted slot by slot for FOLDED_NS, and then, where no other answer is near, by blocks of BLOCK slots: a
-  client that is never refused would have hours of them in its state, which is written with every batch.
-- A topic id that has ended (deleted, or followed by another) leaves whole, when nothing spoke of it within the horizon.
-Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing, and what was
-told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
+Knows which claims are about a moment and which about a state that lasts. Does not know what checks make of them. The
+rules, by capture time; the horizon is a setting (24 h):
+- A claim about a moment (a use, an answer, an error, a request, a fetch session) leaves once its last sighting is older
+  than the horizon.
+- A connection settles long before (`connections.py`); the sums of settled ones are about moments.
+- Bindings, creations, deletions, partition states, addresses, cluster IDs and the order of the metadata log last. Of
+  many bindings of one ID by one source the first and the last are kept; of a partition's states the lowest and the
+  highest epoch, and the introduction as new.
+- Counters per slot of time leave like moments, also from claims that are kept: once per horizon and everywhere at once,
+  so that slots that are compared with each other leave together. Counters without a slot are kept.
+- Successes are counted per slot for FOLDED_NS, and then, if no other answer is near, per block of BLOCK slots.
+  Otherwise a client without errors would have hours of slots in its state, which is written with every batch.
+- A topic ID that has ended (deleted, or followed by another) leaves completely once it was not mentioned within the
+  horizon.
+Rule: findings and rows that rest on removed claims remain as they were emitted last. Ageing withdraws nothing and
+forgets them. A topic ID or a client that returns after more than the horizon is treated as new.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -126,8 +127,8 @@ def foldable(claims: Iterable[Claim]) -> list[Claim]:
 
 
 def folded(runs: Runs, before: int) -> bool:
-    """Whether successes of blocks before this one became fewer. An error ends, or begins, where a success is: blocks
-    with other answers, and beside them, stay as they are. Silences of more than a slot stay, too.
+    """Whether successes of blocks before this one became fewer. A streak of errors ends, or begins, at a success, so
+    blocks with other answers, and their neighbours, stay as they are. Pauses of more than a slot stay, too.
     """
     other = {int(slot) for error, slots in runs.items() if error != SUCCESS for slot in slots}
     near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
@@ -179,7 +180,7 @@ def ends_of(claims: Iterable[Claim]) -> Iterator[Claim]:
 
 
 def ended(subject: Subject, ledger: Ledger, oldest_ns: int) -> bool:
-    """Whether an id is over, and nothing has spoken of it since the horizon."""
+    """Whether a topic ID has ended, and was not mentioned since the horizon."""
     claims = list(ledger.claims_of(*subject).values())
     if any(claim.last.ts_ns >= oldest_ns for claim in claims):
         return False
@@ -196,7 +197,7 @@ def ended(subject: Subject, ledger: Ledger, oldest_ns: int) -> bool:
 
 
 def of_ids(claims: list[Claim], ids: set[str]) -> Iterator[Claim]:
-    """What names speak of ids that leave."""
+    """The claims about names that mention IDs that leave."""
     for claim in claims:
         if ids and claim.kind in {"binding", "changed", "creation", "deletion", "ordered"} and claim["topic_id"] in ids:
             yield claim

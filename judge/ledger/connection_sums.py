@@ -14,9 +14,11 @@ from wirecheck.judge.ledger.ledger import in_order
 ADDED = frozenset({"midway", "encrypted", "unread", "missing", "unpaired", "outside", "asked", "partial", "unreadable"})
 """Kinds of what connections add to sums."""
 BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
-"""Why not all that was said on a connection is known."""
+"""Why part of the traffic of a connection is unknown."""
 CUT = "cut"
-"""A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""
+"""A peak of the first kept claim about a connection's client IDs, if there were more than are kept. Then any client may
+be on the connection.
+"""
 
 
 def connection_of(added: Claim) -> Key | None:
@@ -26,7 +28,7 @@ def connection_of(added: Claim) -> Key | None:
 
 
 def nameless(added: Claim) -> Claim:
-    """The same without the connection's name."""
+    """The claim without the connection's name."""
     at = KINDS[added.kind].at
     key = tuple(None if place in {at["client"], at["started_ns"]} else part for place, part in enumerate(added.key))
     return Claim(
@@ -41,7 +43,7 @@ def summed(added: Iterable[Claim]) -> list[Claim]:
 
 Spans = list[list[int]]
 QUIET_NS = 1_000_000_000
-"""Silences that are shorter are none."""
+"""Shorter pauses are ignored."""
 MOST_SPANS = 256
 """Of more the shortest silences are given up, so that too much is called busy, never too little."""
 

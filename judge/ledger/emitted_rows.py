@@ -1,6 +1,6 @@
-"""Emitted rows: the last revision of each, by subject, in shards beside those of the ledger.
+"""Emitted rows: the last revision of each, by subject, in shards of their own.
 
-Rule: revisions of one row only ever grow, whether it was forgotten in between or not.
+Rule: the revision of a row only grows, even if the row was forgotten in between.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ NEVER = Revision(0, open=False, body={})
 
 
 class EmittedRows:
-    """`stored`: a shard's state by name; None where there is none."""
+    """`stored`: from a shard's name to its state, None without one."""
 
     def __init__(self, stored: Callable[[str], Stored | None]) -> None:
         self.stored = stored
@@ -52,7 +52,9 @@ class EmittedRows:
         return any(table_of(name) == FINDINGS and row.open for name, row in self.rows(subject).items())
 
     def blamed(self, subject: Subject) -> bool:
-        """Whether a violation or an anomaly about this subject stands; every topic has its information."""
+        """Whether there is an open violation or anomaly about this subject. Information does not count, because every
+        topic has some.
+        """
         findings = (row for name, row in self.rows(subject).items() if table_of(name) == FINDINGS)
         return any(row.open and row.body["kind"] in BLAMED for row in findings)
 
@@ -65,7 +67,7 @@ class EmittedRows:
         return EmittedRow(table, key, number, body)
 
     def forget(self, subject: Subject, name: str) -> None:
-        """A row that stands as it was emitted last, or was withdrawn."""
+        """Forget a row that remains as it was emitted last, or was withdrawn."""
         shard = self.shard(subject, changing=True)
         rows = shard["rows"][key_of(subject)]
         number, table = rows.pop(name)[0], table_of(name)

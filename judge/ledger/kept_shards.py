@@ -1,8 +1,8 @@
-"""Shards that were given back stay in the process, so that the next batch does not read them again.
+"""Parsed shards that stay in the process, so that the next batch does not parse them again.
 
-Rule: of each shard the newest is kept, with the digest of its bytes, and taken out when it is asked for, as it changes
-then. So a batch that is repeated, or goes on from other bytes, reads its bytes, and so does a new process. Spark's
-workers take turns: in a monitor a fourth of the shards are found, and older ones may not pile up.
+Rule: the newest state of each shard is kept, with the digest of its bytes, and removed when it is taken, because it
+changes then. A batch that is repeated, or that continues from other bytes, parses its bytes, and so does a new process.
+Spark's workers take turns, so a monitor finds about a fourth of its shards here. Old ones must not accumulate.
 """
 
 from hashlib import blake2b
@@ -16,7 +16,7 @@ Place = tuple[str, str]
 
 
 class KeptShards:
-    """The newest that were given back."""
+    """The newest state of each shard."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
@@ -28,7 +28,7 @@ class KeptShards:
         return found if kept == digest(blob) else None
 
     def keep(self, place: Place, blob: bytes, shard: Shard) -> None:
-        """Nobody may change it from now on but who takes it out."""
+        """Only the caller that takes the shard out may change it from now on."""
         self.bytes += shard.size - self.shards.pop(place, (b"", None, 0))[2]
         self.shards[place] = digest(blob), shard, shard.size
         while self.bytes > self.most_bytes:

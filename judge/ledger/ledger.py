@@ -1,10 +1,9 @@
 """The ledger: every claim of one label, merged, in shards.
 
-Knows: under which subjects a claim is filed (topic name, topic id, client, link, ...), which shard holds a subject, and
+Knows: under which subjects a claim is filed (topic name, topic ID, client, link, ...), which shard has a subject, and
 which shards have changed. Does not know what a claim means, nor which cluster it belongs to.
 Rule: the ledger is a pure function of the set of claims, whatever their order and batches, until they are so old that
-they leave (the rules stand in `ageing.py`). Only shards that are asked for are loaded, only changed ones are given
-back.
+they leave (`ageing.py`). Only shards that are asked for are loaded, and only changed ones are returned.
 """
 
 import zlib
@@ -22,7 +21,7 @@ from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
 MAGIC = b"wirecheck ledger %d" % STATE_VERSION
-"""The first line of a stored shard; with COMPRESSED behind it where the rest is compressed."""
+"""The first line of a stored shard, followed by COMPRESSED if the rest is compressed."""
 COMPRESSED = b" zlib"
 COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
 """Spaces whose subjects are counted without being loaded (`subject_eviction.py`)."""
@@ -49,7 +48,7 @@ class Ledger:
         self.repeated: set[Subject] = set()
         """Subjects of which something was stated again: counts and times have changed."""
         self.flowing: set[Subject] = set()
-        """Subjects of which traffic without an error goes on, and nothing else."""
+        """Subjects with continued traffic without an error, and nothing else."""
 
     def absorb_all(self, claims: Iterable[Claim], raised: Callable[[Claim, Exception], None]) -> None:
         """File claims; `raised` gets those that cannot be filed."""
@@ -95,7 +94,7 @@ class Ledger:
         self.changed.add(shard_of(subject))
 
     def forget(self, subject: Subject) -> None:
-        """Forget a subject with all that was said about it."""
+        """Forget a subject with all of its claims."""
         name = shard_of(subject)
         del self.shard(name)[subject]
         self.changed.add(name)
@@ -107,16 +106,16 @@ class Ledger:
         return subject in self.shard(shard_of(subject))
 
     def count(self, space: str) -> int:
-        """How many subjects a space has; shards that nobody asked for stay where they are."""
+        """How many subjects a space has, without loading more shards."""
         loaded = sum(len(shard) - self.before[name] for name, shard in self.loaded.items() if space_of(name) == space)
         return self.sizes.get(space, 0) + loaded
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
-        """What was said about one subject, as far as it says whether the subject stays."""
+        """The facts about one subject by which it is kept or evicted."""
         return self.shard(shard_of(subject)).glance(subject)
 
     def claims_of(self, *subject: str) -> Claims:
-        """The claims about one subject; empty where nothing was said about it."""
+        """The claims about one subject; empty without any."""
         place = self.places.get(subject)
         shard = place[1] if place is not None else self.shard(shard_of(subject))
         return shard.known(subject) or {}
@@ -151,7 +150,7 @@ class Ledger:
         return changed
 
     def leave(self, given_back: Mapping[str, bytes]) -> None:
-        """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
+        """The last call: the shards stay in the process, keyed by the bytes that they were returned as."""
         for name, shard in self.loaded.items():
             if name in given_back:
                 kept_shards.KEPT.keep((self.label, name), given_back[name], shard)
@@ -187,7 +186,7 @@ def shard_of(subject: Subject) -> str:
 
 
 def stored(name: str, blob: bytes) -> bytes:
-    """A shard as it is kept: those of connections, small, many and full of the same words, are compressed."""
+    """A shard as it is stored. The many small shards of connections repeat the same words, so they are compressed."""
     if name.startswith(("connection-", "rows-connection-", "schedule")):
         return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
     return MAGIC + b"\n" + blob

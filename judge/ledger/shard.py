@@ -1,8 +1,8 @@
-"""One shard of the ledger: subjects of claims, as they were stored until somebody asks for one.
+"""One shard of the ledger: subjects of claims, stored as JSON rows until they are used.
 
-Knows: how subjects become bytes and come back, and which of them were asked for. Does not know why.
-Rule: a subject that nobody asks for is never made into claims: a small batch on a large ledger costs what it touches.
-Sightings shared by many claims of a shard are written once. A packed shard is what its bytes make, so it may be kept in
+Knows: how subjects become bytes and come back, and which of them were used. Does not know why.
+Rule: claims are made only of subjects that are used, so that a small batch on a large ledger costs what it touches.
+Sightings that claims of a shard share are written once. A packed shard equals what its bytes make, so it may be kept in
 their place (`kept_shards.py`).
 """
 
@@ -26,9 +26,9 @@ class Shard:
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)
         self.rows: dict[Subject, list[list[Any]] | None] = {tuple(subject): rows for subject, rows in stored}
-        """Every subject, with its claims as they are stored; None once somebody has asked for it."""
+        """Every subject with its stored claims; None once the subject was used."""
         self.claims: dict[Subject, Claims] = {}
-        """Of each subject that somebody asked for."""
+        """The claims of each subject that was used."""
         self.size = len(blob)
         """Bytes of it when it was made or packed."""
 
@@ -46,7 +46,7 @@ class Shard:
         return found
 
     def made(self, subject: Subject) -> Claims:
-        """A subject's claims; from now on there is one, if there was none."""
+        """A subject's claims; a new subject is added without any."""
         found = self.known(subject)
         if found is None:
             found = self.claims[subject] = {}
@@ -78,7 +78,7 @@ class Shard:
             yield kind, SUCCESS in (runs or ()), peak, self.sightings[first][0], self.sightings[last][0]
 
     def packed(self) -> bytes:
-        """All subjects as bytes, in the order in which they came; sightings that nobody has any more are left out."""
+        """All subjects as bytes, in the order in which they came, without sightings that are no longer used."""
         numbers: dict[tuple[Any, ...], int] = {}
         number = numbers.setdefault  # a sighting is found as the tuple that it is
         stored: list[tuple[Subject, list[list[Any]]]] = []

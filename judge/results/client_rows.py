@@ -1,14 +1,14 @@
 """Rows of the tables clients, clusters and harms.
 
-Rule: a client is a client ID at an address; one of two clusters has a row in each. Unauthenticated hosts are no
-cluster. A row of harms is made of answers that were captured, or of requests that provably got none. A client is hurt
-if it is stuck (`checks/shapes.py`), is refused for longer than its grace period, was never granted anything, or got no
-response for so long that it had to give up; anything less affected it briefly. Of one topic, and of one client, the
-worst MOST rows are kept; one more row counts the others. Which finding it follows from is the story's.
+Rule: a client is a client ID at an address; a client of two clusters has a row in each. Unauthenticated hosts make no
+cluster. A row of harms rests on captured responses, or on requests that certainly got none. A client is hurt if it is
+stuck (`checks/shapes.py`), was rejected for longer than its grace period, was never granted anything, or got no
+response for so long that it had to give up. Anything less affected it briefly. Per topic, and per client, the worst
+MOST rows are kept, and one more row counts the others. The story decides which finding a harm follows from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """One row per cluster; what could not be joined stands under the label's only one."""
+    """One row per cluster. Endpoints that could not be joined are in the row of the label's only cluster."""
     every = sorted((group for group in context.clusters.groups if not group.outsider), key=lambda group: group.key)
     for key, found in groupby(every, key=lambda group: group.key):
         groups = [*found]
@@ -104,12 +104,14 @@ class RefusedTopic(NamedTuple):
     topic_id: str | None
 
 
+Who = tuple[str | None, str, str]
+"""Client ID, address and API."""
+
+
 class Refused(NamedTuple):
     """What one client was refused, of one topic by one API."""
 
-    client_id: str | None
-    host: str
-    api: str
+    who: Who
     refusals: list[Claim]
     """Its errors, kept apart by partition, or its requests without a response."""
     answers: list[Claim]
@@ -118,8 +120,27 @@ class Refused(NamedTuple):
     """Its errors and successes of the topic by any ID."""
 
 
-Who = tuple[str | None, str, str]
-"""Client ID, address and API."""
+@dataclass(frozen=True)
+class Harm:
+    """What one row says: the errors of one level that a client got of a topic, or how long it waited."""
+
+    who: Who
+    topic: RefusedTopic
+    claims: list[Claim]
+    level: str
+    streaks: list[Streak]
+    partitions: list[int]
+    errors: list[str]
+    """By name."""
+    blocked_ms: int
+    brokers: Sequence[int] = ()
+    """Those that the harm is about, where they are not the ones that answered."""
+
+    @property
+    def count(self) -> int:
+        return sum(streak.count for streak in self.streaks)
+
+
 Uses = dict[Who, list[Claim]]
 
 
@@ -132,9 +153,9 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             topic = RefusedTopic(name, subject[1])
             of_topic = uses_of_topic(topic, group, context)
             every = (
-                Refused(*who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
+                Refused(who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
             )
-            yield from rows(subject[1], ((one[:3], body_of(one, topic, group, context)) for one in every), group)
+            yield from rows(subject[1], (refusals(one, topic, group, context) for one in every), group, context)
 
 
 def uses_of_id(topic_id: str, group: Group, context: CheckContext) -> Uses:
@@ -159,16 +180,16 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
             topic = RefusedTopic(name, None)
-            every = (Refused(*who, found, found, found) for who, found in by_client(claims).items())
-            bodies = ((one[:3], body_of(one, topic, group, context)) for one in every)
-            yield from rows("|".join((*subject[1:], name)), bodies, group)
+            every = (Refused(who, found, found, found) for who, found in by_client(claims).items())
+            harms = (refusals(one, topic, group, context) for one in every)
+            yield from rows("|".join((*subject[1:], name)), harms, group, context)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
             of = RefusedTopic(*named_as)
             by_name = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
             answers = [by_client(by_name), *uses_of_topic(of, group, context)]
-            every = (Refused(*who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
-            waited = ((one[:3], unanswered(one, of, group, context)) for one in every)
-            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group)
+            every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
+            waited = (unanswered(one, of, group, context) for one in every)
+            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group, context)
         yield from harms_without_leader(subject, group, context)
 
 
@@ -178,19 +199,18 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
     """
     for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
         topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
-        who = (claims[0]["client_id"], claims[0]["host"], METADATA)
+        client = claims[0]["client_id"], claims[0]["host"]
         by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
-        used = any(of_client((*who[:2], api), tables) for api in WRITES_AND_READS)
-        if is_internal(who[0]) or not used:
-            continue
-        body = without_leader(claims, by_name, topic, group, context)
-        yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [(who, body)], group)
+        used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
+        if used and not is_internal(client[0]):
+            harm = without_leader(claims, by_name, topic, group, context)
+            yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [harm], group, context)
 
 
 def without_leader(
     claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext
-) -> Body | None:
+) -> Harm | None:
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
     longest = longest_without_leader(claims, by_name)
@@ -206,11 +226,9 @@ def without_leader(
     of_level = found[level]
     without = (state for state in states if state["partition"] in of_level and state["leader"] < 0)
     replicas = {broker for state in without for broker in integers(state["replicas"])}
-    who = (claims[0]["client_id"], claims[0]["host"], METADATA)
-    body = columns_of(who, claims, list(of_level.values()), group, context) | topic_columns(topic)
-    body |= {"level": level, "partitions": list(of_level)[:MOST_PARTITIONS], "errors": [named(LEADER_NOT_AVAILABLE)]}
-    body["blocked_ms"] = max(streak.last_ns - streak.first_ns for streak in of_level.values()) // MS_NS
-    return body | {"brokers": sorted(replicas) or body["brokers"]}
+    who, waited = (claims[0]["client_id"], claims[0]["host"], METADATA), [*of_level.values()]
+    error = [named(LEADER_NOT_AVAILABLE)]
+    return Harm(who, topic, claims, level, waited, [*of_level], error, longest_ms(waited), sorted(replicas))
 
 
 def longest_without_leader(claims: list[Claim], by_name: list[Claim]) -> dict[int, Streak]:
@@ -221,11 +239,7 @@ def longest_without_leader(claims: list[Claim], by_name: list[Claim]) -> dict[in
     found = {}
     for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
         served = of_port(accepted, number)
-        waited = (
-            one
-            for one in without_pause(of_port(slots, number))
-            if not any(lasts(one, run[FIRST]) or lasts(one, run[LAST]) for run in served)
-        )
+        waited = (one for one in without_pause(of_port(slots, number)) if not succeeded_during(one, served))
         longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
         if longest is not None and longest.count >= BRIEF_ANSWERS:
             found[number] = longest
@@ -252,20 +266,22 @@ def of_client(who: Who, tables: list[Uses]) -> list[Claim]:
     return [claim for table in tables for claim in table.get(who, ())]
 
 
-def rows(about: str, bodies: Iterable[tuple[Who, Body | None]], group: Group) -> Iterator[ResultRow]:
+def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckContext) -> Iterator[ResultRow]:
     """The worst first; those beyond are one row."""
-    made = [(who, body) for who, body in bodies if body is not None]
-    made.sort(key=lambda pair: (pair[1]["level"] != HURT, -pair[1]["count"], str(pair[0])))
-    for (client_id, host, api), body in made[:MOST]:
+    found = [harm for harm in harms if harm is not None]
+    found.sort(key=lambda harm: (harm.level != HURT, -harm.count, str(harm.who)))
+    for harm in found[:MOST]:
+        client_id, host, api = harm.who
         key = "|".join((group.key, about, client_id or "", host, api))
-        yield ResultRow("harms", key, body)
-    if len(made) > MOST:
-        empty = {**made[MOST][1], "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
-        rest = {**empty, "others": len(made) - MOST, "count": sum(body["count"] for _, body in made[MOST:])}
-        yield ResultRow("harms", f"{group.key}|{about}|others", rest)
+        yield ResultRow("harms", key, body_of(harm, group, context))
+    if rest := found[MOST:]:
+        first = body_of(rest[0], group, context)
+        empty = {**first, "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
+        body = {**empty, "others": len(rest), "count": sum(harm.count for harm in rest)}
+        yield ResultRow("harms", f"{group.key}|{about}|others", body)
 
 
-def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body | None:
+def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
     found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
@@ -278,17 +294,16 @@ def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckConte
         return None
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
-    facts = {"level": level, "partitions": sorted(numbers)[:MOST_PARTITIONS], "errors": errors, **topic_columns(topic)}
-    blocked = {"blocked_ms": blocked_ms([*one.refusals, *one.of_topic])}
-    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts, **blocked}
+    blocked = blocked_ms([*one.refusals, *one.of_topic])
+    return Harm(one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, blocked)
 
 
 def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
-    """When a request of the client about the topic succeeded last, at whatever broker; 0 if none did."""
-    answers = one.of_topic
+    """When a request of the client about the topic last succeeded, at any broker; 0 if never."""
+    answers, (client_id, host, api) = one.of_topic, one.who
     if topic.topic_id is None:
-        named_answers = context.claims("named_answer", group, "client", one.client_id or "", one.host)
-        answers = [claim for claim in named_answers if (claim["name"], claim["api"]) == (topic.name, one.api)]
+        named_answers = context.claims("named_answer", group, "client", client_id or "", host)
+        answers = [claim for claim in named_answers if (claim["name"], claim["api"]) == (topic.name, api)]
     return max((run[LAST] for claim in answers for run in every_run(claim.runs, (SUCCESS,))), default=0)
 
 
@@ -296,14 +311,14 @@ def blocked_ms(claims: Iterable[Claim]) -> int:
     """The longest time between errors without a success: of all IDs, partitions and brokers together."""
     runs = of_claims(claims)
     errors = [int(error) for error in runs if error != SUCCESS]
-    return max((streak.last_ns - streak.first_ns for streak in streaks(runs, errors)), default=0) // MS_NS
+    return longest_ms(streaks(runs, errors))
 
 
-def topic_columns(topic: RefusedTopic) -> Body:
-    return {"topic": topic.name, "topic_id": topic.topic_id}
+def longest_ms(found: Iterable[Streak]) -> int:
+    return max((streak.last_ns - streak.first_ns for streak in found), default=0) // MS_NS
 
 
-def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body:
+def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm:
     """The longest time that each server left a client without a response; over once the server answers again."""
     longest = [(claim, max(waits(claim), key=lambda wait: wait.seconds)) for claim in one.refusals]
     patience_s = context.settings.patience_s
@@ -313,17 +328,14 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
         for claim, wait in longest
         if (wait.seconds >= patience_s) == (level == HURT)
     ]
-    facts = {"level": level, "partitions": [], "errors": [NO_RESPONSE], **topic_columns(topic)}
     accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
-    alone = [
-        wait for wait in of_level if not any(lasts(wait, run[FIRST]) or lasts(wait, run[LAST]) for run in accepted)
-    ]
-    facts["blocked_ms"] = max((wait.last_ns - wait.first_ns for wait in alone), default=0) // MS_NS
-    return {**columns_of(one[:3], one.refusals, of_level, group, context), **facts}
+    blocked = longest_ms(wait for wait in of_level if not succeeded_during(wait, accepted))
+    return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], blocked)
 
 
-def lasts(streak: Streak, ts_ns: int) -> bool:
-    return streak.first_ns < ts_ns < streak.last_ns
+def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
+    """Whether the first or the last success of a run came between the first and the last error."""
+    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:
@@ -331,22 +343,27 @@ def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext)
     return any(run[LAST] >= ts_ns for one in every for run in every_run(one.runs, (SUCCESS,)))
 
 
-def columns_of(who: Who, claims: list[Claim], waited: list[Streak], group: Group, context: CheckContext) -> Body:
-    """What rows of harms have whatever the harm is."""
-    client_id, address, api = who
+def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
+    client_id, address, api = harm.who
     at = context.clusters.broker
-    brokers = {at(claim.server(), seen.ts_ns) for claim in claims for seen in (claim.first, claim.last)}
+    answered = {at(claim.server(), seen.ts_ns) for claim in harm.claims for seen in (claim.first, claim.last)}
     return {
         "withdrawn": False,
         "cluster": group.cluster,
         "client_id": client_id,
         "address": address,
         "api": api,
-        "brokers": sorted(broker for broker in brokers if broker is not None),
-        "count": sum(streak.count for streak in waited),
-        "first_seen": min(streak.first_ns for streak in waited),
-        "last_seen": max(streak.last_ns for streak in waited),
-        "recovered": all(streak.ended for streak in waited),
+        "topic": harm.topic.name,
+        "topic_id": harm.topic.topic_id,
+        "level": harm.level,
+        "partitions": harm.partitions[:MOST_PARTITIONS],
+        "errors": harm.errors,
+        "brokers": harm.brokers or sorted(broker for broker in answered if broker is not None),
+        "count": harm.count,
+        "first_seen": min(streak.first_ns for streak in harm.streaks),
+        "last_seen": max(streak.last_ns for streak in harm.streaks),
+        "blocked_ms": harm.blocked_ms,
+        "recovered": all(streak.ended for streak in harm.streaks),
     }
 
 

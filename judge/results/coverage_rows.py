@@ -24,11 +24,11 @@ CUMULATIVE = (
     "limits_hit",
     "retransmitted",
 )
-"""Facts of a connection that only grow: the greatest value told holds."""
+"""Facts of a connection that only grow: the greatest value counts."""
 OTHERS, MOST_ENDPOINTS = "(others)", 100
-"""No endpoint is called so; anybody can make a server that states any ClusterId."""
+"""Not the name of any endpoint. A limit is needed because any host can state any cluster ID."""
 LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
-"""Of what does not speak Kafka nothing is missing."""
+"""Not counted for connections of other protocols."""
 
 
 def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -79,7 +79,7 @@ def unassigned_endpoints(_servers: Subject, context: CheckContext) -> Iterator[R
 
 
 def unassigned_topics(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """A topic of such endpoints, by its name; by its ID where they name none."""
+    """A topic of such endpoints, by its name; by its ID if they give no name."""
     kinds = unassigned_kinds(subject, context)
     if kinds - {"absence"} and not (subject[0] == "id" and "binding" in kinds):
         yield unassigned("topics", subject[1])

@@ -16,9 +16,9 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 
 CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 SIDES = 16
-"""A finding shows so many sides; its count says how often it was seen."""
+"""A finding shows this many sides; its count is how often it was seen."""
 GROWING = frozenset({"count", "last", "last_answer", "connections", "bytes", "gaps", "cut"})
-"""Words of findings that go on while the same is seen again: how often, and when last."""
+"""Words of findings that change while the same is seen again: how often, and when last."""
 NOUNS = ("broker ", "brokers ", "unnamed software ")
 """What a sentence may begin with besides a name."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
@@ -33,7 +33,9 @@ class Side:
     claim: str
 
     def row(self) -> dict[str, Any]:
-        """What was not seen is null: a connection has no API, an unpaired response neither API nor version."""
+        """Columns that were not captured are null: a connection has no API, an unpaired response has neither API nor
+        version.
+        """
         seen = self.sighting
         named, message = bool(seen.api), bool(seen.api) or seen.frame_first > 0
         return {
@@ -76,7 +78,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule:
-    """A check as the catalogue lists it: what a finding says of it."""
+    """The part of a check's row in the catalogue that is written into its findings."""
 
     code: str
     name: str
@@ -144,5 +146,5 @@ def words_of(rule: Rule, evidence: Evidence, brokers: list[int]) -> dict[str, ob
 
 
 def news_of(row: Mapping[str, Any]) -> list[Any]:
-    """All of a finding but how often it was seen, when last, and by what since the first."""
+    """Everything in a finding except how often it was seen, when last, and its sides after the first."""
     return [row["sides"][0], *(row[name] for name in SAME), [w for w in row["words"] if w["name"] not in GROWING]]

@@ -59,7 +59,7 @@ def columns(table: str) -> tuple[Column, ...]:
 
 
 def grows(_row: Body) -> None:
-    """The news of a table whose rows change with every message: none, once there is a row."""
+    """The news of a table whose rows change with every message: nothing, once there is a row."""
 
 
 FINDINGS = ResultTable(
@@ -129,7 +129,7 @@ HARMS = ResultTable(
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )
-"""Facts of who is hurt; which finding it follows from is the story's."""
+"""Facts about hurt clients; the story decides which finding they follow from."""
 CLUSTERS = ResultTable(
     "clusters",
     "Clusters and their endpoints. One row per cluster.",

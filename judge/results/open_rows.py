@@ -1,6 +1,6 @@
-"""Rows that stand, as the metrics' page counts them: of each only what it is counted by.
+"""Open rows as the metrics page counts them: of each row only the columns that are counted.
 
-Rule: labels come from closed sets; a column that an earlier release did not write is as if it were null.
+Rule: labels come from closed sets. A column that an earlier release did not write counts as null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """What is looked at; of findings and totals all."""
 OLD = "speaks_removed"
-"""The column that stands for a client's `apis`."""
+"""The column that replaces a client's `apis`."""
 
 
 def rows(table: str, part: pa.Table) -> Iterator[dict[str, Any]]:
@@ -41,7 +41,7 @@ def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def speak_removed(apis: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Of each row of the column `apis` whether one of its versions is refused from 4.0 on."""
+    """For each row of the column `apis`, whether Kafka 4.0 rejects one of its versions."""
     found = np.zeros(len(apis), np.bool_)
     used = apis.combine_chunks()
     if not pa.types.is_struct(used.type.value_type):  # nobody in it speaks

@@ -1,7 +1,7 @@
-"""What a result table is: one value that says its name, its columns, where its rows come from and how it is shown.
+"""What a result table is: one value with its name, its columns, where its rows come from and how it is shown.
 
-Rule: whoever reads, writes, thins, lists or documents a table asks its value, and names no table himself. Tables only
-grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark refuses nanoseconds).
+Rule: code that reads, writes, compacts, lists or documents a table uses this value and names no table. Tables only
+grow: a column keeps its name, type and meaning. Times are timestamp[us] in UTC (Spark rejects nanoseconds).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 class ResultRow(NamedTuple):
-    """One row as it should stand now, without label and revision."""
+    """One row as it should be now, without label and revision."""
 
     table: str
     id: str
@@ -29,13 +29,13 @@ class ResultRow(NamedTuple):
 
     @classmethod
     def of(cls, table: str, key: str, cluster: str | None, /, **columns: Any) -> "ResultRow":
-        """One about a cluster, or about none that is known, which holds."""
+        """A row that is not withdrawn, about a cluster, or about no known one."""
         return cls(table, key, {"withdrawn": False, "cluster": cluster, **columns})
 
 
 @dataclass(frozen=True)
 class Shown:
-    """How a table stands in the JSON of a result, and on the terminal."""
+    """How a table is shown in the JSON of a result, and on the terminal."""
 
     order_by: tuple[str, ...]
     """Columns; what is null comes last."""
@@ -44,7 +44,7 @@ class Shown:
     as_object: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Lists of structs that the JSON writes as one object: column to the fields of its names and values."""
     listed: tuple[str, ...] = ()
-    """Columns that a replay lists on the terminal; none of a table for which the page has a place of its own."""
+    """Columns that a replay lists on the terminal; empty for a table that the page shows elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ResultTable:
     in_result: bool = True
     """Whether it is part of a verdict, and read back."""
     bounded: bool = False
-    """Whether its one row `others` stands for all that is not kept, and describes none of it."""
+    """Whether it has one row `others` that counts everything that is not kept."""
 
     @property
     def revised(self) -> bool:

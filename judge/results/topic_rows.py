@@ -18,13 +18,12 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Sighting, Subject
 from wirecheck.judge.results.result_table import Body, ResultRow
-from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 MOST_CLIENTS = 32
 REFUSALS = frozenset({"UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID", 100, 103})
-BROKERS_SAY = frozenset({"metadata", "describe-topic-partitions"})
-CONTROLLERS_SAY = frozenset({"leader-and-isr", "update-metadata", "stop-replica"})
+CONTROLLERS_SAY = (*CONTROL, "stop-replica")
 LOG_SAYS = "metadata-log"
 
 
@@ -46,10 +45,10 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             replaced = topic.successor(history) is not None
-            deleted = not replaced and (topic.deleted(history) or topic.denied(history))
+            ended = topic.ended(history)
+            deleted = ended is not None or topic.denied(history)
             state = "replaced" if replaced else "deleted" if deleted else "former" if former else "current"
             earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
-            ended = topic.ended(history)
             ended_ns = ended.last_word.ts_ns if ended and ended.kind == "deletion" and ended["topic_id"] else 0
             yield topic_row(
                 group,
@@ -66,8 +65,8 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
 
 
 def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
-    """Partitions that a broker serves by the topic's name: there is one, though nobody described it. The metadata log
-    is fetched like a topic and is none.
+    """The claims of a broker that serves partitions by the topic's name: then the topic exists, even if no message
+    describes it. The metadata log is fetched like a topic, but is not a topic.
     """
     claims = [] if name == TOPIC_NAME else context.claims("serves", group, "name", name)
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
@@ -90,7 +89,7 @@ def unnumbered(group: Group, name: str, topic: Topic, claims: list[Claim], state
 
 
 def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """The row of an id that nothing has named yet."""
+    """The row of an ID without a known name."""
     topic_id = subject[1]
     groups, filed = context.groups(subject), context.filed_for(subject)
     disputed = context.clusters.disputed
@@ -129,7 +128,9 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
-    """A row is told by the name's subject, or by the id's while it has no name: two identities, each with one owner."""
+    """A row of the table of topics. It is made by the name's subject, or by the ID's while the ID has no name: two
+    identities, each with one owner.
+    """
     about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
     return ResultRow.of("topics", f"{group.key}|{about}", group.cluster, name=name, topic_id=topic_id, **columns)
 
@@ -158,7 +159,7 @@ def statements_of_id(subject: Subject, context: CheckContext) -> Iterator[Result
 
 
 def is_disputed(subject: Subject, bindings: list[Claim], group: Group, context: CheckContext) -> bool:
-    """Whether another id had its name, it was deleted, or somebody refused it."""
+    """Whether another ID had its name, it was deleted, or a broker rejected it."""
     names = {claim["name"] for claim in bindings if claim["name"] is not None}
     return (
         any(len(topic_of(name, group, context).histories) > 1 for name in names)
@@ -171,7 +172,7 @@ def is_disputed(subject: Subject, bindings: list[Claim], group: Group, context: 
 def by_speaker(
     subject: Subject, bindings: list[Claim], group: Group, context: CheckContext
 ) -> dict[Speaker, list[Claim]]:
-    """What was said of the id, by who said it; of clients the first few."""
+    """The claims about the ID by speaker; of clients the first few."""
     found: dict[Speaker, list[Claim]] = {}
     refusals = [claim for claim in context.claims("denies", group, *subject) if claim["error"] in REFUSALS]
     for claim in (*bindings, *context.claims("id_refused", group, *subject), *refusals):
@@ -186,17 +187,17 @@ def by_speaker(
 
 
 def speaker_of(claim: Claim) -> Speaker | None:
-    """None for an answer to an order of a client, which says what was done and not what is known."""
+    """None for a response to a client's request for a change, which states what was done and not what is known."""
     if claim.kind != "binding":
         return Speaker("broker", claim["endpoint"], "refuses")
-    if claim["source"] in BROKERS_SAY:
+    if claim["source"] in REPORTS:
         return Speaker("broker", claim.server(), "says")
     if claim["source"] in CONTROLLERS_SAY:
         return Speaker("controller", claim["by"] or "", "orders")
     return Speaker("metadata-log", "", "says") if claim["source"] == LOG_SAYS else None
 
 
-TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
+TELL_OFFLINE = (*REPORTS, "update-metadata")
 """Sources whose messages have a field for offline replicas."""
 
 
@@ -205,7 +206,7 @@ class State:
     first: Claim
     last: Sighting
     offline: list[int] | None = None
-    """Replicas that were said to be offline; None where nobody who says such things said anything."""
+    """Replicas that were reported to be offline; None if no message with that field was captured."""
 
     @property
     def epoch(self) -> int:
@@ -217,7 +218,7 @@ class State:
 
 
 def named(subject: Subject) -> dict[str, str | None]:
-    """The topic id, or the name where a topic was only seen without one; the id's name is joined by who reads."""
+    """The topic ID, or the name of a topic that was only seen without one. Readers join the ID's name."""
     return {
         "topic_id": subject[1] if subject[0] == "id" else None,
         "name": subject[1] if subject[0] == "name" else None,
@@ -239,7 +240,9 @@ def partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def until_ns(state: State, every: Collection[State]) -> int | None:
-    """When another state took its place: the beginning of the next leader epoch, else its own last word."""
+    """When another state replaced it: at the beginning of the next leader epoch, otherwise when this one was last
+    stated.
+    """
     if len(every) == 1 or all(other is state or other.order < state.order for other in every):
         return None
     later = [other.first.first.ts_ns for other in every if other.epoch > state.epoch]
@@ -247,7 +250,7 @@ def until_ns(state: State, every: Collection[State]) -> int | None:
 
 
 def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
-    """All states by what they say; the order of the ISR says nothing."""
+    """All different states. The order of the ISR does not matter."""
     found: dict[str, State] = {}
     for claim in claims:
         _, _, source, epoch, leader, replicas, isr = claim.key

@@ -1,1 +1,1 @@
-"""Who is who: endpoints in clusters, brokers behind endpoints, ids behind names."""
+"""Endpoints in clusters, the broker of each endpoint, and unauthenticated hosts."""

@@ -1,21 +1,20 @@
-"""Which endpoints make one cluster, and which broker is behind each.
+"""Which endpoints form one cluster, and which broker each endpoint belongs to.
 
-Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that servers hand out as
-literals, and topic IDs, which are never shared by two clusters. Knows nothing of topics' names.
-Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
-second ClusterId later is a new incarnation (`endpoint_history.py`). What cannot be joined stays apart; where something
-speaks against the only cluster that is known, it is shown under none (`membership.py`). An exception about one endpoint
-is a value (`failures.py`): all others are separated without it. What was separated holds for the same claims, in
-whatever process: it is remembered for the last few, and only until when something was stated is worked out again.
+Knows the three ways to join endpoints: a cluster ID that a server states or accepts, literal addresses in broker lists,
+and topic IDs, which two clusters never share. Knows nothing of topic names.
+Rule: two groups with different known cluster IDs are never united. An endpoint that states another cluster ID later is
+a new incarnation (`endpoint_history.py`). What cannot be joined stays separate. If something contradicts membership in
+the only known cluster, it is shown under no cluster (`membership.py`). An exception about one endpoint is a value
+(`failures.py`): all others are separated without that endpoint.
 """
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
@@ -26,7 +25,6 @@ from wirecheck.judge.topology.endpoint_history import (
     Connections,
     births,
     changes_in_turn,
-    cut,
     disputed,
     host_of,
     is_literal,
@@ -39,11 +37,8 @@ from wirecheck.judge.topology.membership import (
     Nodes,
     Reports,
     Twins,
-    by_heartbeats,
     carried,
-    components,
-    contradictions,
-    named_apart,
+    listener_of,
     taken_apart,
     twins,
     two_logs,
@@ -53,11 +48,12 @@ from wirecheck.judge.topology.membership import (
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
 TOUCHES = {"server", "advertised", "cluster_refused"}
-"""What anybody can have an endpoint say: it shows that it is there, and not how long its cluster was seen."""
+"""Kinds of claims that any client can cause. They show that an endpoint exists, but not how long its cluster was seen.
+"""
 FETCHES = "fetch_versions"
-"""The only claims about servers that are no endpoint's: they show how long its cluster was seen."""
+"""The only kind of claims about servers that is not about one endpoint. They show how long its cluster was seen."""
 JOINING = {"address", "carries"}
-"""What unanswered orders say of servers; it counts where a capture shows one direction only."""
+"""Kinds of claims from control requests without a response that count where the capture has one direction only."""
 
 
 class Joined:
@@ -93,17 +89,17 @@ class Group:
     """Its cluster in identities: its ClusterId, else the label's only one, else the label."""
     cluster_id: str | None = None
     cluster: str | None = None
-    """What the cluster is called in rows: as the key, but for those that can be of none that is known, None."""
+    """The name of the cluster in rows: the key; None for endpoints that cannot belong to any known cluster."""
     outsider: bool = False
-    """It states a ClusterId whose cluster does not know it: nothing that it says is told."""
+    """It states a cluster ID, but that cluster does not know it. Its statements are ignored."""
     endpoints: list[str] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
     first_ns: int = 0
     last_ns: int = 0
     hosts: set[str] = field(default_factory=set)
-    """Where its brokers and controllers are, as far as literal addresses tell."""
+    """Hosts of its brokers and controllers, as far as literal addresses show them."""
     listed: bool = False
-    """Its lists of brokers name literal addresses only: who is not in them is no broker."""
+    """Its broker lists have literal addresses only: a host that is not listed is not a broker."""
 
     def facts(self) -> tuple[object, ...]:
         return (self.key, self.cluster_id, self.cluster, self.outsider, self.endpoints[0])
@@ -168,9 +164,8 @@ class Clusters:
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
-        """What servers say of where brokers are."""
-        self.listener = components(self.addresses)
-        """From an endpoint to its listener: whom broker lists join to it."""
+        """Statements of servers about the addresses of brokers."""
+        self.listener = listener_of(self.addresses)
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
         self.unknown = Group(label)
@@ -182,12 +177,12 @@ class Clusters:
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
-        self.two_logs = two_logs(by_kind, reports)
-        """Endpoints of two live clusters; where no ClusterId is known they may stay in one group."""
+        self.two_logs = two_logs(by_kind, self.listener, reports)
+        """Pairs of endpoints of two running clusters. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
-        """Endpoints of two live clusters with one ClusterId."""
+        """Pairs of endpoints of two running clusters with one cluster ID."""
         if self.twins:
-            stated = taken_apart(stated, by_kind, self.twins)
+            stated = taken_apart(stated, by_kind["names"], self.twins, self.listener)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined(
@@ -198,7 +193,7 @@ class Clusters:
                 joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
-        self.places = self.placed(by_kind["address"], joined)
+        self.places = self.placed(by_kind["address"])
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
@@ -245,7 +240,7 @@ class Clusters:
         return found
 
     def silent(self, endpoint: str) -> bool:
-        """No answer of it was ever seen: the capture shows one direction."""
+        """Whether no response of it was captured, as in a capture of one direction."""
         return endpoint not in self.answering
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
@@ -267,7 +262,7 @@ class Clusters:
         return place.broker(ts_ns) if place else None
 
     def node_at(self, endpoint: str, ts_ns: int) -> int | str:
-        """Who is behind an endpoint: its broker, else the only broker of its host, else the host."""
+        """The broker of an endpoint, else the only broker of its host, else the host."""
         broker = self.broker(endpoint, ts_ns)
         if broker is not None:
             return broker
@@ -278,7 +273,7 @@ class Clusters:
 
     @cached_property
     def named_hosts(self) -> dict[int, set[tuple[int, str]]]:
-        """By group's identity: broker IDs with the hosts at which the group's servers say they are."""
+        """Per group (by `id()`) the broker IDs and hosts that its servers list."""
         found: dict[int, set[tuple[int, str]]] = defaultdict(set)
         for claim in self.addresses:
             group = self.of(claim["endpoint"], claim.last.ts_ns)
@@ -303,29 +298,18 @@ class Clusters:
         return self.only.get(server) or self.of(server, claim.first.ts_ns)
 
     def parts(self, claim: Claim) -> Iterator[tuple[Group, Claim]]:
-        """A claim and its cluster; two parts where one cluster said it first and another, at its address, last."""
+        """A claim and its cluster; where its endpoint led to several while it was made, one part per cluster. Answers
+        over time have one part for each time that it led there, as what was answered between breaks a streak of errors.
+        """
         server = claim.server()
         only = self.only.get(server)
         if only is not None and (claim.first.server == claim.last.server or self.alone):
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server
-        if len(self.places.get(heir, ())) > 2 and heir == server:
-            yield from self.in_places(claim, heir)
-            return
-        first, last = self.of(server, claim.first.ts_ns), self.of(heir, claim.last.ts_ns)
-        place = self.place(heir, claim.last.ts_ns)
-        if first is last or place is None or place.since_ns <= claim.first.ts_ns:
-            yield first, claim
-            return
-        yield from zip((first, last), cut(claim, place.since_ns), strict=True)
-
-    def in_places(self, claim: Claim, endpoint: str) -> Iterator[tuple[Group, Claim]]:
-        """A claim's parts where its endpoint led to several clusters while it was made: one per cluster, or, of answers
-        over time, one for each time that it led there, as what was answered between breaks a streak of errors.
-        """
-        since = [one for one in self.places[endpoint][1:] if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
-        groups = [self.of(endpoint, claim.first.ts_ns), *(one.group for one in since)]
+        later = self.places.get(heir, ())[1:]
+        since = [one for one in later if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
+        groups = [self.of(server, claim.first.ts_ns), *(one.group for one in since)]
         if all(group is groups[0] for group in groups):
             yield groups[0], claim
             return
@@ -369,7 +353,7 @@ class Clusters:
                 group.first_ns, group.last_ns = min(first for first, _ in times), max(last for _, last in times)
 
     def named(self, label: str, joined: Joined, spans: Spans) -> list[Group]:
-        """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
+        """The groups with their names. `unknown` is the group for endpoints without any claim."""
         members: dict[Node, list[Node]] = defaultdict(list)
         for node in spans:
             members[joined.root(node)].append(node)
@@ -400,12 +384,12 @@ class Clusters:
         found = near if second or near else possible
         return found.pop() if len(found) == 1 else None
 
-    def placed(self, addresses: list[Claim], joined: Joined) -> dict[str, list[Place]]:
+    def placed(self, addresses: list[Claim]) -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], dict[int, Named]] = defaultdict(dict)
         named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
             for seen in (claim.first, claim.last):
-                group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
+                group = self.group_at[self.node(claim["endpoint"], seen.ts_ns)]
                 group.brokers.add(claim["broker"])
                 named[id(group)].add(claim["address"])
                 known = brokers[id(group), claim["address"]]
@@ -432,7 +416,7 @@ class Clusters:
 
 
 def ends(claim: Claim) -> Iterator[tuple[str, int]]:
-    """To whom a claim was made first and last, and when: what one endpoint says, or several are sent."""
+    """The endpoints of the first and the last sighting of a claim, with the times."""
     for seen in (claim.first, claim.last):
         yield seen.server if claim.kind == FETCHES else claim["endpoint"], seen.ts_ns
 
@@ -442,8 +426,8 @@ def touches(claim: Claim) -> bool:
 
 
 def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterator[tuple[Node, Node]]:
-    """Which nodes are one cluster, the strongest reasons first. Who lists an address that led to several clusters, as
-    both brokers behind one VIP do, may be of any of them.
+    """Pairs of nodes that belong to one cluster, the most reliable reasons first. An endpoint that lists an address
+    that led to several clusters (both brokers of one VIP, for example) may belong to any of them.
     """
     yield from same([(c.first.ts_ns, c["endpoint"], c["cluster_id"]) for c in claims["cluster_id"]], node)
     listed = [*address_edges(claims, node)]
@@ -455,7 +439,7 @@ def edges(claims: dict[str, list[Claim]], node: Nodes, births: Births) -> Iterat
 
 
 def same(statements: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
-    """Nodes of which the same ClusterId, or the same topic id, was told."""
+    """Pairs of nodes with the same cluster ID, or the same topic ID."""
     seen: dict[str, tuple[Node, Node]] = {}
     for ts_ns, endpoint, what in statements:
         here = node(endpoint, ts_ns)
@@ -476,21 +460,16 @@ def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple
 
 
 EVERY, UNKNOWN = "all of them", ""
-SETS = frozenset({"names", "carries", f"{UNANSWERED}carries"})
-"""Kinds of claims that are sets: their members decide."""
-REMEMBERED: "OrderedDict[Any, Clusters]" = OrderedDict()
-MOST = 4
-"""So many answers are remembered: one per label, and the one before."""
 
 
 def separate(
     label: str, stated: Iterable[Claim], connections: Connections, failures: Failures, reports: Reports = unreported
 ) -> tuple[Clusters, str | None]:
-    """Who belongs together, and the endpoint that had to be left out for it, or all of them."""
+    """The clusters; and the endpoint that had to be omitted because of an exception, EVERY for all of them."""
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
-        return remembered(label, claims, connections, reports), None
+        return Clusters(label, claims, connections, reports), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
     servers = [server_of(claim) for claim in claims]
@@ -501,51 +480,8 @@ def separate(
     return Clusters(label), EVERY
 
 
-def remembered(label: str, claims: list[Claim], connections: Connections, reports: Reports) -> Clusters:
-    if not settled(claims):
-        return Clusters(label, claims, connections, reports)
-    words = label, tuple(map(substance, in_order(claims)))
-    found = REMEMBERED.pop(words, None)
-    if found is None:
-        found = Clusters(label, claims, connections, reports)
-    else:
-        found.date(*found.spans_of(found.believable(claims)))
-    REMEMBERED[words] = found
-    while len(REMEMBERED) > MOST:
-        REMEMBERED.popitem(last=False)
-    return found
-
-
-def substance(claim: Claim) -> tuple[Any, ...]:
-    """What decides where an endpoint belongs while nobody takes a word back: the order of words, not their times."""
-    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in SETS else bool(claim.peak.get("answers"))
-
-
-def settled(claims: Iterable[Claim]) -> bool:
-    """Whether no endpoint was said to be of two clusters, no address two brokers', and no broker number names a topic
-    by two ids or is accepted by two controllers: where one was, it matters until when each was said.
-    """
-    claims = list(claims)
-    kinds: dict[str, list[Claim]] = {"names": [], "address": [], "broker_epoch": [], "registration": []}
-    for claim in claims:
-        if claim.kind in kinds:
-            kinds[claim.kind].append(claim)
-    apart = (*contradictions(kinds), *by_heartbeats(kinds, common_slots=1), *named_apart(kinds, common_slots=1))
-    if apart:
-        return False
-    words: dict[tuple[str, str], set[Any]] = defaultdict(set)
-    for claim in claims:
-        if claim.kind == "cluster_id":
-            words["cluster", claim["endpoint"]].add(claim["cluster_id"])
-        elif claim.kind == "log_epoch":
-            words["log", claim["epoch"]].add(claim["written"])
-        elif claim.kind.removeprefix(UNANSWERED) == "address":
-            words["address", claim["address"]].add(claim["broker"])
-    return all(len(found) == 1 for found in words.values())
-
-
 def server_of(claim: Claim) -> str:
-    """Whom a claim is about; UNKNOWN where its key does not say."""
+    """The server that a claim is about; UNKNOWN if its key does not have it."""
     with suppress(Exception):
         return str(claim.server())
     return UNKNOWN

@@ -1,8 +1,9 @@
-"""One endpoint, several clusters, one after the other: when each began, and which part of a claim is whose.
+"""One endpoint that led to several clusters, one after the other: when each began, and which part of a claim belongs to
+which.
 
-Rule: a cluster takes an endpoint over when all statements of the others came before, or for SUSTAINED_NS at least, as
-where an address is switched there and back; it does with the first connection after the longest silence between. A
-statement that several made is cut: what is not known of either part, how often it was said, is counted low.
+Rule: a cluster takes an endpoint over if all statements of the other clusters came before, or lasted for SUSTAINED_NS
+at least, as when an address is switched there and back. It takes over with the first connection after the longest pause
+in between. A claim that several clusters made is split. If the count of a part is unknown, it is counted low.
 """
 
 from collections import defaultdict
@@ -26,8 +27,9 @@ Births = dict[str, list[tuple[int, str]]]
 Connections = Callable[[str], Iterable[tuple[int, int]]]
 """From an endpoint to when its connections began and were seen last."""
 SUSTAINED_NS = 10_000_000_000
-"""An address that leads back to a cluster had led to the other one for so long: who gives connections to two clusters
-in turn changes sooner."""
+"""An address that is switched back to a cluster led to the other one for at least this long. A load balancer that
+alternates between two clusters changes sooner.
+"""
 IN_TURN_NS = 15_000_000_000
 """An address that two clusters state within so long, one before and after the other, leads to them in turn; so does
 one that changes more than SWITCHES times. Of others too little was seen: they may have been switched there and back."""
@@ -37,7 +39,7 @@ NAMES_BROKERS = {"Metadata", "DescribeCluster"}
 
 
 class Statement(NamedTuple):
-    """That an endpoint is of a cluster, and from when to when somebody stated it."""
+    """The statement that an endpoint belongs to a cluster, with its first and last time."""
 
     first_ns: int
     last_ns: int
@@ -71,7 +73,7 @@ def births(
 
 
 def disputed(stated: list[Claim]) -> dict[str, list[Statement]]:
-    """Endpoints that may state several ClusterIds in turn: what they say is of no cluster that is known."""
+    """Endpoints that may state several cluster IDs in turn. Their statements belong to no known cluster."""
     answered = [claim for claim in stated if claim["how"] != ACCEPTED]
     own = own_statements(answered)
     return {endpoint: statements for endpoint, statements in own.items() if not one_after_another(statements)}
@@ -87,9 +89,10 @@ def changes_in_turn(statements: list[Statement]) -> bool:
 
 
 def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
-    """A server's own word beats requests that it accepted, which count for several clusters one after the other.
+    """The statements of each endpoint. A server's own responses count more than requests that it accepted, which count
+    for several clusters one after the other.
 
-    A controller never states its ClusterId, and refuses requests with another one (KIP-595: INCONSISTENT_CLUSTER_ID).
+    A controller never states its cluster ID. It rejects requests with another one (KIP-595: INCONSISTENT_CLUSTER_ID).
     """
     answered: dict[str, list[Statement]] = defaultdict(list)
     accepted: dict[str, list[Statement]] = defaultdict(list)
@@ -110,7 +113,7 @@ def statements_of(claim: Claim) -> Iterable[Statement]:
 
 
 def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]) -> dict[str, list[Statement]]:
-    """What a server's answers say of other brokers, for as long as it said which cluster it was."""
+    """What a server's responses show about other brokers, while it stated its own cluster."""
     if all(len(statements) < 2 for statements in own.values()):
         return {}
     found: dict[str, list[Statement]] = defaultdict(list)
@@ -153,8 +156,8 @@ def one_after_another(statements: list[Statement]) -> bool:
 def begins(
     statements: list[Statement], connections: Iterable[tuple[int, int]], ranges: list[int]
 ) -> list[tuple[int, str]]:
-    """Since when each holds; those that stand side by side since their first statement. Version ranges that were never
-    advertised before (`ranges`: when each was first) are the later cluster's.
+    """The time from which each statement holds. Statements that overlap hold from their first time on. Version ranges
+    that were never advertised before belong to the later cluster (`ranges`: when each was first advertised).
     """
     found, until_ns, seen = (
         [(statements[0].first_ns, statements[0].cluster_id)],
@@ -170,7 +173,9 @@ def begins(
 
 
 def begun(after_ns: int, until_ns: int, connections: list[tuple[int, int]]) -> int:
-    """The start of the first connection after the longest time in which none was open; they come in order."""
+    """The start of the first connection after the longest time without an open connection; connections are in order of
+    time.
+    """
     found, longest, busy = until_ns, 0, None
     for start_ns, last_ns in connections:
         silent = start_ns - (after_ns if busy is None else busy)
@@ -181,8 +186,8 @@ def begun(after_ns: int, until_ns: int, connections: list[tuple[int, int]]) -> i
 
 
 def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
-    """What was said from each place's time on, by the place's number; of the first and of what is left at the end there
-    is a sighting, between them the time is known where answers were counted over time.
+    """The part of a claim from each place's time on, by the place's number. Only the first part and the rest have a
+    sighting of their own. In between, the times are known where answers were counted over time.
     """
     rest, number = claim, -1
     for number, at_ns in enumerate(places):
@@ -197,7 +202,7 @@ def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
 
 
 def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
-    """What was said before a time and what was said after it: each part has the one sighting known of it."""
+    """The part of a claim before a time and the part after it, each with the one known sighting."""
     slot = at_ns // SLOT_NS
     parts = []
     for seen, early in ((claim.first, True), (claim.last, False)):
@@ -211,8 +216,8 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
 
 
 def early_count(claim: Claim, early: Claim, late: Claim) -> int:
-    """How often it was said before: by its slots where they count all of it, else once, which is low. Of requests what
-    does not count later; the oldest slots may be gone.
+    """How often it was stated before: by its slots, if they count all of it; otherwise once, which is low. Of requests,
+    the total less the later part, because the oldest slots may be gone.
     """
     slots = {name: n for name, n in claim.tally.items() if slot_of(name) is not None}
     if claim.kind == REQUESTS:

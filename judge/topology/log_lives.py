@@ -1,11 +1,12 @@
-"""The lives of one cluster's metadata log: where it started over or went back, and which life a record belongs to.
+"""The generations of one cluster's metadata log: where it started over or went back, and to which generation a record
+belongs.
 
-Knows: high watermarks, the beginnings of leader epochs, leaders' answers that a follower has read further than the log
-goes, and the offsets at which brokers were registered (their epochs). Does not know topics.
-Rule: in one life nothing is written below a high watermark that was announced before, an epoch begins once, no server
-announces a lower high watermark later, and no leader's log of an epoch ends below what was committed in that epoch or
-before, or below what a follower has read of the leader's own. What breaks this begins a new life. A record keeps the
-life in which its leader wrote it, whenever it is read, and lasts until a life begins below it.
+Knows: high watermarks, the beginnings of leader epochs, leaders' responses that a follower has read further than the
+log goes, and the offsets at which brokers were registered (their epochs). Does not know topics.
+Rule: within a generation nothing is written below an earlier high watermark, an epoch begins once, no server announces
+a lower high watermark later, and no leader's log of an epoch ends below what was committed in that epoch or before, or
+below what a follower has read of the leader's own. What breaks this begins a new generation. A record belongs to the
+generation in which its leader wrote it, whenever it is read, and exists until a generation begins below it.
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ ALWAYS = -(1 << 63)
 
 
 class Announced(NamedTuple):
-    """A server's highest high watermark of one slot, when it was announced first there."""
+    """A server's highest high watermark in one slot, with the first time when it was announced in that slot."""
 
     ts_ns: int
     high_watermark: int
@@ -32,14 +33,14 @@ class Announced(NamedTuple):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What may begin a life: the first record of a leader epoch, an answer that a follower has read too far, a lower
-    high watermark than the server announced before, or the registration of a broker.
+    """What may begin a generation: the first record of a leader epoch, a response that a follower has read too far, a
+    lower high watermark than the server announced before, or the registration of a broker.
     """
 
     written_ns: int
     """When, by the leaders' clocks."""
     seen_ns: int
-    """When, by ours: not later than that."""
+    """When, by the capture's clock: not later than that."""
     offset: int
     claim: Claim
 
@@ -49,15 +50,15 @@ class Life:
     since_ns: int = ALWAYS
     written_ns: int = ALWAYS
     base: int = 0
-    """What lies below is of the life before."""
+    """Lower offsets belong to the generation before."""
     began: Claim | None = None
     """What showed it first."""
     committed: int = -1
-    """The highest high watermark of the life before."""
+    """The highest high watermark of the generation before."""
     announced: Claim | None = None
-    """Who announced it."""
+    """The claim that announced it."""
     diverged: tuple[Claim, ...] = ()
-    """Answers that took committed records back from followers."""
+    """Responses that made followers truncate committed records."""
 
 
 FIRST = Life()
@@ -65,11 +66,13 @@ FIRST = Life()
 
 @dataclass(frozen=True)
 class LogLives:
-    """Lives in their order; a log that nothing is known of has one."""
+    """The generations in their order; a log about which nothing is known has one."""
 
     lives: tuple[Life, ...] = (FIRST,)
     mixed: bool = False
-    """Two logs that both go on: which of their IDs came first is not known, and none ended the other."""
+    """Whether these are two logs that both continue. Then it is unknown which of their IDs came first, and neither
+    ended the other.
+    """
     epochs: tuple[Claim, ...] = field(default=(), repr=False)
 
     @property
@@ -81,11 +84,11 @@ class LogLives:
         return ("two logs",) if self.mixed else tuple(begun)
 
     def at(self, ts_ns: int) -> int:
-        """The life at a time of the capture."""
+        """The generation at a capture time."""
         return max(number for number, life in enumerate(self.lives) if life.since_ns <= ts_ns or not number)
 
     def born(self, claim: Claim) -> int:
-        """The life in which a record was written; by when it was seen if it carries no time."""
+        """The generation in which a record was written; by the time when it was seen, if it has no time of its own."""
         written_ns = claim.peak.get("written", -1) * MS
         if written_ns <= 0:
             return self.at(claim.first.ts_ns)
@@ -95,18 +98,18 @@ class LogLives:
         return max(number for number, life in enumerate(self.lives) if life.written_ns <= written_ns or not number)
 
     def last(self, claim: Claim) -> int:
-        """The last life that has a record."""
+        """The last generation that has a record."""
         number, offset = self.born(claim), claim.peak["offset"]
         while number < self.current and offset < self.lives[number + 1].base:
             number += 1
         return number
 
     def of(self, claim: Claim) -> int:
-        """The life that a statement speaks of: a record's own, else that at the time when it was last said."""
+        """The generation that a claim is about: a record's own, else the one at the time of the last sighting."""
         return self.last(claim) if "offset" in claim.peak else self.at(claim.last.ts_ns)
 
     def starts(self, number: int) -> dict[int, int]:
-        """By leader epoch where it begins, in one life."""
+        """The offset at which each leader epoch begins, in one generation."""
         found: dict[int, int] = {}
         for claim in self.epochs:
             if self.written_at(claim["written"] * MS) == number:
@@ -115,7 +118,7 @@ class LogLives:
 
 
 def lives_of(claims: Iterable[Claim]) -> LogLives:
-    """From what servers show of one log: a pure function, whatever the order of the claims."""
+    """The generations from what servers show of one log: a pure function, whatever the order of the claims."""
     by_kind: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_kind[claim.kind].append(claim)
@@ -156,14 +159,16 @@ def announcements(order: Claim) -> list[Announced]:
 
 
 def read(heartbeats: Claim) -> Iterable[Announced]:
-    """How far a broker has read, at the end of each slot; it counts where nothing else of the log was captured."""
+    """How far a broker has read, at the end of each slot; used if nothing else of the log was captured."""
     for name, offset in heartbeats.peak.items():
         if name.startswith(AT):
             yield Announced((int(name.removeprefix(AT)) + 1) * SLOT_NS, offset, -1, heartbeats)
 
 
 def lower(announced: list[Announced]) -> Iterable[Announced]:
-    """Where one server's high watermark is lower than in the slot before: a leader's never falls in one life."""
+    """The slots in which one server's high watermark is lower than in the slot before. A leader's never decreases
+    within a generation.
+    """
     return (after for before, after in pairwise(announced) if after.high_watermark < before.high_watermark)
 
 
@@ -187,8 +192,8 @@ def lives(candidates: list[Beginning], announced: list[Announced], diverged: lis
 
 
 def contradicts(announced: Announced, claim: Claim) -> bool:
-    """Whether a beginning below this high watermark is another life's. That an earlier epoch ends somewhere says so
-    only of what was committed in that epoch or before; a lower high watermark only of the same server's.
+    """Whether a beginning below this high watermark belongs to another generation. The end of an earlier epoch shows
+    that only for what was committed in that epoch or before; a lower high watermark only for the same server.
     """
     if claim.kind == "log_diverged":
         ends = int(claim["diverging_epoch"])
@@ -197,8 +202,8 @@ def contradicts(announced: Announced, claim: Claim) -> bool:
 
 
 def goes_on(one: Beginning, announced: list[Announced]) -> bool:
-    """Whether another server announces more than a beginning before it, and more than that after it, as if nothing had
-    begun: two logs.
+    """Whether another server announces a higher offset than this beginning both before and after it, as if nothing had
+    begun: then there are two logs.
     """
     begin_ns, end_ns = one.seen_ns + MARGIN_NS, one.seen_ns + 2 * SLOT_NS
     reached: dict[str, int] = {}
@@ -216,12 +221,13 @@ def goes_on(one: Beginning, announced: list[Announced]) -> bool:
 
 
 SOON_NS = 300 * 1_000_000_000
-"""Followers of a log that went back ask for what it lost at once; a broker that stopped is started again by then."""
+"""Followers of a log that went back fetch what it lost at once. A broker that stopped is restarted within this time."""
 
 
 def taken_back(one: Beginning, before: list[Announced], diverged: list[Claim]) -> Iterable[Claim]:
-    """Answers at the beginning of a life that take from a follower what the life before had committed: not those about
-    an epoch in which nothing was committed. A log that starts over has epochs without a record, too.
+    """Responses at the beginning of a generation that make a follower truncate what the generation before had
+    committed; not those about an epoch in which nothing was committed. A log that starts over has epochs without a
+    record, too.
     """
     for claim in sorted(diverged, key=lambda claim: claim.first):
         soon = one.seen_ns - MARGIN_NS <= claim.first.ts_ns <= one.seen_ns + SOON_NS
@@ -230,6 +236,6 @@ def taken_back(one: Beginning, before: list[Announced], diverged: list[Claim]) -
 
 
 def loses(claim: Claim, one: Beginning, announced: Announced) -> bool:
-    """Whether a leader's answer says that what was announced is gone."""
+    """Whether a leader's response shows that what was announced is gone."""
     unknown = announced.epoch < 0 and claim["end_offset"] == one.offset
     return bool(claim["end_offset"] < announced.high_watermark and (unknown or contradicts(announced, claim)))

@@ -1,13 +1,14 @@
-"""Who is of a cluster, what speaks against joining an endpoint to it, and two live clusters with one ClusterId.
+"""Which endpoints belong to a cluster, what contradicts that, and two running clusters with one cluster ID.
 
-Rule: a ClusterId is no secret, so stating it makes no endpoint a member. The cluster is whom most name, and whom those
-name in turn. An endpoint that complete lists of literal addresses omit has to report the IDs that the cluster reports;
-host names, and controllers' endpoints, are in no list, and only IDs that differ speak against them. Only a
-contradiction takes clusters of one ClusterId apart, never addresses alone: one leader epoch begins twice, at two
-endpoints that both go on leading; two controllers accept heartbeats of two registrations of one broker number at the
-same time; or one broker number answers at two endpoints, of lists that share no address, with two IDs for one name for
-longer than a change takes, or two controllers accept heartbeats at the same time and brokers of lists that share no
-address with the other's report such IDs. The key of each is the ClusterId and its smallest endpoint.
+Rule: anyone can send a cluster ID, so stating it makes no endpoint a member. The core of a cluster is the endpoint
+whose host most others list, with all that it lists in turn. An endpoint that is missing from complete lists of literal
+addresses has to report the same topic IDs as the cluster. Host names and controllers are in no list, so for them only
+different topic IDs count against membership. Only a contradiction separates clusters with one cluster ID, never
+addresses alone: one leader epoch begins twice, at two endpoints that both continue to lead; two controllers accept
+heartbeats of two registrations of one broker number at the same time; one broker number answers at two endpoints, whose
+lists share no address, with two IDs for one name for longer than a change takes; or two controllers accept heartbeats
+at the same time, and brokers whose lists share no address report such IDs. The key of each cluster is the cluster ID
+and its smallest endpoint.
 """
 
 from collections import Counter, defaultdict
@@ -31,19 +32,19 @@ OF_CONTROLLERS = ("log_order", "heartbeat")
 
 @dataclass
 class Words:
-    """What one node says of its cluster."""
+    """What one node states about its cluster."""
 
     lists: set[str] = field(default_factory=set)
     """Addresses of brokers that it hands out."""
     registered: set[str] = field(default_factory=set)
     """Addresses of nodes in voter sets and registrations that it shows: controllers too, on any listener."""
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By the hash of a topic's name the ids it tells under it."""
+    """By the hash of a topic's name the IDs that it reports for it."""
     ids: set[str] = field(default_factory=set)
-    """Topic ids it speaks of."""
+    """Topic IDs that it uses or reports."""
     controller: bool = False
     stated: bool = False
-    """It said itself which cluster it is of."""
+    """Whether it stated its cluster itself."""
     first_ns: int = 1 << 63
 
     @property
@@ -55,7 +56,7 @@ class Words:
         return bool(self.lists) and all(map(is_literal, self.lists))
 
     def common(self, other: "Words") -> int:
-        """How many names have the same id with both, or ids, where no names were told."""
+        """How many names have the same ID in both; or how many IDs are in both, if they share no name."""
         both = self.names.keys() & other.names.keys()
         return sum(not self.names[name].isdisjoint(other.names[name]) for name in both) or len(self.ids & other.ids)
 
@@ -77,7 +78,7 @@ class Core:
 
     members: set[Node]
     words: Words = field(default_factory=Words)
-    """What its members say together."""
+    """The statements of all its members."""
 
     def add(self, found: Iterable[tuple[Node, Words]]) -> None:
         """Those that state the ClusterId and report IDs of the core: their lists may be another listener's."""
@@ -92,7 +93,7 @@ class Core:
 
     @property
     def complete(self) -> bool:
-        """Its lists say who is a broker of it: they name literal addresses only, and such as were captured."""
+        """Whether its lists show all of its brokers: they have literal addresses only, and captured ones among them."""
         return self.words.literal and any(endpoint in self.words.lists for endpoint, _ in self.members)
 
 
@@ -103,9 +104,9 @@ class Membership:
         self.words = words_of(claims, node)
         self.cores: dict[str, Core] = {}
         self.outsiders: set[Node] = set()
-        """They state a ClusterId whose cluster does not know them."""
+        """They state a cluster ID, but that cluster does not know them."""
         self.beside: set[Node] = set()
-        """They state a ClusterId and name no other brokers than its cluster does, but nobody names them."""
+        """They state a cluster ID and list only brokers of that cluster, but no other node lists them."""
         by_id: dict[str, list[Node]] = defaultdict(list)
         for one, cluster_id in stated.items():
             by_id[cluster_id].append(one)
@@ -119,7 +120,9 @@ class Membership:
         """By node without a ClusterId those it cannot be of."""
 
     def core(self, nodes: list[Node]) -> Core:
-        """Whom most others name, and all whom they name; among equals who shares ids with most, then who came first."""
+        """The members: the endpoint whose host most others list, and all that it lists in turn. Ties are broken by the
+        number of shared topic IDs, then by the first sighting.
+        """
         lists = {one: self.words[one].hosts for one in nodes}
         named = Counter(host for hosts in lists.values() for host in hosts)
         carried = Counter(topic_id for one in nodes for topic_id in self.words[one].ids)
@@ -141,7 +144,7 @@ class Membership:
         return core
 
     def place(self, one: Node, core: Core) -> None:
-        """Whether one that the core does not name is of its cluster all the same."""
+        """Decide whether a node that the core does not list belongs to the cluster nevertheless."""
         words = self.words[one]
         common, apart = words.common(core.words), words.apart(core.words)
         if not core.complete or not words.stated or words.controller:
@@ -196,7 +199,7 @@ def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
 
 
 def carried(claims: Iterable[Claim]) -> Iterator[tuple[str, str, int]]:
-    """Endpoints, topic ids they spoke of, and since when."""
+    """Endpoints, the topic IDs that they used or reported, and since when."""
     for claim in claims:
         for member, since_ns in claim.peak.items():
             if member.startswith(LEAST):
@@ -214,11 +217,14 @@ def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
 COMMON_SLOTS = 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 20_000_000_000
-"""So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
-which the brokers of one of two clusters would be stale."""
+"""Both IDs must be reported at the same time for this long. One broker never does that. It is less than the grace
+period after which the brokers of one of two clusters would be stale.
+"""
 MOST_ENDS = 64
 """Of one broker number that are compared with each other, those named first: a broker has a few listeners, and a host
 that claims thousands comes after them."""
+Listener = Callable[[str], str]
+"""From an endpoint to the smallest one of its listener: of those that broker lists join it to."""
 Reports = Callable[[str, str], tuple[Claim, int] | None]
 """From an endpoint and a topic id to its first report there, and when it was reported or served there last."""
 
@@ -238,20 +244,22 @@ def unreported(_endpoint: str, _topic_id: str) -> None:
 
 
 def twins(found: list[Twins], stated: dict[Node, str]) -> list[Twins]:
-    """Those of one ClusterId. `stated`: ClusterIds by node; where none is known, or it changed, there is none."""
+    """The pairs with one cluster ID. `stated`: cluster IDs by node. Pairs with an unknown or changed cluster ID are
+    omitted.
+    """
     ids: dict[str, set[str]] = defaultdict(set)
     for (endpoint, _), cluster_id in stated.items():
         ids[endpoint].add(cluster_id)
     return [twin for twin in found if ids[twin.one] == ids[twin.other] and len(ids[twin.one]) == 1]
 
 
-def two_logs(claims: dict[str, list[Claim]], reports: Reports) -> list[Twins]:
+def two_logs(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> list[Twins]:
     """Endpoints of two clusters, whichever ClusterIds are known of them."""
     found = {
         (twin.one, twin.other): twin
         for twin in (
-            *by_reports(claims, reports),
-            *by_controllers(claims, reports),
+            *by_reports(claims, listener, reports),
+            *by_controllers(claims, listener, reports),
             *by_heartbeats(claims),
             *by_epochs(claims),
         )
@@ -275,7 +283,7 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
                 yield Twins(*pair, (first, second), f"both lead the metadata log in epoch {epoch}")
 
 
-def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS) -> Iterator[Twins]:
+def by_heartbeats(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
     """Controllers that both accept one broker number's heartbeats: of one quorum only one does, and what two of them
     accept are two registrations. A proxy before a controller shows one and the same twice.
     """
@@ -292,7 +300,7 @@ def by_heartbeats(claims: dict[str, list[Claim]], common_slots: int = COMMON_SLO
             mine, theirs = (registered[claim["endpoint"], broker, claim["epoch"]] for claim in (first, second))
             differ = first["epoch"] != second["epoch"] or (mine and theirs and mine.isdisjoint(theirs))
             common = len(first.tally.keys() & second.tally.keys())
-            if first["endpoint"] != second["endpoint"] and differ and common >= common_slots:
+            if first["endpoint"] != second["endpoint"] and differ and common >= COMMON_SLOTS:
                 ends = first["endpoint"], second["endpoint"]
                 yield Twins(*ends, (first, second), f"both accept the heartbeats of a broker {broker} of their own")
 
@@ -320,14 +328,13 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
                 yield from ((number, (one, other), (a, b)) for a in sorted(mine) for b in sorted(theirs - mine))
 
 
-def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
+def by_reports(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:
     """Endpoints of one broker number, of lists that share no address, that report two ids for one name at one time. A
     broker has one image of the metadata, whichever listener it is asked at.
     """
-    root = components(claims["address"])
     for number, (one, other), ids in contradictions(claims):
         first, second = reports(one, ids[0]), reports(other, ids[1])
-        if ids[0] == ids[1] or root(one) == root(other) or first is None or second is None:
+        if ids[0] == ids[1] or listener(one) == listener(other) or first is None or second is None:
             continue
         beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
@@ -336,21 +343,21 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
 
 
 def named_apart(
-    claims: dict[str, list[Claim]], common_slots: int = COMMON_SLOTS
+    claims: dict[str, list[Claim]], listener: Listener
 ) -> Iterator[tuple[tuple[list[str], list[str]], tuple[str, str]]]:
     """Endpoints, and the IDs they have for one name, of lists that share no address. Each list has a controller that
     accepts heartbeats while the other's does: in a quorum one controller does.
     """
-    root, slots = components(claims["address"]), defaultdict[str, set[str]](set)
+    slots: dict[str, set[str]] = defaultdict(set)
     for claim in claims["broker_epoch"]:
         if claim["error"] == 0:
-            slots[root(claim["endpoint"])] |= claim.tally.keys()
+            slots[listener(claim["endpoint"])] |= claim.tally.keys()
     names: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for claim in claims["names"] if len(slots) > 1 else ():
         for name, topic_id in pairs(claim.peak):
-            names[root(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
+            names[listener(claim["endpoint"])][name][topic_id].append(claim["endpoint"])
     for one, other in combinations(sorted(slots)[:MOST_ENDS], 2):
-        if len(slots[one] & slots[other]) < common_slots:
+        if len(slots[one] & slots[other]) < COMMON_SLOTS:
             continue
         for name in sorted(names[one].keys() & names[other].keys()):
             mine, theirs = names[one][name], names[other][name]
@@ -359,9 +366,9 @@ def named_apart(
                     yield (mine[a], theirs[b]), (a, b)
 
 
-def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twins]:
+def by_controllers(claims: dict[str, list[Claim]], listener: Listener, reports: Reports) -> Iterator[Twins]:
     """Brokers that report two IDs for one name at one time, each with a controller of its own."""
-    for ends, ids in named_apart(claims):
+    for ends, ids in named_apart(claims, listener):
         reported = [[(end, found) for end in sorted(at)[:MOST_ENDS] if (found := reports(end, topic_id))]
                     for at, topic_id in zip(ends, ids, strict=True)]  # fmt: skip
         if not all(reported):
@@ -373,8 +380,8 @@ def by_controllers(claims: dict[str, list[Claim]], reports: Reports) -> Iterator
             yield Twins(*(one, other), (first[0], second[0]), text)
 
 
-def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
-    """From an endpoint to the smallest one that broker lists join it to."""
+def listener_of(addresses: Iterable[Claim]) -> Listener:
+    """The listeners that broker lists show, each by its smallest endpoint."""
     parent: dict[str, str] = {}
 
     def root(endpoint: str) -> str:
@@ -388,20 +395,21 @@ def components(addresses: Iterable[Claim]) -> Callable[[str], str]:
     return root
 
 
-def taken_apart(stated: dict[Node, str], claims: dict[str, list[Claim]], found: list[Twins]) -> dict[Node, str]:
+def taken_apart(
+    stated: dict[Node, str], names_claims: list[Claim], found: list[Twins], listener: Listener
+) -> dict[Node, str]:
     """ClusterIds by node, with the key of its cluster where two have one ClusterId."""
-    root = components(claims["address"])
     of = {endpoint: cluster_id for (endpoint, _), cluster_id in stated.items()}
     split: dict[str, set[str]] = defaultdict(set)
     for twin in found:
-        if of.get(twin.one, "") == of.get(twin.other) and root(twin.one) != root(twin.other):
-            split[of[twin.one]] |= {root(twin.one), root(twin.other)}
+        if of.get(twin.one, "") == of.get(twin.other) and listener(twin.one) != listener(twin.other):
+            split[of[twin.one]] |= {listener(twin.one), listener(twin.other)}
     names: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for claim in claims["names"]:
+    for claim in names_claims:
         for name, topic_id in pairs(claim.peak):
-            names[root(claim["endpoint"])][name].add(topic_id)
+            names[listener(claim["endpoint"])][name].add(topic_id)
     places = {
-        node: (cluster_id, cluster_of_list(names, root(node[0]), split[cluster_id]))
+        node: (cluster_id, cluster_of_list(names, listener(node[0]), split[cluster_id]))
         for node, cluster_id in stated.items()
         if cluster_id in split
     }

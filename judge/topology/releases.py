@@ -1,6 +1,6 @@
-"""Which release speaks which versions: what a set of advertised ranges tells, and what Kafka 4.0 cut off.
+"""Which release supports which API versions: what advertised ranges show, and what Kafka 4.0 removed.
 
-Rule: a release is estimated, never proven: servers that are not Apache Kafka match none, and are named by none.
+Rule: a release is an estimate. Servers that are not Apache Kafka match no release.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def removed_in_4(key: int, version: int) -> bool:
 
 
 def is_4(ranges: Ranges) -> bool:
-    """4.x advertises Produce from 0 and refuses 0 to 2; Fetch tells the truth."""
+    """4.x advertises Produce from 0 but rejects 0 to 2. Its range of Fetch is accurate."""
     return FETCH in ranges and ranges[FETCH][0] >= lowest_in_4()[FETCH]
 
 
@@ -71,8 +71,8 @@ def accepts(ranges: Ranges, key: int, version: int) -> bool:
 
 @lru_cache(maxsize=4096)  # texts come from traffic
 def lines_of(text: str) -> tuple[str, ...]:
-    """The release lines, as 3.9, that advertise these ranges: several if they cannot be told apart, () if none does.
-    One that needs no unstable versions for it comes before one that does.
+    """The release lines, such as 3.9, that advertise these ranges: several if they have the same ranges, () if none has
+    them. A line that matches without unstable versions comes before one that needs them.
     """
     ranges = read(text)
     scores: dict[str, tuple[int, bool]] = {}
@@ -87,7 +87,7 @@ def lines_of(text: str) -> tuple[str, ...]:
 
 
 def estimate(text: str) -> str | None:
-    """The same in words: 3.9, or 3.7-3.8; None if none."""
+    """The release lines as text: 3.9, or 3.7-3.8; None if none matches."""
     lines = lines_of(text)
     return spelled(lines) if lines else None
 
@@ -98,7 +98,7 @@ def spelled(lines: Sequence[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def of_no_release(text: str) -> bool:
-    """Whether ranges lie between the oldest and the newest release known here and are none's."""
+    """Whether ranges are between those of the oldest and the newest release, but match no release."""
     ranges, known = read(text), schemas.releases()
     oldest = known[min(known, key=numbers)]
     newer = any(high > newest_of(key) for key, (_, high) in ranges.items())
@@ -108,7 +108,7 @@ def of_no_release(text: str) -> bool:
 
 @cache
 def newest_of(key: int) -> int:
-    """The highest version of an API in any release; -1 of APIs that none has."""
+    """The highest version of an API in any release; -1 for an API that no release has."""
     return max((ranges[key].high for ranges in schemas.releases().values() if key in ranges), default=-1)
 
 

@@ -20,10 +20,10 @@ from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
 Link = Mapping[tuple[str, str], list[Claim]]
-"""What hosts did at one endpoint that only their connections tell, by kind of claim and host."""
+"""What hosts did at one endpoint, by kind of claim and host."""
 OF_LINK = frozenset({"unread", "encrypted", "outside", "asked"})
-"""Connections with bytes that nobody reads as Kafka's, or with TLS; what was asked outside of the ranges that were
-advertised; who asked for ranges before the server closed the connection.
+"""Connections with TLS or with bytes that are not Kafka's, requests outside of the advertised ranges, and clients that
+asked for ranges before the server closed the connection.
 """
 
 
@@ -32,8 +32,8 @@ ADDRESSES = ("address", "registered")
 
 
 class Servers:
-    """What the servers' own subject says about who is named and who serves what. Who names itself is not named by
-    others; a server that does may be a member all the same.
+    """What servers state about nodes and about themselves. A server that only lists itself is not listed by others, but
+    may be a member nevertheless.
     """
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
@@ -45,7 +45,7 @@ class Servers:
         """Endpoints that show the metadata log."""
         self.kafka: set[str] = set()
         self.answering: set[str] = set()
-        """Endpoints that were seen to answer; of others nobody knows what they grant."""
+        """Endpoints with captured responses. Of other endpoints it is unknown what they grant."""
         self.by_name = False
         """Brokers are named by host names: then any address may be one of them."""
         self.stated: dict[str, set[str]] = defaultdict(set)
@@ -80,7 +80,7 @@ class Servers:
         return digest(repr([*map(sorted, (self.named, self.raft, self.kafka, self.answering)), self.by_name]))
 
     def unnamed(self) -> Iterator[str]:
-        """Endpoints that state the ClusterId of servers that are named, and that nobody names, themselves neither."""
+        """Endpoints that state the cluster ID of listed servers, but that no server lists, not even themselves."""
         members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
         known = self.named | self.by_itself
         yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
@@ -122,7 +122,7 @@ class UnauthenticatedHosts:
             for host, unauthenticated, subjects, asked in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
-        """Hosts of servers that nobody names, and that contradict those that are named."""
+        """Hosts of servers that no server lists, and that contradict the listed ones."""
         self.facts: str = kept["facts"]
         """Of the servers, when hosts were looked at last."""
         self.known, self.links = Servers(), dict[str, Link]()
@@ -134,8 +134,8 @@ class UnauthenticatedHosts:
         return {"hosts": hosts, "servers": sorted(self.servers), "facts": self.facts}
 
     def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
-        """Look again at the hosts of which something was said, and at all of them where the servers have changed; the
-        subjects to judge again, None for all there are.
+        """Decide again on the hosts with new claims, and on all hosts if the servers have changed. Returns the subjects
+        to judge again, None for all.
         """
         self.links.clear()
         hosts = {subject[1] for subject in touched if subject[0] == "host"}
@@ -187,7 +187,9 @@ class UnauthenticatedHosts:
     # -- whose word it is ---------------------------------------------------------------------------------------------
 
     def speaker(self, claim: Claim) -> str | None:
-        """The host, granted nothing so far, whose word a claim is. What a server says is its own, whoever asked."""
+        """The host that made a claim, if nothing was granted to it so far. A server's statement is its own, whichever
+        client asked.
+        """
         at = KINDS[claim.kind].at.get("host")
         return claim.key[at] if at is not None and claim.key[at] in self.hosts else None
 
@@ -222,8 +224,8 @@ class UnauthenticatedHosts:
         return self.ledger.claims("peer", "host", host)
 
     def is_unverified(self, host: str) -> bool:
-        """Whether everything of a host was seen from its beginning, nobody names it and nobody granted it anything; by
-        servers that are unauthenticated themselves nothing is.
+        """Whether all traffic of a host was captured from its beginning, no server lists it, and no authenticated
+        server granted it anything.
         """
         peers = self.peers(host)
         granted = any(
@@ -235,7 +237,9 @@ class UnauthenticatedHosts:
         return bool(peers) and host not in self.known.named and not granted
 
     def is_hidden(self, host: str) -> bool:
-        """Whether it may have been granted something under TLS: not by a server that speaks without it."""
+        """Whether a server may have granted it something under TLS. A server that also accepts plain Kafka on that
+        endpoint does not count.
+        """
         return any(p.peak.get("encrypted") and p["endpoint"] not in self.known.kafka for p in self.peers(host))
 
     def odd(self, host: str) -> list[Claim]:
@@ -247,7 +251,9 @@ class UnauthenticatedHosts:
         ]
 
     def unauthorized_uses(self, host: str) -> list[UnauthorizedUse]:
-        """Everything odd that a host did as a client. To be refused, or to try TLS in vain, is not odd by itself."""
+        """Everything odd that a host did as a client. To be rejected, or to try TLS without success, is not odd by
+        itself.
+        """
         asked = [
             UnauthorizedUse(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
             for claim in self.odd(host)
@@ -273,7 +279,7 @@ class UnauthenticatedHosts:
         )
 
     def link(self, endpoint: str) -> Link:
-        """Looked through once, however many hosts are asked for; nothing is odd where nobody speaks Kafka."""
+        """The claims about a link, searched once for all hosts; empty for an endpoint that is not Kafka's."""
         if endpoint not in self.links:
             found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
             if endpoint in self.known.kafka and host_of(endpoint) not in self.servers:
@@ -320,5 +326,5 @@ class UnauthenticatedHosts:
 
 
 def names_it(claim: Claim) -> bool:
-    """Whether a claim shows that its server knows the id it speaks of."""
+    """Whether a claim shows that its server knows the topic ID."""
     return claim.kind in NAMING or (claim.kind == "use" and claim.succeeded)

@@ -16,8 +16,9 @@ from wirecheck.judge.claims.reduce import Column, Rows
 
 UNKNOWN_TOPIC, UNCLEAN = 3, 1
 NOT_ASKED = (-(1 << 31), 0)
-"""Authorized operations of an answer whose request did not ask for them; brokers before 2.5 say 0, which nobody who may
-see the topic at all can get."""
+"""Authorized operations in responses whose request did not ask for them. Brokers before 2.5 answer 0, which is
+impossible for a client that may see the topic.
+"""
 REPORTS = (("Metadata", "metadata"), ("DescribeTopicPartitions", "describe-topic-partitions"))
 
 
@@ -50,7 +51,7 @@ def bound(topics: Lines, source: str, where: Bools) -> Rows:
 
 
 def created(topics: Lines) -> Iterator[Rows]:
-    """Successful creations; who only validates gets an id that never exists (PROTOCOL 4.8)."""
+    """Successful creations. A request that only validates gets an ID that never exists (PROTOCOL 4.8)."""
     good = (topics["error_code"] == 0) & (topics.other("validate_only", absent=1) == 0)
     yield topics.states("creation", "name topic_id @endpoint", good)
     yield changed(topics, "topic_id", "CreateTopics", good)
@@ -70,7 +71,7 @@ def changed(topics: Lines, topic_id: str | Column, action: str, good: Bools) -> 
 
 
 def asking(lines: Lines) -> list[str | Column]:
-    """Who asked for it: of an Envelope the client that it names."""
+    """Who sent the request; for an Envelope, the client that it names."""
     if (senders := lines.batch.senders) is None:
         return ["@client_id", "@host", "-", f"={SENT}"]
     host, principal = senders.host.take(lines.message), senders.principal.take(lines.message)
@@ -96,7 +97,7 @@ def described(topics: Lines, source: str) -> Rows:
 
 
 def names_and_ids(lines: Lines, name: str) -> tuple[Column, Column | str, Bools]:
-    """The id where the message carries one that is not zero, and then no name; and where it does."""
+    """The topic ID where the message has one that is not zero, and the name elsewhere; and which rows have the ID."""
     if not lines.has("topic_id"):
         return lines.column(name), "-", np.zeros(len(lines), np.bool_)
     numbered = lines.given("topic_id")

@@ -1,9 +1,10 @@
-"""Claims that are sets per client: of partitions in fetch sessions (KIP-227), of topics that it writes to by name, and
-of what Metadata answered it about these.
+"""Sets per client: partitions in fetch sessions (KIP-227), topics that it writes to by name, and the topic IDs that
+Metadata responses gave it for these.
 
-What a client asked of a server in any session it may forget there, which is less than KIP-227 demands and never more.
-Rule: a set is bounded (`members.py`); with each member stands where it was seen last. Brokers' own fetches make no
-sets, because they hold every partition there is.
+A client may remove from a session whatever it requested from that server in any session. That is less strict than
+KIP-227.
+Rule: sets are bounded (`members.py`). Each member is stored with its last sighting. Brokers' own fetches make no sets,
+because they have every partition.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ WITH_ERROR = 7
 """The first version whose answer has an error of its own; before, an answer without partitions may be one."""
 MISSING, UNASKED = "partitions missing from the response", "partitions not requested"
 NO_ID, ERROR = "-", "!"
-"""In place of an id: the version carries none, or there is an error."""
+"""In place of a topic ID: the API version has none, or the response has an error."""
 HALF = np.uint64(32)
 UPPER = np.uint64(0xFFFFFFFF00000000)
 
@@ -96,7 +97,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
 
 
 def seen_at(batch: Batch, message: Ints, kept: Iterable[list[Any]]) -> list[Any]:
-    """What is kept with each member, behind where it was seen."""
+    """What is stored with each member: its sighting, then its values."""
     return [[*seen, *one] for seen, one in zip(batch.sightings.of(message), kept, strict=True)]
 
 
@@ -175,7 +176,7 @@ def answer_of(topics: Table) -> Column:
 
 
 def topic_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: Column | None = None) -> Iterator[Claim]:
-    """Sets of names, or of names with their answers; the members of one name stand side by side."""
+    """Sets of names, or of names with their answers. Members of one name sort together."""
     hashes = hashed(names)
     if answers is not None:
         hashes = (hashes & UPPER) | (hashed(answers) >> HALF)

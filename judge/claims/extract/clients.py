@@ -1,6 +1,6 @@
-"""Claims about clients: who sends which versions, what it calls itself, and where it was cut off.
+"""Claims about clients: the versions that they send, their software, and where a server closed the connection on them.
 
-Rule: a client is a client id at a host; ports come and go.
+Rule: a client is a client ID at a host; its ports change.
 """
 
 from collections.abc import Iterator

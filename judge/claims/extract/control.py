@@ -1,9 +1,9 @@
 """Claims of controllers: LeaderAndIsr, UpdateMetadata and StopReplica, and how brokers answer them.
 
-Rule: a control request's word is its controller's, in its epoch; the receiver is named only where its answer counts. An
-order that was refused (31 CLUSTER_AUTHORIZATION_FAILED, 11 STALE_CONTROLLER_EPOCH, 77 STALE_BROKER_EPOCH, ...) states
-nothing about topics; one whose answer was not seen is claimed apart, with its sender's host, and waits until the sender
-is known (`check_context.py`).
+Rule: a control request is a statement of its controller in its epoch; the receiver is named only where its response
+counts. A request that was rejected (31 CLUSTER_AUTHORIZATION_FAILED, 11 STALE_CONTROLLER_EPOCH, 77 STALE_BROKER_EPOCH,
+...) states nothing about topics. One whose response was not captured makes claims of a kind of its own, with its
+sender's host; they wait until the sender is known (`check_context.py`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def errors(batch: Batch, api: str, message: Ints) -> Ints:
-    """Per request the top-level error of its answer; NOT_SEEN where there is none."""
+    """Per request the top-level error of its response; NOT_SEEN without a captured response."""
     answers = batch.tables(api, "response")
     if not answers:
         return np.full(len(message), NOT_SEEN, np.int64)
@@ -49,7 +49,9 @@ def errors(batch: Batch, api: str, message: Ints) -> Ints:
 
 
 def accepted(batch: Batch, api: str, stated: Iterable[Rows]) -> Iterator[Rows]:
-    """What orders state, as far as they were accepted; what waits for its sender under a kind of its own."""
+    """What control requests state, as far as they were accepted. Requests that wait for their sender have a kind of
+    their own.
+    """
     for rows in stated:
         error = errors(batch, api, rows.message)
         if (error == ACCEPTED).all():
@@ -111,4 +113,4 @@ def requests(header: Lines, api: str) -> Rows:
     kraft = next((name for name in header.table.names if name.replace("_", "") == "iskraftcontroller"), None)
     is_kraft, error = kraft or constant(0, len(header)), Column(errors(header.batch, api, header.message))
     key = ["@endpoint", "controller_id", "controller_epoch", is_kraft, f"={api}", "@version", error, "@host"]
-    return header.states("control", key, peak={"broker_epoch": header["broker_epoch"]})
+    return header.states("control", key)

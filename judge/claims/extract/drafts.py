@@ -32,7 +32,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def ordered(batch: Batch) -> Iterator[Rows]:
-    """LeaderAndIsr: what a controller wants of each broker, and whether it means to say all or a part."""
+    """LeaderAndIsr: the partitions that a controller assigns to each broker, and whether the request lists all of them
+    or a part.
+    """
     header = batch.lines("LeaderAndIsr", "request")
     partitions = batch.lines("LeaderAndIsr", "request", "topic_states.partition_states")
     if header and partitions:
@@ -67,7 +69,7 @@ def stopped(batch: Batch) -> Iterator[Rows]:
 
 
 def drafted_ids(topics: "Table", tags: "Table") -> NDArray[np.uint8]:
-    """By topic its id, as a field of the draft or as a tag that the release does not know; zeros where it has none."""
+    """Per topic its ID, from a field of the draft or from a tag that the release does not know; zeros without one."""
     found: NDArray[np.uint8] = topics["topic_id"].copy()
     rows, extra = id_tags(tags)
     found[tags.parent[rows]] = extra

@@ -1,8 +1,8 @@
-"""Claims about error answers, by whom they are given to whom, and about odd requests.
+"""Claims about error responses, with their server and client, and about odd requests.
 
-Rule: errors are kept over time with the successes beside them, so that a check can tell a storm from an incident. Of a
-topic ID only errors make a claim, as the successes of IDs are kept with their use (`uses.py`); of a name both do. These
-are kept apart by partition, and not by port as elsewhere. What followers ask is no client's.
+Rule: errors are stored over time together with successes, so that a check can distinguish a storm from an incident. For
+a topic ID only errors make a claim here, because its successes are stored with its use (`uses.py`); for a name both do.
+These answers are kept apart by partition, not by port as elsewhere. Followers are not clients.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,9 @@ def refused_clusters(header: Lines, api: str) -> Iterator[Rows]:
 
 
 def metadata_requests(topics: Lines) -> Iterator[Rows]:
-    """Metadata by id: refused in v10 and v11; with names beside ids the names are ignored from v12 on."""
+    """Metadata by topic ID: rejected in v10 and v11. From v12 on, if a request has both names and IDs, the names are
+    ignored.
+    """
     version, parent = topics.batch.version(topics.message), topics.table.parent
     by_id, by_name = topics.given("topic_id"), topics.given("name")
     early = np.isin(version, (10, 11)) & (by_id | ~by_name)
@@ -102,7 +104,7 @@ def fenced(partitions: Lines, name: str, number: str) -> Rows:
 
 
 def refused(partitions: Lines, api: str, name: str, number: str) -> Iterator[Rows]:
-    """Whose requests about topics are answered how, by partition: the facts of who is hurt."""
+    """How requests about topics are answered, by client and partition: the facts for the table of harms."""
     error = partitions["error_code"]
     by_id = partitions.present("topic_id") if partitions.has("topic_id") else np.zeros(len(partitions), np.bool_)
     if not ((error != 0) | ~by_id).any():

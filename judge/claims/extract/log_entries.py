@@ -1,8 +1,10 @@
-"""Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
+"""Claims of the KRaft metadata log: TopicRecord binds a name, RemoveTopicRecord ends the binding, in the order of
+epochs and offsets.
 
-Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here. Chunks are read in
-the order of their positions. At most MOST_SNAPSHOTS are under way: the one that was heard of longest ago is given up,
-as is one whose chunks wait for more than Snapshot allows; it was not seen. A snapshot leaves when it is whole.
+Rule: every entry makes a claim with its epoch and offset, committed or not; time orders nothing here. Chunks of
+snapshots are read in the order of their positions. At most MOST_SNAPSHOTS are in progress. Beyond that the one whose
+last chunk is the oldest is dropped, and so is one whose waiting chunks are too large for `Snapshot`. A snapshot is
+removed when it is complete.
 """
 
 import base64
@@ -25,7 +27,7 @@ SOURCE = "metadata-log"
 MS = 1_000_000
 """Nanoseconds."""
 SNAPSHOT = "snapshot:"
-"""Before the place of what a snapshot says: it was written somewhere before."""
+"""Prefix of the place of a record from a snapshot, whose original place is not known."""
 
 
 CHUNK = "chunk"
@@ -52,7 +54,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[Rows]:
-    """What records say; `how` stands before their places; `endpoint` of messages, whose word they are."""
+    """What records state. `how`: a prefix of their places; `endpoint`: from messages to the endpoints that made the
+    statements.
+    """
     if not parts:
         return
     found = log_tables(joined([part.entries for part in parts]))
@@ -74,7 +78,7 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
 
 
 def orders(batch: Batch) -> Iterator[Claim]:
-    """What each answer teaches about the order of the log."""
+    """What each response shows of the order of the log."""
     for part in answers(batch):
         order = LogOrder()
         order.below(part.high_watermark)
@@ -161,7 +165,7 @@ def chunk_of(claim: Claim) -> Chunk:
 
 
 def snapshot_claims(entries: Entries, snapshot: Snapshot, seen: Sighting) -> Iterator[Claim]:
-    """What records of a snapshot say, all of it at the snapshot's end, where it stands for certain."""
+    """What the records of a snapshot state, all at the snapshot's end offset, where they are certain to hold."""
     sightings = Sightings({name: Column(np.zeros(1, np.int64), [value]) for name, value in seen._asdict().items()})
     parts = [Part(0, entries, snapshot.end_offset)] if len(entries) else []
     for rows in stated(parts, SNAPSHOT, lambda message: constant(seen.server, len(message))):

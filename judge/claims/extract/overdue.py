@@ -1,9 +1,8 @@
 """Claims about clients that waited long for a response that never came, or came after they had closed the connection.
 
-Rule: nothing is guessed. It counts only where the connection was captured whole, up to the packet that ended the wait:
-the close, or at least one later packet, as what the client acknowledged shows what it was sent. A response after the
-client's close counts as none: whether it was captured changes nothing. Requests whose own wait is not known do not
-count, and none of brokers and controllers.
+Rule: nothing is guessed. A wait counts only if the connection was captured completely up to the packet that ended the
+wait: the close, or at least one later packet. A response after the client's close counts as missing, captured or not.
+Requests with an unknown time limit of their own do not count, nor do those of brokers and controllers.
 """
 
 from collections.abc import Iterator

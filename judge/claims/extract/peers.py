@@ -1,7 +1,8 @@
-"""Claims about who is who on the wire: which hosts a server granted anything, and what was odd about the others.
+"""Claims about hosts: which of them a server granted anything, and what was odd about the others.
 
-Rule: an answer that could not be read, or whose request or bytes were not seen, may have granted anything. What is odd
-is looked for only where nothing was granted in the same batch: of a host that was granted something it does not count.
+Rule: a response that could not be read, or whose request or bytes were not captured, may have granted anything. Odd
+requests are looked for only where nothing was granted in the same batch, because those of an authenticated host do not
+count.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +44,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
-    """Of each connection what makes its client's host one of whom not everything is known, and who serves."""
+    """Per connection, whether part of its client's traffic is unknown, and which host is the server."""
     for connection in batch.exchanges.connections:
         if connection.is_guess or connection.unlisted:
             continue
@@ -80,7 +81,7 @@ def odd(batch: Batch) -> Iterator[Claim]:
 
 
 def api_of(batch: Batch, message: Ints) -> Column:
-    """API names; the keys that are none share one, as anybody may invent them."""
+    """API names. All unknown keys share one name, because a client can invent any number of them."""
     apis = batch.api(message)
     return Column(apis.codes, [name if name in names().values() else UNKNOWN for name in apis.values or ()])
 
@@ -100,8 +101,8 @@ def granted_to(batch: Batch) -> Bools:
 
 
 def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
-    """Per answer its message, and whether it grants something: an error at the top is a refusal, and so are errors for
-    every part of the answer. Metadata tells of the brokers whatever it says of topics.
+    """Per response its message, and whether it grants something. An error at the top is a rejection, and so are errors
+    in all parts. Metadata lists the brokers even if all topics have errors.
     """
     header = tables[""]
     count = int(header.message.max(initial=-1)) + 1
@@ -119,7 +120,7 @@ def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
 
 
 def unread_by(batch: Batch) -> Bools:
-    """Responses of which nobody can say what they grant."""
+    """Responses that may have granted something, because they could not be read."""
     messages, status = batch.decoded.messages, batch.decoded.status
     found: Bools = (messages.side == RESPONSE) & (status != Status.OK) & ~np.isin(messages.key, GREETINGS)
     return found

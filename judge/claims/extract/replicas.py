@@ -1,7 +1,7 @@
 """Claims about replicas: who serves a partition, who follows it, how far a broker has read the metadata log.
 
-Rule: a follower is the replica ID of a fetch, and whether a server granted one is kept beside it, as anybody can send
-one; a session counts from a full fetch that was seen.
+Rule: a fetch with a replica ID is a follower's. Any host can send one, so the claim also has whether a server granted
+it. A fetch session counts from a captured full fetch on.
 """
 
 from collections.abc import Iterator
@@ -98,8 +98,8 @@ def acts(header: Lines) -> Rows:
 
 
 def heartbeats(header: Lines) -> Iterator[Rows]:
-    """Lost log directories (KIP-858), and how far a broker says it has read the metadata log, by 10 s; a fenced broker
-    may lag.
+    """Offline log directories (KIP-858), and how far a broker reports to have read the metadata log, per 10 s. A fenced
+    broker may lag.
     """
     error, offline = header.other("error_code", absent=-1), header.size("offline_log_dirs")
     yield header.states("offline_dirs", ["broker_id", "@endpoint", Column(offline)], (offline > 0) & (error == 0))

@@ -1,7 +1,7 @@
-"""Claims about servers: which cluster, which broker, which versions they advertise.
+"""Claims about servers: their cluster, their broker, the versions that they advertise.
 
-Rule: a ClusterId counts if a server states it, or if a request with it was answered without error by who looks at it:
-in a Fetch, only who serves the metadata log does (KafkaRaftClient); a broker ignores it (KafkaApis).
+Rule: a cluster ID counts if a server states it, or if it answered a request with that ID without error and checks the
+ID. For Fetch only servers of the metadata log check it (KafkaRaftClient); brokers ignore it (KafkaApis).
 """
 
 import hashlib
@@ -48,7 +48,7 @@ CONTROLLERS = 2
 """As a kind of endpoints in DescribeCluster."""
 REGISTRATIONS = (("RegisterControllerRecord", "controller_id"), ("RegisterBrokerRecord", "broker_id"))
 Endpoint = Callable[[Ints], Column]
-"""Of messages the endpoints whose word they are."""
+"""From messages to the endpoints that made the statements."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -180,7 +180,7 @@ Member = tuple[str, Key, Claim, int, str, Any]
 
 
 def derived(claims: list[Claim]) -> Iterator[Claim]:
-    """What follows from the other claims about who stated them: sets, of which the least members stay."""
+    """Claims derived from others, per server: sets, of which the least members are kept."""
     found: dict[tuple[str, Key], Claim] = {}
     for kind, key, claim, count, member, value in chain(carried(claims), names(claims), idless(claims)):
         total = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
@@ -196,7 +196,9 @@ def derived(claims: list[Claim]) -> Iterator[Claim]:
 
 
 def carried(claims: list[Claim]) -> Iterator[Member]:
-    """Which ids endpoints spoke of, and since when; not those that only clients used, in requests that were refused."""
+    """The topic IDs that endpoints used, and since when; without those that appear only in rejected requests of
+    clients.
+    """
     for claim in claims:
         waits = claim.kind.startswith(UNANSWERED)
         refused = bool(claim.runs) and not any(every_run(claim.runs, {SUCCESS}))
@@ -210,7 +212,7 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
 
 
 def names(claims: list[Claim]) -> Iterator[Member]:
-    """Which ids endpoints tell under which names."""
+    """The topic IDs that endpoints report for names."""
     for claim in claims:
         name, topic_id = (claim["name"], claim["topic_id"]) if claim.kind == "binding" else (None, None)
         if name is not None and topic_id is not None and topic_id not in RESERVED:

@@ -1,7 +1,8 @@
-"""Claims about who uses which topic ID, and about offsets: what groups commit and how far partitions reach.
+"""Claims about the use of topic IDs, and about offsets: what groups commit and where partitions end.
 
-Rule: an answer counts for the client that asked; the forgotten list of a fetch is no use. A commit counts if it was
-answered without any error; a partition's reach counts by topic ID only, because a name may mean two topics.
+Rule: a response counts for the client that sent the request. Forgotten topics of a fetch are not used. A commit counts
+if the whole response has no error. The end of a partition counts by topic ID only, because a name may stand for two
+topics.
 """
 
 from collections.abc import Iterator
@@ -45,8 +46,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
         yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
     for api, topics in batch.each("request", REQUESTS):
-        by_id, asked = topics.present("topic_id"), topics.column("=asked")
-        yield topics.states("use", f"topic_id ={api} @who", by_id, tally=asked, peak={"used": topics.ts_ns})
+        by_id = topics.present("topic_id")
+        yield topics.states("use", f"topic_id ={api} @who", by_id, peak={"used": topics.ts_ns})
         yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)

@@ -35,7 +35,6 @@ FACTS = (
     "skipped_bytes",
     "conflicting_bytes",
     "resynchronised",
-    "out_of_order",
     "limits_hit",
     "cut_bytes",
     "cut_segments",
@@ -43,7 +42,7 @@ FACTS = (
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")
-"""Fields that say how long a server may take."""
+"""Fields with the time that a server may take."""
 ROUND_NS = 300_000_000_000
 """Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
 ROUNDS = {"JoinGroup", "SyncGroup"}
@@ -59,7 +58,7 @@ ON_OTHERS = {
     *ROUNDS,
     *FORWARDABLE,
 }
-"""Answers to these wait for other brokers, the controller or other members, so that a late one says nothing of its
+"""Responses to these wait for other brokers, the controller or other members. A late one shows nothing about its
 server.
 """
 OVERDUE_NS = 5_000_000_000
@@ -110,7 +109,6 @@ def facts(connection: Connection) -> dict[str, Any]:
         "from_start": int(connection.from_start),
         **({"decrypted": 1} if connection.decrypted else {}),
         "protocol": [*stamp, connection.protocol],
-        "sasl": [*stamp, connection.sasl or ""],
         "closed_by": [*stamp, connection.closed_by or ""],
         **({"over": 1} if connection.over else {}),
     }
@@ -143,7 +141,7 @@ def proxied(batch: Batch) -> tuple[Ints, Column]:
 
 
 def possible_drafts(batch: Batch) -> Iterator[tuple[Ints, Column]]:
-    """Messages that a draft nobody named would read, by its name."""
+    """Messages that decode with a draft that was not selected, by the draft's name."""
     message = np.flatnonzero(batch.decoded.status == Status.POSSIBLY_A_DRAFT)
     names = suggested(batch.decoded.messages.take(message)) if len(message) else []
     for name in dict.fromkeys(filter(None, names)):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.judge.made import claim
-from wirecheck.judge.topology.membership import MOST_ENDS, Twins, contradictions, taken_apart
+from wirecheck.judge.topology.membership import MOST_ENDS, Twins, contradictions, listener_of, taken_apart
 
 
 def named(ends):
@@ -39,7 +39,7 @@ def keys(broker_reports, copy_reports=(OLD, THEIRS)):
     names = [claim("names", end, peak={f"least:t:{one}": 1 for one in ids}) for end, ids in reports.items()]
     lists = [claim("address", BROKER, BROKER, 1)]
     twins = [Twins(CONTROLLER, COPY, (names[0], names[1]), "both lead")]
-    found = taken_apart({(end, 0): "x" for end in reports}, {"names": names, "address": lists}, twins)
+    found = taken_apart({(end, 0): "x" for end in reports}, names, twins, listener_of(lists))
     return {end: key for (end, _), key in found.items()}
 
 
