@@ -1,7 +1,7 @@
-"""Metadata snapshots from FetchSnapshot responses: chunks in any order, put together by position.
+"""Metadata snapshots from FetchSnapshot responses: chunks in the order of their positions, put together.
 
-Batches are read once everything before them is there. At most MOST_WAITING_BYTES wait; a snapshot that needs more, or
-whose chunks contradict its size, is given up (`lost`).
+A batch is read once all of it is there; until then at most MOST_WAITING_BYTES wait. A snapshot that needs more, whose
+chunks contradict its size, or of which a chunk is missing, is given up (`lost`). The caller puts chunks in order.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ class Snapshot:
     read_to: int = 0  # every batch that ends at or before this position has been handed out
     needed: int = 1  # nothing more can be read before the bytes up to here are there
     lost: bool = False  # it will never be whole
-    waiting: dict[int, Chunk] = field(default_factory=dict)  # by position; what is not behind read_to
+    waiting: list[Chunk] = field(default_factory=list)  # by position, each reaching further; what is not behind read_to
+
+    @property
+    def end(self) -> int:
+        """The position up to which its bytes were received."""
+        return self.waiting[-1].end if self.waiting else self.read_to
 
     @property
     def complete(self) -> bool:
@@ -53,47 +58,37 @@ class Snapshot:
         return self.read_to == self.size and not self.lost
 
     def receive(self, chunk: Chunk) -> Entries:
-        """The entries that became whole by this chunk, all at (end_offset - 1, epoch): a snapshot is one moment."""
-        if self.size not in {-1, chunk.size} or chunk.position < 0 or chunk.end > chunk.size:
+        """The entries that became whole by this chunk, all at (end_offset - 1, epoch): a snapshot is one moment. A
+        chunk may overlap those before it, or repeat them.
+        """
+        if self.size not in {-1, chunk.size} or not 0 <= chunk.position <= self.end or chunk.end > chunk.size:
             self._give_up()
         if self.lost:
             return self._placed(field_entries(_NOTHING))
         self.size = chunk.size
-        there = self.waiting.get(chunk.position)
-        if chunk.end > self.read_to and (there is None or chunk.end > there.end):
-            self.waiting[chunk.position] = chunk
+        if chunk.end > self.end:
+            self.waiting.append(chunk)
         found = self._read()
-        kept = sum(len(c.kept) for c in self.waiting.values())
+        kept = sum(len(c.kept) for c in self.waiting)
         if kept > MOST_WAITING_BYTES or len(self.waiting) > MOST_WAITING_CHUNKS:
             self._give_up()
         return found
 
     def _read(self) -> Entries:
         """The entries of the batches that are whole behind read_to, which moves on."""
-        pieces, end = self._contiguous()
+        end = self.end
         if end < self.needed and end != self.size:
             return self._placed(field_entries(_NOTHING))
-        whole = _concatenated([_cut(chunk, begin) for chunk, begin in pieces])
+        begins = [self.read_to, *(chunk.end for chunk in self.waiting)]
+        whole = _concatenated([_cut(chunk, begin) for chunk, begin in zip(self.waiting, begins, strict=False)])
         found = field_entries(whole)
         if found.read_to + found.left_over != len(whole) or (end == self.size and found.left_over):
             self._give_up()
             return self._placed(found)
         self.needed = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
         self.read_to += found.read_to
-        self.waiting = {position: c for position, c in self.waiting.items() if c.end > self.read_to}
+        self.waiting = [chunk for chunk in self.waiting if chunk.end > self.read_to]
         return self._placed(found)
-
-    def _contiguous(self) -> tuple[list[tuple[Chunk, int]], int]:
-        """The chunks that join on to read_to, each with the position from which it is needed, and where they end."""
-        pieces, end = [], self.read_to
-        for position in sorted(self.waiting):
-            chunk = self.waiting[position]
-            if position > end:
-                break
-            if chunk.end > end:
-                pieces.append((chunk, end))
-                end = chunk.end
-        return pieces, end
 
     def _placed(self, found: Entries) -> Entries:
         n = len(found)
@@ -106,12 +101,10 @@ class Snapshot:
 
     def _give_up(self) -> None:
         self.lost = True
-        self.waiting = {}
+        self.waiting = []
 
     def snapshot(self) -> bytes:
-        waiting = [
-            (c.position, c.size, base64.b64encode(c.kept).decode(), c.left_out) for _, c in sorted(self.waiting.items())
-        ]
+        waiting = [(c.position, c.size, base64.b64encode(c.kept).decode(), c.left_out) for c in self.waiting]
         place = [self.end_offset, self.epoch, self.size, self.read_to, self.needed, self.lost]
         return json.dumps({"version": STATE_VERSION, "place": place, "waiting": waiting}).encode()
 
@@ -120,10 +113,10 @@ class Snapshot:
         state = json.loads(blob)
         if state["version"] != STATE_VERSION:
             raise ValueError(f"state of version {state['version']}, this program reads {STATE_VERSION}")
-        waiting = {
-            position: Chunk(position, size, base64.b64decode(kept), tuple((a, b) for a, b in left_out))
+        waiting = [
+            Chunk(position, size, base64.b64decode(kept), tuple((a, b) for a, b in left_out))
             for position, size, kept, left_out in state["waiting"]
-        }
+        ]
         end_offset, epoch, size, read_to, needed, lost = state["place"]
         return cls(end_offset, epoch, size, read_to, needed, lost, waiting)
 

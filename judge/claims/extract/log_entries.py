@@ -17,7 +17,7 @@ import numpy as np
 from wirecheck.decode.log.log_order import LogOrder
 from wirecheck.decode.log.metadata_log import Entries, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
-from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, Chunk, Snapshot
+from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, MOST_WAITING_CHUNKS, Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Key, Sighting
 from wirecheck.judge.claims.extract import servers
@@ -206,30 +206,32 @@ def places(table: LogTable, how: str) -> Column:
 
 
 class Assembly:
+    """One snapshot under way: its chunks wait here until all before them were received."""
+
     def __init__(self, snapshot: Snapshot, latest: Sighting | None = None) -> None:
         self.snapshot, self.latest = snapshot, latest
+        """`latest`: where the newest of the chunks that were read was seen."""
         self.waiting: dict[int, Claim] = {}
-        self.end = snapshot.read_to
-        """Position up to which chunks have been read."""
+        """By position."""
 
     def receive(self, claim: Claim) -> Iterator[Claim]:
         known = self.waiting.get(claim["position"])
         if known is None or chunk_of(claim).end > chunk_of(known).end:
             self.waiting[claim["position"]] = claim
-        while self.waiting and min(self.waiting) <= self.end and not self.snapshot.lost:
+        while self.waiting and min(self.waiting) <= self.snapshot.end and not self.snapshot.lost:
             yield from self.read(self.waiting.pop(min(self.waiting)))
 
     def read(self, claim: Claim) -> Iterator[Claim]:
         chunk = chunk_of(claim)
-        if chunk.end > self.end:
-            self.end = chunk.end
+        if chunk.end > self.snapshot.end:
             self.latest = max(claim.first, self.latest or claim.first)
             yield from snapshot_claims(self.snapshot.receive(chunk), self.snapshot, self.latest)
 
     @property
     def over(self) -> bool:
         waiting = sum(len(claim.peak["kept"]) for claim in self.waiting.values())
-        return self.snapshot.complete or self.snapshot.lost or waiting > MOST_WAITING_BYTES
+        too_many = waiting > MOST_WAITING_BYTES or len(self.waiting) > MOST_WAITING_CHUNKS
+        return self.snapshot.complete or self.snapshot.lost or too_many
 
 
 class Snapshots:
@@ -237,9 +239,8 @@ class Snapshots:
 
     def __init__(self, stored: Stored | None = None) -> None:
         self.under_way: dict[Key, Assembly] = {}
-        for key, state, end, latest, waiting in stored or ():
+        for key, state, latest, waiting in stored or ():
             found = Assembly(Snapshot.restore(base64.b64decode(state)), Sighting(*latest) if latest else None)
-            found.end = end
             found.waiting = {claim["position"]: claim for claim in map(claim_of, waiting)}
             self.under_way[tuple(key)] = found
         self.changed = False
@@ -260,7 +261,6 @@ class Snapshots:
             [
                 key,
                 base64.b64encode(found.snapshot.snapshot()).decode(),
-                found.end,
                 found.latest,
                 [[claim.key, claim.first, claim.peak] for _, claim in sorted(found.waiting.items())],
             ]

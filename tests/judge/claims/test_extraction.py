@@ -10,6 +10,7 @@ from tests.decode.log.batches import batch, register_controller, remove_topic, t
 from tests.judge.cases_control import id_bytes, log, log_batch
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
 from wirecheck.judge.claims.claim import SLOT_NS
+from wirecheck.judge.claims.extract import log_entries
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.topology import releases
@@ -179,6 +180,21 @@ def test_a_snapshot_of_which_a_piece_is_missing_names_what_comes_before_it_only(
     snapshot_read(lab, 6, 10, (100, 110))
     del lab.talks[1]
     assert {row["name"] for row in lab.judge()["topics"].values()} == {"orders"}
+
+
+@pytest.mark.parametrize("most", ["MOST_WAITING_CHUNKS", "MOST_WAITING_BYTES"])
+def test_a_snapshot_whose_chunks_wait_for_too_much_is_given_up(most, monkeypatch):
+    lab = Lab()
+    snapshot_read(lab, 6, 10, (20, 30, 31, 140))
+    chunks = sorted((c for c in lab.claims() if c.kind == log_entries.CHUNK), key=lambda c: c["position"])
+    allowed = {"MOST_WAITING_CHUNKS": 2, "MOST_WAITING_BYTES": sum(len(c.peak["kept"]) for c in chunks[1:3])}
+    monkeypatch.setattr(log_entries, most, allowed[most])
+    snapshots = log_entries.Snapshots()
+    for chunk in chunks[1:3]:
+        assert list(snapshots.receive(chunk)) == []
+    assert len(snapshots.under_way) == 1
+    assert list(snapshots.receive(chunks[3])) == []
+    assert snapshots.under_way == {}
 
 
 def test_an_envelope_in_an_envelope_holds_them_too():
