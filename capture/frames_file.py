@@ -116,6 +116,8 @@ def both(one: Span | None, other: Span | None) -> Span | None:
 
 
 LARGEST_ROWS = 10_000_000  # an agent's file rolls at 512 MB at most, and a row counts for 64 bytes
+FEW_ROWS = 1 << 20  # of a file of the default size; they take 200 MB of memory, however well they compress
+LEAST_ROW_BYTES = 4  # a larger file has so many bytes for each row at least; agents write 18 and more
 LARGEST_BYTES = 1 << 30  # unpacked
 LONGEST_TEXT_BYTES = 1 << 16
 MOST_GROUPS = 4096  # an agent begins one every 16 MB
@@ -132,9 +134,9 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     Raises NotFramesError, or OSError where the disk or network fails.
     """
     names = list(columns) if columns is not None else frames.FRAMES.names
-    _is_regular(path)
+    file_bytes = _bytes_of(path)
     try:
-        of_itself, table = _read(path, names)
+        of_itself, table = _read(path, file_bytes, names)
         look(table, names)
         agree(of_itself, table)
     except (NotFramesError, FileNotFoundError):
@@ -161,25 +163,29 @@ def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
         raise NotFramesError(next(iter(str(wrong).splitlines()), "no Parquet")) from wrong
 
 
-def _is_regular(path: Path | str | pa.NativeFile) -> None:
-    """Opening a FIFO waits until another process writes to it. Raises NotFramesError, or OSError."""
+def _bytes_of(path: Path | str | pa.NativeFile) -> int:
+    """The size of a regular file. Opening a FIFO would wait until another process writes to it.
+
+    Raises NotFramesError, or OSError.
+    """
     if isinstance(path, pa.NativeFile):
-        return
+        return int(path.size())
     try:
-        mode = Path(path).stat().st_mode
+        status = Path(path).stat()
     except OSError as wrong:
         if wrong.errno not in {errno.ENOENT, errno.ELOOP} or not Path(path).is_symlink():
             raise
         raise NotFramesError("a link to a file that does not exist") from wrong
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(status.st_mode):
         raise NotFramesError("not a regular file")
+    return status.st_size
 
 
-def _read(path: Path | str | pa.NativeFile, names: list[str]) -> tuple[FileMetadata, pa.Table]:
+def _read(path: Path | str | pa.NativeFile, file_bytes: int, names: list[str]) -> tuple[FileMetadata, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
         of_itself = metadata_of(file.metadata.metadata)
         _probe(file)
-        _fits(file.metadata)
+        _fits(file.metadata, file_bytes)
         if "payload" not in names or not _repeats(file.metadata):
             return of_itself, file.read(names)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
@@ -202,12 +208,15 @@ def _probe(file: pq.ParquetFile) -> None:
         next(file.iter_batches(1, row_groups=[group]), None)
 
 
-def _fits(metadata: pq.FileMetaData) -> None:
-    """Refuse what would unpack to more than a file of an agent does."""
+def _fits(metadata: pq.FileMetaData, file_bytes: int) -> None:
+    """Refuse what would unpack to more than an agent's file of this size does. Raises NotFramesError."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     values = [sum(group.column(k).num_values for group in groups) for k in range(metadata.num_columns)]
-    if max(metadata.num_rows, *values, 0) > LARGEST_ROWS or min(metadata.num_rows, *values, 0) < 0:
+    rows = max(metadata.num_rows, *values, 0)
+    if rows > LARGEST_ROWS or min(metadata.num_rows, *values, 0) < 0:
         raise NotFramesError(f"expands beyond {LARGEST_ROWS} rows")
+    if rows > max(FEW_ROWS, file_bytes // LEAST_ROW_BYTES):
+        raise NotFramesError(f"expands to {rows} rows, too many for a file of {file_bytes} bytes")
     if sum(group.total_byte_size for group in groups) > LARGEST_BYTES:
         raise NotFramesError(f"expands beyond {LARGEST_BYTES >> 20} MB")
 

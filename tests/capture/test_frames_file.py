@@ -201,6 +201,28 @@ def test_a_small_file_of_more_rows_than_an_agent_writes_is_not_unpacked(tmp_path
         frames_file.read(path)
 
 
+def test_many_rows_in_few_bytes_are_not_unpacked(tmp_path):
+    """10 million rows of one value each fit into 700 kB, and would take 1.6 GB of memory."""
+    path = many(tmp_path / "a.parquet", 2_000_000)
+    size = path.stat().st_size
+    before = pa.total_allocated_bytes()
+    with pytest.raises(frames.NotFramesError, match=rf"^expands to 2000000 rows, too many for a file of {size} bytes$"):
+        frames_file.read(path)
+    with pytest.raises(frames.NotFramesError, match=rf"too many for a file of {size} bytes$"):
+        frames_file.read(pa.BufferReader(path.read_bytes()))
+    assert pa.total_allocated_bytes() - before < 8 << 20
+
+
+def test_a_large_file_may_have_as_many_rows_as_its_bytes_allow(tmp_path, honest, monkeypatch):
+    path = written(honest, tmp_path / "a.parquet")
+    rows = len(honest["kind"])
+    monkeypatch.setattr(frames_file, "FEW_ROWS", rows - 1)
+    assert frames_file.read(path).num_rows == rows
+    monkeypatch.setattr(frames_file, "LEAST_ROW_BYTES", path.stat().st_size // rows + 1)
+    with pytest.raises(frames.NotFramesError, match=f"^expands to {rows} rows, too many"):
+        frames_file.read(path)
+
+
 def test_one_long_payload_that_stands_for_many_is_not_written_out(tmp_path):
     path = many(tmp_path / "a.parquet", 3000, bytes(1 << 20))  # 3 GB
     assert path.stat().st_size < 4 << 20
