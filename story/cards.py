@@ -35,6 +35,8 @@ NOUNS = {
     "OffsetCommit": ("offset commit", "offset commits"),
 }
 BLAMED = frozenset({"violation", "anomaly"})
+OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
+"""Errors that a request has as a whole; others are counted by partition."""
 REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
@@ -464,7 +466,7 @@ def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`. An error is that of one
     partition: a request that names six of them may have six.
     """
-    if error != harm.NO_RESPONSE and api not in NOUNS:
+    if error not in OF_REQUESTS and api not in NOUNS:
         return f"{plural(count, api + ' error')} ({error})"
     one, many = nouns(api)
     did = "unanswered" if error == harm.NO_RESPONSE else f"rejected ({error})"
