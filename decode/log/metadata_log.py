@@ -30,7 +30,6 @@ from wirecheck.decode.holes import Field, laid_out, pairs
 from wirecheck.decode.log import frame_table
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
 from wirecheck.decode.log.frame_table import FrameTable
-from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, read_batches
 from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, together
