@@ -69,7 +69,7 @@ class Agents:
         newest = max(self._now.values(), default=0)
         return self._ended | {name for name, ts in self._now.items() if UNSET < ts < newest - self._silent_ns}
 
-    def tell(self, shared: Shared, names: dict[str, int]) -> None:
+    def update(self, shared: Shared, names: dict[str, int]) -> None:
         """Note which agents are not waited for, and how many are."""
         gone = self.gone()
         places = [names[name] for name in gone if name in names]
@@ -216,12 +216,12 @@ class Follower:
     def expect(self, agents: Iterable[str]) -> None:
         """These agents may show what others show; one that is not expected is known by its frames."""
         self._agents.expect(agents)
-        self._agents.tell(self._shared, self._names)
+        self._agents.update(self._shared, self._names)
 
     def advance(self, agent: str, now_ns: int, *, ended: bool = False) -> Exchanges:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
-        self._agents.tell(self._shared, self._names)
+        self._agents.update(self._shared, self._names)
         self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
@@ -286,7 +286,7 @@ class Follower:
         self.label = texts["label"]
         self._names = {name: index for index, name in enumerate(texts["names"])}
         self._agents.restore(texts["agents"])
-        self._agents.tell(shared, self._names)
+        self._agents.update(shared, self._names)
         self._parked = connections
         self._soonest = connections.columns()["deadline_ns"].min(initial=NEVER)
         return self
