@@ -70,7 +70,7 @@ class Agents:
         return self._ended | {name for name, ts in self._now.items() if UNSET < ts < newest - self._silent_ns}
 
     def update(self, shared: Shared, names: dict[str, int]) -> None:
-        """Note which agents are not waited for, and how many are."""
+        """Write to `shared` which agents are not waited for, and how many are."""
         gone = self.gone()
         places = [names[name] for name in gone if name in names]
         shared.gone_agents = sum(1 << place for place in places if place < MOST_AGENTS)
@@ -369,7 +369,7 @@ class Follower:
         return found
 
     def turn_off(self, key: str) -> None:
-        """Nobody reads the connection of these endpoints: its bytes are counted and not kept."""
+        """Count the bytes of a tapped connection from now on, without keeping them."""
         connection = self._connections.get(key)  # one that is tapped is never parked
         if connection is not None and connection.life == OPEN:
             connection.turn_off(OTHER)
@@ -436,5 +436,5 @@ class Follower:
 
 @lru_cache(1 << 16)
 def _reused(address: str) -> bool:
-    """Every host has this address: two agents never mean the same connection by it."""
+    """Whether every host has this address (loopback, link-local): two agents never mean the same connection by it."""
     return address.startswith(("127.", "::1")) or (address.startswith("fe80:") and ip_address(address).is_link_local)

@@ -91,7 +91,7 @@ class Entries:
     committed: NDArray[np.bool_]  # below the high watermark that came with them
     refused: tuple[Refused, ...] = ()
     unseen: int = 0  # records that are there but lie in holes
-    read_to: int = 0  # where the last batch of the field ends that could be told from the next
+    read_to: int = 0  # end of the last batch of the field whose end is known
     left_over: int = 0  # bytes of a cut-off batch behind it; other bytes behind it could not be read
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One batch: its records, and what the frame of each says."""
+    """Reads one batch: its records and the frame of each."""
 
     epoch: int
     position: int

@@ -1,4 +1,4 @@
-"""Why a monitor's query failed, in one line that says what to fix. The next start repeats the batch that failed.
+"""Why a monitor's query failed, and what to fix, in one line. The next start repeats the batch that failed.
 
 It reads Spark's texts: unreadable state, a full disk, a dead worker, a machine that was too busy.
 """
@@ -43,7 +43,7 @@ RAISED = re.compile(  # Java's last words, and those of our Python among them
 )
 STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
-"""Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
+"""Spark gives each bare Python it starts ten seconds, and no setting changes that (until 4.3 at least)."""
 
 
 def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
@@ -71,7 +71,7 @@ def worker_died(text: str) -> bool:
 
 
 def in_one_line(text: str, plan: Plan) -> str:
-    """`text`: all that Spark says of the failure."""
+    """The failure and what to do, in one line. `text`: Spark's full message."""
     if full := next((words for words in FULL if words in text), None):
         return f"the query failed: {full}; free space for {plan.out} and {plan.checkpoint}, and start again"
     of_store = OF_STORE.search(text)

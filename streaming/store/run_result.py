@@ -39,7 +39,7 @@ OTHERS, MOST_DETAILS = "(others)", 100
 UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
-"""Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
+"""Tables whose row `others` counts rows that were not kept. The row `others` of findings is a finding of a check."""
 SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
 """In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
@@ -119,7 +119,7 @@ class Result:
         return {"others": rows} if rows else {}
 
     def statements(self) -> list[Row]:
-        """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
+        """Who states, uses or rejects which disputed topic ID, as in the JSON."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
 
