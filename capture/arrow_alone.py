@@ -14,7 +14,7 @@ _ours = False
 
 
 class Refuses:
-    """Says of pandas that it is not installed."""
+    """A finder for which pandas is not installed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002 - importlib's shape
         if fullname == LEFT_OUT:
@@ -32,13 +32,13 @@ def refused() -> Iterator[None]:
 
 
 def process_is_ours() -> None:
-    """Said by whoever started it."""
+    """Called by the main function of a process that runs wirecheck only."""
     global _ours  # noqa: PLW0603 - a fact about the process
     _ours = True
 
 
 def arrow_alone() -> None:
-    """Have pyarrow ask for pandas now, in vain: it asks once."""
+    """Have pyarrow look for pandas now, without success: it looks only once."""
     if not _ours or LEFT_OUT in sys.modules:
         return
     import pyarrow as pa

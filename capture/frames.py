@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 FRAME = 0  # one captured TCP segment
 STARTED = 1  # first row of a capture; its time is the first packet's
 ENDED = 2  # stands just before the last PROGRESS of a capture that ended in order
-DROPPED = 3  # `count` packets were lost by whoever captured, `reason` says where it is known from
+DROPPED = 3  # `count` packets were lost during capture, `reason` names the source of the count
 PROGRESS = 4  # last row of every file: nothing older than its time is still to come from this agent
 SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
-INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
+INPUT_ERROR = 6  # `source` could not be read to its end; `reason` has the error and the byte
 UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were given, for one `reason`
-QUARANTINED = 8  # `source` is a file of frames that could not be read; told by the judging job, in no file
-LATE = 9  # `count` frames came when their connection had settled, for one `reason`; told by the judging job, in no file
+QUARANTINED = 8  # `source` is a file of frames that could not be read; written by the checking job, in no file
+LATE = 9  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970

@@ -34,7 +34,7 @@ _LONGEST_NUMBER = 20  # digits of an int64, and its sign
 
 
 class FormatError(NotFramesError):
-    """The file is not of this release's format; the message says how to go on."""
+    """The file is not of this release's format; the message ends with what to do."""
 
 
 class Span(NamedTuple):
@@ -45,17 +45,17 @@ class Span(NamedTuple):
 
 
 class FileMetadata(NamedTuple):
-    """What a file says of itself."""
+    """The metadata in a frames file's footer."""
 
     cluster: str
     agent: str
     file_seq: int
     span: Span | None
-    """None where it holds no frame."""
+    """None if it holds no frame."""
 
 
 def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
-    """The metadata of a file that is written."""
+    """The footer's key-value metadata of a new file."""
     times = {"wirecheck.least_ts_ns": span.least_ns, "wirecheck.greatest_ts_ns": span.greatest_ns} if span else {}
     found = {
         _KEY: FORMAT,
@@ -68,7 +68,7 @@ def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
 
 
 def metadata_of(metadata: Mapping[bytes, bytes] | None) -> FileMetadata:
-    """What this file says of itself. Raises NotFramesError."""
+    """Parses a footer's key-value metadata. Raises NotFramesError, or FormatError for another format."""
     found = metadata or {}
     if _KEY.encode() not in found:
         raise FormatError(f"not a file of frames of format {FORMAT}: its metadata has no {_KEY}; capture again")
@@ -94,7 +94,7 @@ def _number(found: Mapping[bytes, bytes], name: str) -> int:
 
 
 def agree(of_itself: FileMetadata, table: pa.Table) -> None:
-    """Whether these columns say the same, each one looked at before. Raises NotFramesError."""
+    """Raises NotFramesError if the metadata and these columns, which were checked before, disagree."""
     for name in ("cluster", "agent", "file_seq"):
         if name in table.column_names and table.num_rows and table[name][0].as_py() != getattr(of_itself, name):
             raise NotFramesError(f"its metadata and its rows differ in {name}")
@@ -103,13 +103,13 @@ def agree(of_itself: FileMetadata, table: pa.Table) -> None:
 
 
 def span_of(table: pa.Table) -> Span | None:
-    """Of the frames among these rows."""
+    """From the least to the greatest time of the frames among these rows; None if there are none."""
     ts_ns = table["ts_ns"].to_numpy()[table["kind"].to_numpy() == FRAME]
     return Span(int(ts_ns.min()), int(ts_ns.max())) if len(ts_ns) else None
 
 
 def both(one: Span | None, other: Span | None) -> Span | None:
-    """From the least to the greatest time of the two."""
+    """The least span that covers both."""
     if one is None or other is None:
         return one or other
     return Span(min(one.least_ns, other.least_ns), max(one.greatest_ns, other.greatest_ns))
@@ -129,9 +129,10 @@ SPANNED = ("payload", "payload_len", "left_out")
 
 
 def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
-    """One file of frames, or columns of it, its strings as dictionary codes: looked at before it is believed.
+    """A frames file, or some of its columns, after validation. Strings are dictionary<int32, string>; all other
+    columns have the types of `frames.FRAMES`.
 
-    Raises NotFramesError, or OSError where the disk or network fails.
+    Raises NotFramesError, or OSError if the disk or network fails.
     """
     names = list(columns) if columns is not None else frames.FRAMES.names
     file_bytes = _bytes_of(path)
@@ -155,7 +156,7 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
 
 
 def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
-    """What its footer says. Raises NotFramesError, or OSError."""
+    """The metadata in its footer; its rows are not read. Raises NotFramesError, or OSError."""
     try:
         with _open(path, ()) as file:
             return metadata_of(file.metadata.metadata)
@@ -198,9 +199,9 @@ def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetF
 
 
 def _probe(file: pq.ParquetFile) -> None:
-    """Read a row of every group: there Arrow raises for a header that lies; where it is only asked, it aborts.
+    """Read a row of every group: this raises for an invalid header. Asking for its metadata first aborts the process
 
-    (`RowGroupMetaData.column` of a header whose histogram of levels has a wrong size: std::terminate in pyarrow.)
+    (`RowGroupMetaData.column` of a header whose histogram of levels has a wrong size: std::terminate in pyarrow).
     """
     if file.metadata.num_row_groups > MOST_GROUPS:
         raise NotFramesError(f"more than {MOST_GROUPS} row groups")
@@ -222,7 +223,7 @@ def _fits(metadata: pq.FileMetaData, file_bytes: int) -> None:
 
 
 def _repeats(metadata: pq.FileMetaData) -> bool:
-    """Does the payload come as codes of a dictionary? A few bytes would then stand for any number of long payloads."""
+    """Whether the payload is dictionary-encoded: a few bytes could then expand to any number of long payloads."""
     return any(
         column.path_in_schema == "payload" and any("DICTIONARY" in encoding for encoding in column.encodings)
         for group in map(metadata.row_group, range(metadata.num_row_groups))
@@ -241,7 +242,7 @@ def _written_out(table: pa.Table) -> pa.Table:
 
 
 def look(table: pa.Table, names: Iterable[str]) -> None:
-    """Whether these columns hold what an agent writes. Raises NotFramesError."""
+    """Raises NotFramesError if these columns do not hold what an agent writes."""
     for name in names:
         _is_there(table, name)
     is_mark = pc.not_equal(table["kind"], frames.FRAME) if "kind" in table.column_names else None
@@ -294,7 +295,7 @@ def _in_range(name: str, column: pa.ChunkedArray) -> None:
 
 
 def _are_texts(name: str, column: pa.ChunkedArray) -> None:
-    """Few of them, however many rows there are: they come as codes. Parquet does not see to it that they are UTF-8."""
+    """Checks each distinct text once, as texts are dictionary-encoded. Parquet does not guarantee UTF-8."""
     for chunk in column.chunks:
         texts = chunk.dictionary
         texts.validate(full=True)
@@ -322,7 +323,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_one(name: str, column: pa.ChunkedArray) -> None:
-    """The labels of whoever wrote it, and the file's number: of all rows the same."""
+    """Cluster, agent and file number are the same in all rows, and not empty. Raises NotFramesError."""
     found = {text for chunk in column.chunks for text in pc.unique(chunk).to_pylist()}
     if len(found) > 1:
         raise NotFramesError(f"more than one {name}")
@@ -369,7 +370,7 @@ def _part(spans: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
 
 
 def _offsets(array: Any) -> NDArray[np.int64]:
-    """Where its texts or bytes begin and end."""
+    """The n+1 offsets of its texts or byte strings in their buffer."""
     if not len(array):
         return np.zeros(1, np.int64)
     found = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]

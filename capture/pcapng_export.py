@@ -72,7 +72,7 @@ def connections(files: Iterable[Path], cluster: str) -> dict[Pair, Size]:
 
 
 def tables(files: Iterable[Path], columns: Sequence[str], cluster: str) -> Iterator[pa.Table]:
-    """Frames of one cluster label, file by file; what is no file of frames has none, as the verdict has said."""
+    """Frames of one cluster label, file by file; invalid files are skipped: the result lists them."""
     for file in files:
         with suppress(frames.NotFramesError):
             yield of_cluster(frames_file.read(file, columns), cluster)

@@ -1,4 +1,4 @@
-"""Why an agent cannot listen, as exceptions with one line of text that says what to do. Imports no compiled code.
+"""Why an agent cannot listen, as exceptions whose one line of text ends with what to do. Imports no compiled code.
 
 When they are raised is up to interface.py and spool_folder.py. This module imports nothing of its package, so that
 catching one loads no compiled code.

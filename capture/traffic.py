@@ -53,7 +53,7 @@ def ends(files: Iterable[Path]) -> tuple[int, int] | None:
 
 
 def tables(files: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:
-    """These columns of the frames of each file that has any; what is no file of frames, whoever reads it whole says."""
+    """These columns of each file that has frames. Invalid files are skipped: reading them in full reports them."""
     for file in files:
         try:
             table = frames_file.read(file, columns).filter(pc.field("kind") == frames.FRAME)

@@ -83,8 +83,8 @@ def suggested(messages: Messages) -> list[str | None]:
 
 
 def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection: Projection) -> Decoded:
-    """By message the first reading that takes it, the shipped one or another; where none does, the shipped one says
-    why.
+    """By message, the first layout that decodes it, the shipped one first. If none does, the status is the shipped
+    layout's.
     """
     decoded = decode(messages, projection)
     refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, others))

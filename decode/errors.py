@@ -10,7 +10,7 @@ from __future__ import annotations
 
 
 class DecodeError(Exception):
-    """Foreign bytes that are not what their schema says."""
+    """Captured bytes that do not match their schema."""
 
     def __init__(self, at: int, path: str = "") -> None:
         super().__init__(at, path)
@@ -34,7 +34,7 @@ class BadVarint(DecodeError):
 
 
 class BadText(DecodeError):
-    """Bytes that are not UTF-8 where the schema says string."""
+    """Bytes that are not UTF-8 in a field that the schema declares as a string."""
 
 
 class UnexpectedNull(DecodeError):

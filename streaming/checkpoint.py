@@ -33,7 +33,7 @@ NO_ACCESS = f"let this user read and write it, or {NEW}"
 
 
 class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
-    """Why this checkpoint cannot be used, in one line that says how to continue."""
+    """Why this checkpoint cannot be used, and how to continue, in one line."""
 
 
 class CheckpointDamaged(ValueError):  # noqa: N818 - reads as what happened

@@ -184,7 +184,7 @@ def read_growing(
     key_logs: Sequence[Path] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pa.Table]:
-    """Frames of a capture as it is written; `wait` is called where nothing new is there. No mark says that it ended.
+    """Frames of a capture as it is written; `wait` is called where nothing new is there. No ENDED mark follows.
 
     TLS is decrypted with key logs that may grow meanwhile; `say` gets a line when one cannot be read, or can again.
     Raises InputError where it cannot be read, or KeyLogError.
@@ -265,5 +265,5 @@ def read_encrypted(inputs: Sequence[Path]) -> Iterator[pa.Table]:
 def _size(source: Input) -> int:
     try:
         return source.path.stat().st_size
-    except OSError:  # went away meanwhile: the merge says so
+    except OSError:  # removed meanwhile: the merge reports it
         return 0

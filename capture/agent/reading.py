@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _SAY_S = 0.1
-"""How often it says how far it is."""
+"""Seconds between two reports of progress."""
 
 
 class ReadingError(Exception):
@@ -113,7 +113,7 @@ def _say(**message: Any) -> None:
 
 
 class _Pace:
-    """Says how far reading is, now and then."""
+    """Reports the progress of reading every _SAY_S seconds."""
 
     def __init__(self) -> None:
         self._reported_s = 0.0
@@ -158,6 +158,6 @@ def main(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it is told, and ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets the signal too, and ends this process
     with suppress(BrokenPipeError):
         main(*sys.argv[1:])

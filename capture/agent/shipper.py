@@ -48,7 +48,7 @@ def its_errors_as_oserrors() -> Iterator[None]:
 class Destination:
     """A folder, or whatever `pyarrow.fs` has a URI for; credentials come from where the store's own tools have them.
 
-    A file that is there in the same size is the same file; one of another size is somebody else's, and an error. On
+    A file that is there in the same size is the same file; one of another size is another agent's, and an error. On
     file systems it is written under a name with a leading dot, and moved. Methods raise OSError while it is away.
     """
 
@@ -138,7 +138,7 @@ class Shipper(threading.Thread):
         self._news = threading.Event()
         self._ending = threading.Event()
         self._failures = 0  # in a row
-        self._jitter = random.Random()  # noqa: S311 - no secret; its own: whoever seeds the module's stays undisturbed
+        self._jitter = random.Random()  # noqa: S311 - no secret; not the module's, which a caller may have seeded
         counts.backlog = folder.backlog
 
     def wake(self) -> None:
@@ -171,7 +171,7 @@ class Shipper(threading.Thread):
         try:
             sent_bytes = self._destination.put(file)
         except ConflictError as error:
-            if not is_emptied(file):  # else it got there before it was emptied here, and nobody heard
+            if not is_emptied(file):  # else it was shipped before it was emptied here, unconfirmed
                 self._folder.release()
                 self._failed(error)
                 return

@@ -35,8 +35,8 @@ _EMPTIED = "wirecheck.emptied"
 def empty(file: Path, into: Path) -> Counter[str] | None:
     """Write what is left of a file of frames; how many frames are lost, by source. Raises OSError.
 
-    Its number and marks stay: who reads the files sees no hole, and hears what was lost. None, and nothing is written,
-    for what is no full file of frames.
+    Its number and marks stay: readers see no missing number, and a mark counts what was lost. None, and nothing is
+    written, if the file is not a full frames file.
     """
     try:
         if is_emptied(file):
@@ -101,7 +101,7 @@ class FramesWriter:
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
     def close(self, more: dict[str, str] | None = None) -> None:
-        """The footer; with more than every file says of itself. Raises OSError."""
+        """Write the footer, with `more` metadata entries. Raises OSError."""
         entries = frames_file.entries(self._stamp, self._file_seq, self._span)
         self._writer.add_key_value_metadata(entries | (more or {}))
         self._writer.close()
@@ -167,7 +167,7 @@ class Spool:
         self.newest_ns, self._promised_ns = 0, 0
 
     def roll(self) -> None:
-        """End the file that is being written with its PROGRESS row; no file without a row or a promise to tell."""
+        """End the current file with its PROGRESS row. Without a row or a new promise there is no file."""
         if not self.holds_rows and not self._owed:
             return
         begin_s = time.perf_counter()

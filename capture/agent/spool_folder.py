@@ -85,11 +85,13 @@ class Folder:
         return limit is not None and self._bytes >= limit
 
     def begin(self) -> Path:
-        """The next file, hidden. Raises OSError when there is no room for it."""
+        """Create the next file, hidden. Raises OSError if the disk or the agent's limit is full."""
         self._expire()
         if self.full:
             with self._guard:
-                self._bytes = sum(file.stat().st_size for file in self._files())  # somebody else may have made room
+                self._bytes = sum(
+                    file.stat().st_size for file in self._files()
+                )  # files may have been deleted meanwhile
             if self.full:
                 limit = self._limits.max_bytes or 0
                 raise OSError(errno.EDQUOT, f"the agent's files reached their limit of {limit >> 20} MB")
@@ -128,7 +130,7 @@ class Folder:
     # --- for who ships
 
     def claim(self) -> Path | None:
-        """The oldest file, which nobody else touches from here on."""
+        """The oldest file, which is not emptied or removed until it is released; None if none waits."""
         with self._guard:
             self._claimed = self._waiting[0] if self._waiting else None
             return self._claimed
@@ -160,7 +162,7 @@ class Folder:
     def empty_oldest(self, empty: Callable[[Path, Path], bool]) -> bool:
         """Have the oldest file that is not claimed replaced by what `empty(file, hidden)` writes; False if none is so.
 
-        What `empty` says no to is asked once and stays as it is. Raises OSError.
+        A file for which `empty` returns False stays as it is and is not tried again. Raises OSError.
         """
         with self._guard:
             file = next((file for file in self._waiting if file != self._claimed and file not in self._emptied), None)

@@ -76,7 +76,7 @@ class Writer(threading.Thread):
     # --- the loop's side
 
     def put(self, work: pa.RecordBatch | Shown | ClockWentBack) -> None:
-        """Waits while there is no room: the kernel drops and counts then."""
+        """Blocks while the queue is full; the kernel then drops packets and counts them."""
         while True:
             with contextlib.suppress(queue.Full):
                 self._queue.put(work, timeout=1)
@@ -88,7 +88,7 @@ class Writer(threading.Thread):
             raise RuntimeError("the writing thread ended")
 
     def finish(self) -> None:
-        """Everything that was put is written; without room for it, lost and counted."""
+        """Write everything that was put; what the disk cannot take is lost and counted."""
         while self.is_alive():
             with contextlib.suppress(queue.Full):
                 self._queue.put(None, timeout=1)

@@ -109,7 +109,10 @@ def _untagged(data: bytes, at: i64, end: i64, ether_type: i64) -> i64:
             return -SNAPLEN_HEADER
         kind = u16(data, start + 2)
         start += 4
-    if kind in (0x8847, 0x8848):  # MPLS: what the last label carries is not said, an IP header shows itself (RFC 4928)
+    if kind in (
+        0x8847,
+        0x8848,
+    ):  # MPLS: labels do not name their content; an IP header is recognized by its first bits (RFC 4928)
         last = False
         while not last:
             if start + 5 > end:
@@ -172,7 +175,7 @@ def _inside_gre(data: bytes, at: i64, end: i64) -> i64:
     if kind == 0x88BE:  # ERSPAN: type I has neither a sequence number nor a header
         body += 8 if flags & 0x1000 else 0
         kind = _ETHERNET
-    elif kind == 0x22EB:  # ERSPAN type III; the lowest bit says that a subheader follows
+    elif kind == 0x22EB:  # ERSPAN type III; the lowest bit is set if a subheader follows
         if body + 12 > end:
             return -SNAPLEN_HEADER
         body += 20 if i64(data[body + 11]) & 1 else 12

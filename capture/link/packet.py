@@ -210,7 +210,7 @@ class Headers:
         self.position: i64 = 0  # of the next byte in its window
         self.packets: i64 = 0
         self.newest_ns: i64 = NO_TIME_NS
-        self.dropped: i64 = 0  # packets, as the file itself says
+        self.dropped: i64 = 0  # packets, as the file itself states
         self.cut: i64 = 0  # packets that a snaplen cut inside their payload
         self.cut_bytes: i64 = 0  # the longest of them as captured
         self.skipped: vec[i64] = zeros(len(REASONS))  # packets that are no frames, by reason

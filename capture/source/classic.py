@@ -42,7 +42,7 @@ class Classic:
         head = windows.data[:HEADER_BYTES]
         self._big, fraction_ns = MAGIC[head[:4]]
         self._fraction_ns: i64 = fraction_ns
-        # The upper half of the link type field tells about frame check sequences, which the IP length cuts off.
+        # The upper half of the link type field is about frame check sequences, which the IP length cuts off.
         self._link_type: i64 = read32(head, 20, self._big) & 0xFFFF
         self.link_types = {int(self._link_type)}
         self.key_logs: list[bytes] = []  # it holds none

@@ -77,7 +77,7 @@ class _Streams:
         before = self._stream.copy() if hasattr(self._stream, "copy") else None
         try:
             piece: bytes = self._stream.decompress(self._packed, limit)
-        except (zlib.error, lzma.LZMAError, OSError) as error:  # bz2 says OSError
+        except (zlib.error, lzma.LZMAError, OSError) as error:  # bz2 raises OSError
             if "Memory usage limit" in str(error):
                 raise ValueError(f"{self._name} stream that needs more than {_XZ_BYTES >> 20} MB of memory") from error
             if before is None or limit == 1:
@@ -159,7 +159,7 @@ class _Lent:
         self.read = file.read
 
     def close(self) -> None:
-        """Whoever opened it does that."""
+        """Does nothing: the file is closed where it was opened."""
 
 
 _STREAMS: tuple[tuple[str, bytes, Callable[[], Any]], ...] = (

@@ -65,7 +65,7 @@ class Interface:
         promiscuous: bool = False,
         buffer_bytes: int = BUFFER_BYTES,
     ) -> None:
-        """Of all TCP, or of these ports, or of what an expression of tcpdump's says instead."""
+        """Captures all TCP, or TCP of these ports, or what a tcpdump expression selects instead."""
         self.name = name
         self._index = _index(name)
         self._ports = np.array(sorted(ports), np.int32)
@@ -150,7 +150,7 @@ class Interface:
         return float(np.count_nonzero(ours)) / self._blocks
 
     def dropped(self) -> int:
-        """Packets the kernel had no room for since this was last asked."""
+        """Packets that the kernel dropped, because the ring was full, since the last call."""
         return ring.drops(self._socket.getsockopt(ring.SOL_PACKET, ring.STATISTICS, 12))
 
     def take_error(self) -> str | None:

@@ -108,8 +108,8 @@ def merged(
     batch_bytes: int = BATCH_BYTES,
     on_keys: Callable[[bytes], None] = lambda _: None,
 ) -> Iterator[pa.RecordBatch]:
-    """All rows of all files in order; on_read is told how many bytes of the files have been read, on_keys the key
-    logs in them.
+    """All rows of all files in order. `on_read` gets the number of bytes read so far, `on_keys` each key log in the
+    files.
     """
     waiting = deque(inputs)
     reading: list[_Open] = []

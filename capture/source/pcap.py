@@ -44,7 +44,7 @@ _READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.or
 
 
 class InputError(Exception):
-    """Nothing of this file could be read: `reason` says why, `offset` is the byte where it was noticed."""
+    """Nothing of this file could be read, for this `reason`; `offset` is the byte at which reading failed."""
 
     def __init__(self, path: Path | str, offset: int, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -65,7 +65,7 @@ class Walk(Protocol):
     link_types: set[int]
     """Those that the file has declared so far."""
     key_logs: list[bytes]
-    """Secrets for TLS in the file, that nobody took yet."""
+    """TLS secrets in the file that have not been taken yet."""
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
 
@@ -87,7 +87,7 @@ class CaptureFile:
         self.path = path
         self.source = str(path)
         self.on_keys: Callable[[bytes], None] = lambda _: None
-        """Is told each key log in the file, before the packets behind it."""
+        """Called with each key log in the file, before the packets that follow it."""
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
         try:
             self._windows = Windows(path, batch_bytes, pipe)
@@ -161,7 +161,7 @@ class CaptureFile:
                 self.rows.headers.position = 0
 
     def _read_batch(self) -> bool:
-        """Rows until there is no room for more; False if the file ends before that."""
+        """Read rows until the batch is full; False if the file ends before that."""
         used_up = going_on = True
         while used_up and going_on and self.rows.has_space:
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
@@ -172,7 +172,7 @@ class CaptureFile:
         return going_on
 
     def marks(self) -> list[frames.Mark]:
-        """What the file did not give, told once it was read to its end."""
+        """Marks for what could not be read; complete once the file was read to its end."""
         now = self.rows.newest_ns
         marks = self.rows.skipped_marks(self.source, now)
         dropped = min(int(self.rows.headers.dropped), frames.MOST_COUNT)

@@ -126,7 +126,7 @@ class Blocks:
         self._dropped: dict[int, int] = {}  # by interface the newest of its running totals
         self._lies: dict[str, list[int]] = {}  # by what cannot be: the first such place, how many there are
         self.link_types: set[int] = set()
-        self.key_logs: list[bytes] = []  # secrets for TLS; whoever takes them empties it
+        self.key_logs: list[bytes] = []  # TLS secrets; the caller removes those it takes
         self._latest_ns: i64 = frames.LATEST_NS
         # the packet at hand
         self._interface: i64 = 0
@@ -310,7 +310,7 @@ class Blocks:
         self._interfaces.declare(link_type, snaplen, unit, offset_s * 1_000_000_000)
 
     def _unit(self, value: int, offset: int) -> int:
-        """Of if_tsresol, whose high bit says a power of two."""
+        """The unit of times by if_tsresol: a power of 10, or BINARY plus a power of 2 if its high bit is set."""
         power, finest = value & 127, _FINEST_BINARY if value & 128 else _FINEST_DECIMAL
         if power > finest:
             self._lie(f"if_tsresol {value}, a fraction of a second that cannot be, read as microseconds", offset)

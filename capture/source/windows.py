@@ -23,7 +23,7 @@ MOST_TIMES = 200  # beyond: captures of zeros, in segments as offloading joins t
 
 
 class Pipe(io.RawIOBase):
-    """What can be read only once. It keeps what it gives, and can begin again, until it is told to `settle`."""
+    """A pipe, which can be read only once. It keeps what was read and can start again, until `settle`."""
 
     def __init__(self, file: io.FileIO) -> None:
         self._file = file
@@ -40,7 +40,7 @@ class Pipe(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override] # callers here pass a memoryview
         if self._at < len(self._kept):
             piece = self._kept[self._at : self._at + len(target)]
             target[: len(piece)] = piece
@@ -102,7 +102,7 @@ class Windows:
         self._file.close()
 
     def settle(self) -> None:
-        """Nobody will want the beginning again."""
+        """The beginning is not read again: keep no more of it."""
         if isinstance(self._file, Pipe):
             self._file.settle()
 
@@ -116,7 +116,7 @@ class Windows:
         self._grows, self.ended = True, False
 
     def slide(self, consumed: int) -> None:
-        """Forget the first `consumed` bytes; behind the rest comes a piece of the file, as much as there is room."""
+        """Remove the first `consumed` bytes and append the next piece of the file, up to the window's size."""
         if consumed == 0 and len(self.data) == self._most_bytes:
             self._most_bytes *= 2
         self.start += consumed
@@ -132,7 +132,7 @@ class Windows:
         """The rest and what follows in one read: cheaper than to read what follows and join them."""
         try:
             found = os.pread(self._file.fileno(), size, self.start)
-        except OSError:  # the read that finds nothing behind the rest says so
+        except OSError:  # the next read raises it
             found = b""
         if len(found) <= len(rest):
             found = rest

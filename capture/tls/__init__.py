@@ -1,1 +1,1 @@
-"""TLS segments into plain ones, with the keys that somebody wrote down. See README.md."""
+"""Decrypts TLS segments with the secrets of a key log. See README.md."""

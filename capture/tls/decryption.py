@@ -312,13 +312,11 @@ class Decryption(WaitingRows):
         batches = self._rows_waiting()
         waiting = oldest_offsets(batches)
         for serial, known in list(self._connections.items()):
-            mine = [2 * serial + side for side in (0, 1)]
             if serial in self._over and not any(serial in batch.connections for batch in batches):
                 del self._connections[serial]
                 self._over.discard(serial)
                 self._joining.discard(serial)
                 continue
-            for side in (0, 1):
-                if (direction := known.streams[side]) is not None:
-                    oldest = waiting.get(mine[side], -1)
-                    direction.space.forget(direction.space.decided if oldest < 0 else oldest)
+            for side, stream in enumerate(known.streams):
+                if stream is not None:
+                    stream.space.forget(waiting.get(2 * serial + side, stream.space.decided))

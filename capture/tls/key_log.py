@@ -46,7 +46,7 @@ class Secrets:
     by_random: OrderedDict[bytes, dict[str, bytes]] = field(default_factory=OrderedDict, repr=False)
     masters: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, repr=False)
     in_use: bool = False
-    """TLS is to be undone, whatever secrets there are."""
+    """TLS is to be decrypted, whatever secrets there are."""
     growing: bool = False
     """A key may come later than the handshake it is of."""
     lines: int = 0
@@ -185,7 +185,7 @@ def _fault(lines: int, strange: int, forgotten: int) -> str:
 MOST_BYTES = 8 * READ_BYTES
 """Of one file at one look: the rows that wait for the next must not wait long."""
 TAIL_BYTES = 256
-"""By the last bytes that were read it is told whether a file that did not become shorter was written anew."""
+"""The last bytes read of a file; if they change although it is not shorter, the file was rewritten."""
 
 
 class GrowingKeyLog:
@@ -225,7 +225,7 @@ class GrowingKeyLog:
         self._read_on()
 
     def _open(self, found: os.stat_result) -> None:
-        if not stat.S_ISREG(found.st_mode):  # opening a pipe could wait for ever
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe could block
             raise OSError("is not a regular file")
         self._file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._same = (found.st_dev, found.st_ino)
@@ -254,7 +254,7 @@ class GrowingKeyLogs:
     """All of one agent. `say` gets a line when one becomes unreadable, or readable again."""
 
     def __init__(self, paths: Sequence[Path], secrets: Secrets, say: Callable[[str], None]) -> None:
-        """Raises KeyLogError where TLS cannot be undone at all."""
+        """Raises KeyLogError if TLS cannot be decrypted at all."""
         self._logs = [GrowingKeyLog(path, secrets) for path in paths]
         self._say = say
         secrets.in_use = secrets.growing = True

@@ -92,7 +92,7 @@ class Tls13Key:
     def likely(self, least: int, most: int, fragment: bytes) -> Sequence[int]:
         """Of the numbers [least, most) those under which the record ends as records do; its tag proves the one.
 
-        Of AES-GCM one block of its counter mode says a record's last byte (NIST SP 800-38D 6.5), for all numbers in one
+        For AES-GCM, one block of counter mode gives a record's last byte (NIST SP 800-38D 6.5), for all numbers in one
         call: some 30 ns each, where asking the tag takes 5 to 10 us.
         """
         last = len(fragment) - TAG_BYTES - 1

@@ -81,7 +81,7 @@ class RecordNumbers:
         self.most = min(self.most + 1 + missing // SHORTEST_BYTES, self.least + MOST_NUMBERS)
 
     def step(self) -> None:
-        """A record that nobody will open."""
+        """A record that cannot be decrypted."""
         self.least += 1
         self.most += 1
 

@@ -93,7 +93,7 @@ class TlsConnection:
         stream.feed(begin, end, data)
 
     def run(self) -> None:
-        """As far as it goes, both directions: one may wait for what the other says."""
+        """Process both directions as far as possible: one may wait for a message of the other."""
         if self.waits_for_key and self._tried_at_line != self._secrets.lines:
             self._agree()
         moved = True

@@ -58,7 +58,7 @@ class Pieces:
 
 
 def trimmed(first: i64, upto: i64, marked: Parts, payloads: Payloads, tls_bytes: Any) -> Pieces:
-    """The rows from `first` up to `upto`; of one without a mark what says that it is TLS (`tls_bytes`, by row)."""
+    """The rows from `first` up to `upto`. Rows without a mark keep their first `tls_bytes` (by row): TLS headers."""
     marked_at, order = by_row(marked.row, marked.begin, first, upto)
     pieces = Pieces(upto - first)
     row = _Row(pieces, payloads)
@@ -89,7 +89,7 @@ class _Row:
         self._left: i64 = 0  # the next span that was left out before
         self._left_end: i64 = 0
         self._missing: i64 = 0  # bytes of those before it
-        self._done: i64 = 0  # up to here it is said what is kept
+        self._done: i64 = 0  # what is kept is decided up to here
 
     def begin(self, row: i64) -> None:
         payloads = self._payloads

@@ -138,7 +138,7 @@ def _replaced(rows: pa.RecordBatch, payload: pa.Array, left_out: pa.Array) -> pa
 
 
 def _tls_bytes(payload: NDArray[np.uint8], at: Ints, offset: vec[i64], first: int) -> Ints:
-    """How much of each payload says that it is TLS: the header of its record (RFC 8446 5.1), more of an opening."""
+    """How many first bytes of each payload show that it is TLS: a record header (RFC 8446 5.1), more of an opening."""
     found = np.zeros(len(at) - 1, np.int64)
     rows = np.flatnonzero(np.diff(at) >= TLS_HEADER_BYTES)
     kind = payload[at[rows]]

@@ -132,7 +132,7 @@ class Trim(WaitingRows):
         return (batch for batch in self._batches if isinstance(batch, Chunk))
 
     def _tokens(self, stream: int, begin: int, end: int) -> bool:
-        """Keep the sizes of tokens that fill the room between two boundaries; whether they do."""
+        """Keep the sizes of SASL tokens if they fill [begin, end) exactly; returns whether they do."""
         at = begin
         sizes: list[int] = []
         while at < end and len(sizes) < MOST_TOKENS:

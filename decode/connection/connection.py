@@ -25,7 +25,9 @@ UNDECIDED: Final = 0  # protocol
 KAFKA: Final = 1
 TLS: Final = 2
 OTHER: Final = 3
-NOT_CLOSED: Final = 0  # closed_by: by nobody, or one of these and the side; who is client may show later
+NOT_CLOSED: Final = (
+    0  # closed_by: not closed, or BY_FIN or BY_RST plus the side; which side is the client may be learned later
+)
 BY_FIN: Final = 1
 BY_RST: Final = 3
 ROLES: Final = ("port", "syn", "content")  # as facts say it
@@ -40,7 +42,7 @@ MESSAGE_BYTES: Final = 152
 @final
 class Handshake:
     """A SYN or SYN-ACK that is not the connection's own. It begins another connection once the other side answers it;
-    until then it changes nothing: anybody can send one who knows addresses and ports (RFC 5961).
+    until then it changes nothing, because any host that knows addresses and ports can send one (RFC 5961).
     """
 
     def __init__(self) -> None:
@@ -124,7 +126,7 @@ class Connection:
             self.proxied_host, self.proxied_port = host, port
 
     def tap(self) -> None:
-        """Somebody else takes what is in order, and knows what it is."""
+        """Frame nothing: the caller takes the bytes in order (Follower(tapped=True))."""
         self.protocol = OTHER
         self.lower.tap()
         self.higher.tap()

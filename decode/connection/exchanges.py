@@ -38,7 +38,7 @@ class Connection:
     client: Peer
     server: Peer
     started_ns: int
-    """Time of its first packet seen; tells apart connections that use the same ports."""
+    """Time of its first captured packet; distinguishes connections that use the same ports."""
     last_ns: int
     from_start: bool
     """The SYN of a side was seen."""
@@ -60,7 +60,7 @@ class Connection:
     """(time, side, bytes) of the first 16: 0 requests, 1 responses."""
     resynchronised: int
     skipped_bytes: int
-    """Seen, but between message boundaries nobody knows."""
+    """Captured, but outside any known message boundaries."""
     conflicting_bytes: int
     """Bytes that came again with another value; the first stayed."""
     closed_by: str | None
@@ -71,12 +71,12 @@ class Connection:
     decrypted: bool = False
     """An agent shows it without its TLS, by sequence numbers of its own; what other agents show is not followed."""
     over: bool = False
-    """It has left the follower: nothing more is said of it."""
+    """It has left the follower: these are its last facts."""
     cut_bytes: int = 0
     """That the capture's snap length cut off."""
     cut_segments: int = 0
     proxied_for: Peer | None = None
-    """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
+    """The client that its PROXY header names. Any host can send one, so it is only shown; `client` is who connected."""
     unlisted: int = 0
     """So many connections that are over and got no answer, as one: the facts are sums, the peers are unnamed."""
     retransmitted: int = 0

@@ -39,7 +39,7 @@ from wirecheck.decode.peer import Conversation
 from wirecheck.decode.wire import REQUEST, RESPONSE, known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -69,8 +69,8 @@ class Agents:
         newest = max(self._now.values(), default=0)
         return self._ended | {name for name, ts in self._now.items() if UNSET < ts < newest - self._silent_ns}
 
-    def tell(self, shared: Shared, names: dict[str, int]) -> None:
-        """Note which agents are not waited for, and how many are."""
+    def update(self, shared: Shared, names: dict[str, int]) -> None:
+        """Write to `shared` which agents are not waited for, and how many are."""
         gone = self.gone()
         places = [names[name] for name in gone if name in names]
         shared.gone_agents = sum(1 << place for place in places if place < MOST_AGENTS)
@@ -216,12 +216,12 @@ class Follower:
     def expect(self, agents: Iterable[str]) -> None:
         """These agents may show what others show; one that is not expected is known by its frames."""
         self._agents.expect(agents)
-        self._agents.tell(self._shared, self._names)
+        self._agents.update(self._shared, self._names)
 
     def advance(self, agent: str, now_ns: int, *, ended: bool = False) -> Exchanges:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
-        self._agents.tell(self._shared, self._names)
+        self._agents.update(self._shared, self._names)
         self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
@@ -286,7 +286,7 @@ class Follower:
         self.label = texts["label"]
         self._names = {name: index for index, name in enumerate(texts["names"])}
         self._agents.restore(texts["agents"])
-        self._agents.tell(shared, self._names)
+        self._agents.update(shared, self._names)
         self._parked = connections
         self._soonest = connections.columns()["deadline_ns"].min(initial=NEVER)
         return self
@@ -369,7 +369,7 @@ class Follower:
         return found
 
     def turn_off(self, key: str) -> None:
-        """Nobody reads the connection of these endpoints: its bytes are counted and not kept."""
+        """Count the bytes of a tapped connection from now on, without keeping them."""
         connection = self._connections.get(key)  # one that is tapped is never parked
         if connection is not None and connection.life == OPEN:
             connection.turn_off(OTHER)
@@ -400,35 +400,35 @@ class Follower:
     # --- too much
 
     def _evict(self) -> None:
-        touched = {connection.serial: connection for connection in self._shared.output.touched}
-        found = {connection.serial: connection for connection in self._connections.values()} | touched
-        kept = [(c.serial, c.pending, c.protocol) for c in found.values() if c.life == OPEN]
-        where = self._parked_serials()
-        columns = self._asked("serial", "pending", "protocol", "life")
-        kept += [(serial, held, protocol) for serial, held, protocol, life in columns if life == OPEN]
-        chosen = sorted(to_evict(kept, self.pending, self.limits.pending_bytes))
-        self._touch([where[serial] for serial in chosen if serial in where])
-        found |= {connection.serial: connection for connection in self._connections.values()}
-        for serial in chosen:
-            self._attempt(evict, found[serial])
+        """Have connections give up what waits on them until a quarter of `pending_bytes` is free."""
+        rows = self._attributes("serial", "pending", "protocol", "life")
+        kept = [(serial, held, protocol) for serial, held, protocol, life in rows if life == OPEN]
+        for connection in self._by_serial(to_evict(kept, self.pending, self.limits.pending_bytes)):
+            self._attempt(evict, connection)
 
     def _let_go(self) -> None:
-        """A quarter of the bound is left then, if enough of them never showed Kafka."""
-        names = ("serial", "life", "protocol", "last_ns")
-        rows = [tuple(getattr(c, name) for name in names) for c in self._connections.values()]
-        where = self._parked_serials()
-        rows += self._asked(*names)
-        found = [(serial, life != OPEN, protocol, last) for serial, life, protocol, last in sorted(rows)]
-        chosen = to_let_go(found, self._shared.open - self.limits.connections // 4)
-        self._touch([where[serial] for serial in chosen if serial in where])
-        objects = {connection.serial: connection for connection in self._connections.values()}
-        for serial in chosen:
-            self._flush(objects[serial])
+        """Close connections that never showed Kafka, as far as there are any, down to a quarter of the bound."""
+        rows = self._attributes("serial", "life", "protocol", "last_ns")
+        found = [(serial, life != OPEN, protocol, last_ns) for serial, life, protocol, last_ns in rows]
+        for connection in self._by_serial(to_let_go(found, self._shared.open - self.limits.connections // 4)):
+            self._flush(connection)
 
-    def _asked(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """These facts about each connection that is parked."""
-        asked = self._parked.columns()
-        return zip(*(asked[name].tolist() for name in names), strict=True)
+    def _objects(self) -> dict[int, followed.Connection]:
+        """All connections that are objects, by serial; those that this call opened or closed among them."""
+        return {c.serial: c for c in (*self._connections.values(), *self._shared.output.touched)}
+
+    def _attributes(self, *names: str) -> list[tuple[int, ...]]:
+        """These attributes of every connection, object or parked, sorted by the first of them (`serial`)."""
+        parked = self._parked.columns()
+        rows = [tuple(getattr(connection, name) for name in names) for connection in self._objects().values()]
+        return sorted([*rows, *zip(*(parked[name].tolist() for name in names), strict=True)])
+
+    def _by_serial(self, serials: list[int]) -> list[followed.Connection]:
+        """The connections with these serials, as objects, in this order."""
+        parked = self._parked_serials()
+        self._touch([parked[serial] for serial in serials if serial in parked])
+        objects = self._objects()
+        return [objects[serial] for serial in serials]
 
     def _parked_serials(self) -> dict[int, str]:
         return dict(zip(self._parked.columns()["serial"].tolist(), self._parked.keys(), strict=True))
@@ -436,5 +436,5 @@ class Follower:
 
 @lru_cache(1 << 16)
 def _reused(address: str) -> bool:
-    """Every host has this address: two agents never mean the same connection by it."""
+    """Whether every host has this address (loopback, link-local): two agents never mean the same connection by it."""
     return address.startswith(("127.", "::1")) or (address.startswith("fe80:") and ip_address(address).is_link_local)

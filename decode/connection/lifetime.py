@@ -1,4 +1,4 @@
-"""When things fall due, and how a connection ends: deadlines, silence, FIN and RST, the end of a capture, lack of room.
+"""When things fall due, and how a connection ends: deadlines, silence, FIN and RST, the end of a capture, eviction.
 
 What falls due is done at its own time, whenever it is noticed, so that cutting the input changes nothing. Where too
 much waits, who gives way depends on what is kept and nothing else: a message is given up by its bytes, not by its
@@ -46,7 +46,7 @@ UNSURE: Final = 4  # doublings: one that never showed Kafka gives way at a sixte
 
 
 def progress(shared: Shared, connection: Connection) -> None:
-    """Cut and match whatever can be, requests first; once more if that told who the client is, or that it is Kafka."""
+    """Cut and match all that is complete, requests first; again if that revealed the client or that it is Kafka."""
     client, protocol = connection.client, connection.protocol
     _cut_both(shared, connection)
     if connection.client != client or connection.protocol != protocol:
@@ -93,8 +93,8 @@ def _misses_something(direction: Direction) -> bool:
 
 
 def _patience_ns(shared: Shared, connection: Connection) -> i64:
-    """Silence after which a connection is over: a side that was seen and has not said FIN may still answer the other's
-    (RFC 9293 3.6: a half-closed connection).
+    """Silence in ns after which a connection is over. A side that was seen and has sent no FIN may still answer the
+    other's (RFC 9293 3.6: a half-closed connection).
     """
     if connection.closed_by == NOT_CLOSED or _may_go_on(connection.lower) or _may_go_on(connection.higher):
         return shared.bounds.idle_ns
@@ -150,7 +150,7 @@ def forget(shared: Shared, connection: Connection) -> None:
 
 
 def flush(shared: Shared, connection: Connection) -> None:
-    """The capture has ended, or others need its room: it is over now."""
+    """Close it now: the capture has ended, or there are too many connections."""
     if connection.life == OPEN:
         close(shared, connection, connection.last_ns)
     forget(shared, connection)
@@ -186,7 +186,7 @@ def decided(connections: list[Connection]) -> list[tuple[int, int, int]]:
     return rows
 
 
-# --- room for others
+# --- eviction
 
 
 def evict(shared: Shared, connection: Connection) -> None:
@@ -235,7 +235,7 @@ def to_evict(kept: list[tuple[int, int, int]], pending: int, limit: int) -> list
 
 def to_let_go(found: list[tuple[int, bool, int, int]], count: int) -> list[int]:
     """Of (number, whether it is over, protocol, last time) of all connections, in the order they began, the numbers of
-    the `count` that make room for others first: those over, those that never showed what they are, those known not to
+    the `count` that are closed first: those over, those that never showed what they are, those known not to
     be Kafka; the ones silent longest before others. Kafka never does.
     """
     may = [

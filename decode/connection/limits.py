@@ -22,7 +22,7 @@ class Limits:
     slack_ns: int = 2 * SECOND
     """... or at least half this long: on a quiet wire a packet shuffled by a few places is shuffled by much time."""
     hole_ns: int = 5 * SECOND
-    """A hole that nobody acknowledged: past five doublings of Linux's 200 ms retransmission timeout."""
+    """How long an unacknowledged hole waits: past five doublings of Linux's 200 ms retransmission timeout."""
     held_bytes: int = 1 * MIB
     """Out-of-order bytes held per direction: beyond usual receive windows a filled hole is no longer likely."""
     held_pieces: int = 2048
@@ -40,7 +40,7 @@ class Limits:
     waiting_bytes: int = 256 * MIB
     """Bytes of unanswered requests and unmatched responses per connection."""
     idle_ns: int = 1200 * SECOND
-    """Silence after which a connection is let go: brokers close idle ones after 10 minutes."""
+    """Silence after which a connection is closed: brokers close idle ones after 10 minutes."""
     linger_ns: int = 10 * SECOND
     """How long a closed connection is remembered, to absorb late packets; one half closed is not closed yet."""
     connections: int = 200_000

@@ -104,7 +104,7 @@ def _skip_requests(shared: Shared, connection: Connection, upto: i64) -> i64:
 
 
 def give_up_request(shared: Shared, connection: Connection) -> None:
-    """We wait no longer for the response to the oldest request: if it comes, it is unseen, whatever it says."""
+    """Stop waiting for the response to the oldest request; the exchange ends as RESPONSE_UNSEEN."""
     _settle_request(shared, connection, RESPONSE_UNSEEN)
 
 

@@ -44,7 +44,7 @@ class Rows:
         self.used: i64 = 0
 
     def take(self, width: i64) -> i64:
-        """Where the next row begins; there is room for it."""
+        """Reserve a row of this width. Returns its position in `values`, which grows if needed."""
         at = self.used
         self.used = at + width
         if self.used > i64(len(self.values)):

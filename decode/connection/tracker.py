@@ -39,7 +39,7 @@ TLS_RECORDS: Final = 4
 TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
-SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet's, and some room
+SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet frames, rounded up
 
 
 def follow(shared: Shared, keys: list[str], connections: list[Connection | None], start: i64, count: i64) -> i64:
@@ -186,8 +186,8 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
 
 
 def _goes_on(connection: Connection, frame: Frame) -> bool:
-    """Whether both sides of a connection have spoken and it is not ending: no SYN alone ends it. An agent that does not
-    show the other side cannot show its answer: it is believed at once.
+    """Whether both sides of a connection were seen and it is not closing: a SYN alone does not end it then. An agent
+    that does not capture the other side cannot capture its SYN-ACK either: its SYN counts at once.
     """
     other = connection.direction(1 - frame.side)
     return connection.due_ns == NEVER and other.shown_by & _agent_bit(connection, frame) != 0
@@ -388,8 +388,8 @@ def _time_handshake(connection: Connection, frame: Frame) -> None:
 
 
 def _refuses(connection: Connection, frame: Frame) -> bool:
-    """Whether a reset answers a SYN on the ports of a connection of before: it acknowledges that SYN, and nothing of
-    the connection (RFC 9293, 3.10.7.1).
+    """Whether a reset answers a later SYN on the ports of this connection: it acknowledges that SYN, and nothing of the
+    connection (RFC 9293, 3.10.7.1).
     """
     again = connection.again
     asked = again.client_seq != UNSET and frame.side != again.client
@@ -417,19 +417,21 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
 
 
 def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
-    """Whether a FIN can be the direction's own: it has said no more than up to there."""
+    """Whether a FIN can be the direction's own: no data beyond it has been seen."""
     if direction.stream == modes.UNSEEN:
         direction.begin_at_fin(seq)
     at = direction.offset_of(seq) + length
     if direction.stream == modes.RUNNING and at < direction.next_offset:
         return False
-    if direction.fin == UNSET or at == direction.next_offset < direction.fin:  # one ahead of what was said was none
+    if (
+        direction.fin == UNSET or at == direction.next_offset < direction.fin
+    ):  # an earlier FIN ahead of the data was not its own
         direction.finish_at(at)
     return True
 
 
 def _note_close(connection: Connection, by: i64, ts_ns: i64) -> None:
-    """FIN or RST was seen; only the first says who closed."""
+    """FIN or RST was seen; the first one decides `closed_by`."""
     if connection.closed_by == NOT_CLOSED:
         connection.closed_by = by
         connection.close_ns = ts_ns

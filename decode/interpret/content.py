@@ -16,7 +16,7 @@ from mypy_extensions import i32, i64
 def numbered(data: bytes, places: Any, lengths: Any) -> tuple[vec[i32], list[bytes]]:
     """Codes of equal content in order of first sight, -1 for nothing; and the content of each code.
 
-    A dict, as its hash is keyed: whoever names topics cannot make all of them fall into one place.
+    A dict, because its hash is keyed: chosen topic names cannot all collide.
     """
     at: vec[i64] = places
     length: vec[i32] = lengths

@@ -120,7 +120,7 @@ TOLERATED: Final = 13  # never seen outside: well but for the trailing bytes all
 
 DEEPEST: Final = 24  # frames: arrays and known tags around one field; a test holds that no program needs more
 LARGEST: Final = 0x7FFFFFFF  # Kafka's lengths are Java ints
-FIRST_TOKENS: Final = 4096  # that there is room for at first
+FIRST_TOKENS: Final = 4096  # initial capacity
 MOST_AT_ONCE: Final = 3  # tokens of one step
 
 
@@ -143,7 +143,7 @@ class Tokens:
         self.value, self.length = vec[i64]([0] * count), vec[i32]([0] * count)
 
     def put(self, field: i64, row: i64, value: i64, length: i64) -> None:
-        """One more; there is room."""
+        """Append a token. The capacity is sufficient."""
         at = self.used
         self.field[at], self.row[at], self.value[at], self.length[at] = i32(field), i32(row), value, i32(length)
         self.used = at + 1

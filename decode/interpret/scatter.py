@@ -39,7 +39,7 @@ class Columns:
         self.first = first
         """Number of the kind's first slot."""
         self.at: vec[i64] = at
-        """By slot, where its column begins in the values; -1 if nobody wants it."""
+        """By slot, where its column begins in the values; -1 if the projection excludes it."""
         self.length_at: vec[i64] = length_at
         """By slot, where it begins in the lengths; -1: it has none."""
         self.part_at: vec[i64] = part_at

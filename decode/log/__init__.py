@@ -1,1 +1,1 @@
-"""Record batches, and what the KRaft metadata log says in them."""
+"""Record batches, and the messages of the KRaft metadata log in them."""

@@ -38,7 +38,7 @@ UNKNOWN_VERSION: Final = 4
 UNKNOWN_TYPE: Final = 5
 IN_HOLE: Final = 6
 
-# What `record_head` says of a record.
+# Results of `RecordHead.status`.
 WHOLE: Final = 0
 CUT_OFF: Final = 1
 BROKEN: Final = 2
@@ -116,7 +116,7 @@ class FrameTable:
 
 @final
 class RecordHead:
-    """How far one record goes and what it holds, told from its first bytes: those up to `here` are seen."""
+    """Where one record ends and what it holds, read from its first bytes; data before `here` has been captured."""
 
     def __init__(self, data: bytes, at: i64, here: i64) -> None:
         self.reader = Reader(data, at, here)

@@ -27,7 +27,7 @@ BEGIN, END, ABORT = 23, 24, 25  # types of BeginTransactionRecord, EndTransactio
 NO_MARKER = 0
 
 # The fate of entries between two markers, where it is not to be committed. An ABORT without its BEGIN, or a BEGIN
-# without its end, means that a marker was not seen: what lies before (behind) it cannot be told apart.
+# without its end, means that a marker was not captured: the entries before (after) it cannot be assigned.
 _FATES = {
     (BEGIN, ABORT): VOID,
     (BEGIN, NO_MARKER): PENDING,
@@ -49,7 +49,7 @@ class LogOrder:
 
     high_watermark: int = -1
     starts: dict[int, int] = field(default_factory=dict)  # leader epoch -> lowest offset seen of it
-    ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> lowest end told by a leader
+    ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> lowest end that a leader reported
     markers: dict[int, tuple[int, int]] = field(default_factory=dict)  # offset -> (epoch, BEGIN | END | ABORT)
 
     def absorb(self, entries: Entries) -> None:

@@ -30,7 +30,6 @@ from wirecheck.decode.holes import Field, laid_out, pairs
 from wirecheck.decode.log import frame_table
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
 from wirecheck.decode.log.frame_table import FrameTable
-from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, read_batches
 from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, together
@@ -92,7 +91,7 @@ class Entries:
     committed: NDArray[np.bool_]  # below the high watermark that came with them
     refused: tuple[Refused, ...] = ()
     unseen: int = 0  # records that are there but lie in holes
-    read_to: int = 0  # where the last batch of the field ends that could be told from the next
+    read_to: int = 0  # end of the last batch of the field whose end is known
     left_over: int = 0  # bytes of a cut-off batch behind it; other bytes behind it could not be read
 
     def __len__(self) -> int:
@@ -149,7 +148,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One batch: its records, and what the frame of each says."""
+    """Reads one batch: its records and the frame of each."""
 
     epoch: int
     position: int

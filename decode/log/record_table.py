@@ -122,7 +122,10 @@ class Reader:
 
 @final
 class RecordTable:
-    """Fills a row for each record of a field's bytes from `begin` on; the reader says where it ended, and why."""
+    """Fills a row for each record of a field's bytes from `begin` on.
+
+    Afterwards `reader.at` and `reader.status` hold where and why it stopped.
+    """
 
     def __init__(self, data: bytes, begin: i64, holes: Any, rows: Any) -> None:
         self.begin = begin
@@ -155,7 +158,7 @@ class RecordTable:
         return len(self.holes) > 0 and hidden(self.holes, self.begin + at, self.begin + end) > 0
 
     def record(self, row: i64) -> None:
-        """One record; what is wrong about it is nobody's fault where a hole made it so."""
+        """Reads one record. An error that a hole can have caused does not count against it."""
         reader, begin = self.reader, self.reader.at
         self.fields(row)
         if self.hidden(begin, reader.end):

@@ -101,7 +101,7 @@ class Batches:
 
 
 def read_batches(field: Field) -> Batches:
-    """The batches of a records field up to the first that is none, which is told, not raised."""
+    """The batches of a records field, up to the first that is invalid; `refused` holds its error. Raises nothing."""
     found: list[Batch] = []
     at, end = 0, len(field)
     while end - at >= TO_MAGIC_BYTES:

@@ -64,7 +64,7 @@ class _Body:
 class LogSecrets:
     """The walk over one stream of batches: the pieces of a snapshot in order, or a single records field."""
 
-    carried: bytes = b""  # the end of the last piece, too short to tell what it is; never secret
+    carried: bytes = b""  # the end of the last piece, too short to be recognized; never secret
     in_batch: int = 0  # bytes of the current batch that were not walked yet
     control: bool = False  # whether that is a control batch
     passing: int = 0  # bytes to come that need no look
@@ -91,7 +91,7 @@ class LogSecrets:
         return [(begin, end - begin) for begin, end in clipped if end > begin]
 
     def _step(self, data: bytes, at: int) -> int | None:
-        """Where the walk goes on; None if it takes more bytes to tell."""
+        """The position after the next step of the walk; None if more bytes are needed."""
         if self.lost or self.passing:
             count = len(data) - at if self.lost else min(self.passing, len(data) - at)
             self.passing = max(self.passing - count, 0)

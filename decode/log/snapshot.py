@@ -26,7 +26,7 @@ class Chunk:
     """What one FetchSnapshot answer carries of a snapshot."""
 
     position: int  # of its first byte in the snapshot
-    size: int  # of the whole snapshot, as the answer says
+    size: int  # of the whole snapshot, as the response states it
     kept: bytes
     left_out: tuple[tuple[int, int], ...] = ()  # (offset, length) in the chunk as it was on the wire
 

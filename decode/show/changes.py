@@ -460,7 +460,7 @@ def configurations(resource: Body) -> str:
 
 
 def acl(one: Body) -> str:
-    """What an ACL says; a filter of ACLs has fields of other names, and null for any."""
+    """An ACL as text. A filter of ACLs has fields of other names; null means any."""
     kind = ACL_TYPES.get(one.get("resourceType") or one.get("resourceTypeFilter") or 0, "resource")
     pattern = PATTERNS.get(one.get("resourcePatternType") or one.get("patternTypeFilter") or 0, "")
     who = one.get("principal", one.get("principalFilter")) or "any principal"

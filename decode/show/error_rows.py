@@ -23,7 +23,7 @@ EFFECTS = (
 """What fails, worst first. `routine` errors are part of the protocol: a client answers them with its next request."""
 STATUSES = ("ongoing", "stopped", "recovered")
 """Worst first. ongoing: again and again until the end of the capture. stopped: among the last answers of a client, and
-then it asked no more, or too seldom to tell. recovered: later answers to it do not have the error."""
+then it sent no more requests, or too few to decide. recovered: later answers to it do not have the error."""
 OF_APIS = {
     "write rejected": ("Produce",),
     "login failed": ("SaslHandshake", "SaslAuthenticate"),

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
 
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
-FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
+FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message contains its name
 NO_ID = "A" * 22
-MOST_NAMES = 200_000  # of ids that are given a name beside Kafka's own: whoever invents more has them shown as ids
+MOST_NAMES = (
+    200_000  # of IDs besides Kafka's own; beyond, IDs are shown without a name (hostile traffic can invent them)
+)
 
 
 METADATA, RESPONSE = 3, 1
@@ -69,7 +71,7 @@ class Names:
 
 
 class TopicNames(dict[bytes, str]):
-    """Names of topic ids, as messages said them so far, and the one that Kafka reserves."""
+    """Names of topic IDs (16 bytes), as messages stated them so far, and the one that Kafka reserves."""
 
     def __init__(self) -> None:
         super().__init__({base64.urlsafe_b64decode(f"{topic_id}=="): name for name, topic_id in FIXED_IDS.items()})

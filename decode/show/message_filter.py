@@ -58,7 +58,7 @@ class Filter:
     """With an error code, or malformed."""
 
     def __post_init__(self) -> None:
-        _ = self.keys, self.ends  # so that what is wrong is said at once
+        _ = self.keys, self.ends  # raises ValueError now if one of them is wrong
         if self.topic == "":
             raise ValueError("a topic has a name or an ID")
 
@@ -120,7 +120,7 @@ class Filter:
         return all(matches(end, connection.client) or matches(end, connection.server) for end in ends)
 
     def settle(self, first_ns: int) -> None:
-        """The first frame was captured then: that says which day a time is of."""
+        """Set the day of `since` and `until` from the time of the first frame, in nanoseconds since 1970."""
         self.since, self.until = (time and time.on_day_of(first_ns) for time in (self.since, self.until))
 
     def names(self, client: str | None, inside: Line | None) -> bool:

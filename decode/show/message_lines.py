@@ -62,8 +62,8 @@ class Reading:
     bodies: bool = True
     """Lines have a `body`, the whole value of the message."""
     summary: bool = False
-    """Lines have a `summary` of what the message says, of a response the `latency_ns` behind its request, and
-    the ID of the `broker`, where it is known."""
+    """Lines have a `summary` of the message, responses also `latency_ns` since the request, and the ID of the
+    `broker`, if known."""
     at_once: bool = False
     """Lines come with the frames that make them known, and do not wait for what may be older."""
 
@@ -76,7 +76,7 @@ class Noticed:
     """What else was learned of a capture on the way."""
 
     encrypted: set[str] = field(default_factory=set)
-    """Names of connections that nobody can read."""
+    """Names of encrypted connections without keys."""
     frames: Places = field(default_factory=dict)
     """Of the frames that were asked for: which way they went, and how many bytes they carried."""
 
@@ -196,7 +196,7 @@ def answers(exchanges: Exchanges) -> Ints:
 
 
 class Details:
-    """What is told of a message besides its line: body, summary, or why there is none."""
+    """What a line has besides the facts of its message: body, summary, or why there is none."""
 
     def __init__(self, decoded: Decoded, reading: Reading, topic_names: Mapping[bytes, str]) -> None:
         self._decoded, self._reading = decoded, reading
@@ -232,7 +232,7 @@ def enveloped(
 
 
 def forwarded_for(envelope: Line) -> Line:
-    """Who the request in an Envelope is of, where the Envelope says so; `body` is that of the Envelope."""
+    """Principal and address of the client whose request an Envelope carries, as far as the Envelope states them."""
     data, address = (envelope.get(name) for name in FORWARDED_FOR)
     found = {
         "principal": principal(base64.b64decode(data)) if isinstance(data, str) else None,

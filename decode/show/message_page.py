@@ -36,7 +36,7 @@ def hung(line: str, width: int) -> list[str]:
 
 
 def content(of: Line, indent: str, width: int = WIDTH) -> Iterator[str]:
-    """What the message says, or why that is not known; of an Envelope, what it carries too."""
+    """The lines of a message: its fields, or why they are not known; of an Envelope, also those of its content."""
     for reason in ("undecoded", "malformed"):
         if reason in of:
             yield f"{indent}{reason}: {of[reason]}"
@@ -63,7 +63,7 @@ def headline(of: Line) -> str:
 
 
 def rows(value: Any, indent: str, width: int) -> Iterator[str]:
-    """A struct's fields, one a row; of a list's elements, as many a row as `width` has room for."""
+    """A struct's fields, one per row; elements of a list, as many per row as fit into `width` characters."""
     for name, inner in value.items():
         if is_struct(inner):
             yield f"{indent}{name}:"
@@ -150,7 +150,7 @@ class Rows:
     """Rows of one output, one below the other."""
 
     def __init__(self, *, several: bool) -> None:
-        """`several`: more than one capture is read, and a frame's number says too little."""
+        """`several`: more than one capture is read, so that a frame number alone is ambiguous."""
         self._several = several
         self._widths = dict.fromkeys(WIDEST, 0)
         self._day = ""
@@ -200,7 +200,7 @@ def api(line: Line) -> str:
 
 
 def content_cells(line: Line) -> Iterator[Cell]:
-    """What it is about, and what went wrong; of an Envelope also what the message in it says."""
+    """The subject of a message and its errors; of an Envelope, also those of the message in it."""
     summary: Summary = line["summary"]
     if about := topics(summary):
         yield Cell(about, "topic")

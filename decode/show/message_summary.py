@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.wire import Ints
 
 FEW = 2
-"""Topics that are named; of more their number is said."""
+"""Topics that are named; of further ones only the number is shown."""
 ALWAYS_TOPICS = {"topic", "topic_name"}
 """Kafka's names for a field that is a topic wherever it stands."""
 OF_TOPICS = {"responses", "results"}
@@ -84,7 +84,7 @@ class ErrorColumn(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Where one kind of message says these things, each by table and column."""
+    """Tables and columns in which one kind of message states topics, other subjects and errors."""
 
     topics: tuple[TopicColumns, ...]
     about: tuple[tuple[str, str], ...]
@@ -93,7 +93,7 @@ class Columns(NamedTuple):
 
 
 def summaries(decoded: Decoded, names: Mapping[bytes, str]) -> dict[int, Summary]:
-    """By message that was decoded, and that says any of it. `names`: of topic ids, as far as they are known."""
+    """Summaries by message; messages without topics, subjects and errors have none. `names`: of known topic IDs."""
     found: dict[int, Summary] = {}
     for key, side in kinds(decoded):
         where = columns(key, side)

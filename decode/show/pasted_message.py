@@ -29,7 +29,7 @@ def single(
 ) -> Line:
     """The line of one message, header and body; its size may stand in front.
 
-    ValueError where api and version are missing, name none, or are not what the request says.
+    Raises ValueError if api and version are missing, unknown, or differ from those in the request.
     """
     key = None if api is None else key_of(api)
     candidates = _request(data, key, version) if SIDES.index(side) == REQUEST else _response(data, key, version)

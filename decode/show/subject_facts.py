@@ -146,7 +146,7 @@ def brokers_of(subject: Subject, servers: Iterable[str]) -> str:
 def described(subject: Subject, at_ns: int | None) -> Iterator[Fact]:
     """One fact for each way in which a partition is described at a time.
 
-    One that a broker repeats after another broker described the partition anew needs a look.
+    A description that a broker repeats after another broker sent a newer one needs a look.
     """
     found: dict[int, dict[View, list[tuple[Described, str]]]] = defaultdict(lambda: defaultdict(list))
     for (server, partition), seen in subject.views.items():

@@ -160,7 +160,7 @@ class Counts(dict[Key, Kept], Generic[Key, Kept]):
         """How often something was counted that has no row."""
 
     def row(self, key: Key, count: int, first_ns: int, last_ns: int) -> Kept | None:
-        """The row, with these seen; None where there is no room for one more."""
+        """Add these to the row of the key and return it; None if the table is full."""
         found = self._row_of(key, count)
         if found is not None:
             found.seen(count, first_ns, last_ns)

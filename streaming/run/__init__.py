@@ -1,1 +1,1 @@
-"""A run from start to end: replay, monitor, what each holds, counts and says when it fails."""
+"""A run from start to end: replay, monitor, what each holds and counts, and its error messages."""

@@ -165,8 +165,8 @@ class Arrivals:
         return numbers_by_agent
 
     def _far_ahead(self, name: str, numbers: set[int]) -> Iterator[int]:
-        """Those that no agent's file can have: far ahead of its others, in a file that holds no frames of it. Whoever
-        may write a file here could make all later ones of the agent look old.
+        """Those that no agent's file can have: far ahead of its others, in a file that holds no frames of it. Otherwise
+        any process that can write here could make all later files of the agent look old.
         """
         agent = self._agents.get(name, ArrivedFiles())
         unread = sorted(filter(agent.wants, numbers))
@@ -186,7 +186,7 @@ class Arrivals:
         return (max(numbers), position.next) if again and position else None
 
     def _vanished(self, names: AbstractSet[str], there: Mapping[str, set[int]], now_s: float) -> None:
-        """Files that are gone before anybody read them, and agents that have none any more."""
+        """Remove files that disappeared before they were read, and agents without files."""
         for name, agent in list(self._agents.items()):
             for number in agent.waiting.keys() - there.get(name, {1} if name in names else set()):
                 del agent.waiting[number]
@@ -266,7 +266,7 @@ class Folder:
         return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
 
     def holds(self, name: str, agent: str, number: int) -> bool:
-        """Whether a file says of itself that it is this agent's of that number."""
+        """Whether a file's metadata states this agent and number."""
         try:
             stated = metadata_at(self.system, f"{self.folder}/{name}")
         except (OSError, ValueError):

@@ -142,7 +142,7 @@ def shown(pair: Pair, words: frozenset[str]) -> Row:
 
 
 def text(line: Row, words: frozenset[str]) -> list[str]:
-    """Lines of a message as `decode -V` has it, but for what it says of others."""
+    """Lines of a message as `decode -V` prints it, with lists cut to elements that contain one of these words."""
     shortened = {**line, "body": excerpt(line["body"], words)} if "body" in line else line
     rows = [f"{line['time']}  {line['size']:,} bytes", *message_page.content(shortened, "")]
     return rows[:LINES] + ([f"... and {len(rows) - LINES} lines more"] if len(rows) > LINES else [])

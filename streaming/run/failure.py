@@ -39,7 +39,7 @@ RAISED = re.compile(  # Java's last words, and those of our Python among them
 )
 STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 TOO_BUSY = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
-"""Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
+"""Spark gives each bare Python it starts ten seconds, and no setting changes that (until 4.3 at least)."""
 BUSY_S = 600
 """So long a machine may be too busy for Spark without a single batch."""
 
@@ -63,7 +63,7 @@ def too_busy(text: str) -> bool:
 
 
 def in_one_line(text: str, plan: Plan) -> str:
-    """`text`: all that Spark says of the failure."""
+    """The failure and what to do, in one line. `text`: Spark's full message."""
     if full := next((words for words in FULL if words in text), None):
         return f"the query failed: {full}; free space for {plan.out} and {plan.checkpoint}, and start again"
     if too_busy(text):

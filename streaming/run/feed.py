@@ -17,7 +17,7 @@ from wirecheck.streaming.run.plan import Plan
 
 Idle = Callable[[], None]
 IDLE_S = 5.0
-"""At least so often it says that it waits."""
+"""While it waits, `idle` is called at least this often."""
 REMEMBERED = 20
 """Batches; the watching loop looks five times a second."""
 
@@ -33,7 +33,7 @@ class Feed:
     plan: Plan
     arrivals: Arrivals
     idle: Idle
-    """Told while nothing waits."""
+    """Called while no files wait."""
     ending: Event = field(default_factory=Event)
     """Set where no more is to be waited for."""
     begun_s: float = -math.inf

@@ -22,7 +22,7 @@ BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
 BUCKETS = 2
 """One process follows them in turn, and each has a price per batch: 300 MB were judged in 5.1 s by eight, 2.9 by two.
-Followers let go of what is beyond 200,000 connections each, so one alone would follow half as many."""
+A follower follows up to 200,000 connections, so one alone would follow half as many."""
 FEW_BYTES = 1 << 20
 """Frames files that are followed as one bucket. Some 50,000 frames, and a follower lets go of nothing before it has
 twice as many connections."""
@@ -96,6 +96,6 @@ def batches_of(files: list[Path]) -> Iterator[list[Path]]:
 def age_name_size(file: Path) -> tuple[int, str, int]:
     try:
         there = file.stat()
-    except OSError:  # gone meanwhile: whoever reads it says so
+    except OSError:  # gone meanwhile: reading it reports that
         return 0, file.name, 0
     return there.st_mtime_ns, file.name, there.st_size

@@ -47,7 +47,7 @@ HANGS_S = 900
 
 @dataclass(frozen=True)
 class Query:
-    """What the query says of itself, after a batch or in between."""
+    """Measures of the query, after a batch or between two."""
 
     state_bytes: Mapping[str, int]
     backlog_files: int = 0
@@ -224,7 +224,7 @@ class Page(Collector):
     def disks(self) -> dict[str, Samples]:
         free, size = Samples(), Samples()
         for place, folder in self.places.items():
-            with suppress(OSError):  # not there yet, or gone: whoever needs it says so
+            with suppress(OSError):  # not there yet, or gone: what needs it reports that
                 used = disk_usage(folder)
                 free[place,], size[place,] = used.free, used.total
         return {"disk_free_bytes": free, "disk_size_bytes": size}

@@ -53,7 +53,7 @@ ROUNDS = 25
 """So many looks are 5 s."""
 ENDED = "stopped at once; the next start repeats the unfinished batch"
 STEPS = ("judge", "follow")
-"""The stateful steps in the order Spark tells of them: the last first."""
+"""The stateful steps in the order in which Spark reports them: the last first."""
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
 """How its failures come; the last two where its Java stops or has gone."""
 MOST_SUGGESTED = 1000
@@ -105,7 +105,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
-            if watch.stopping.is_set():  # whoever asked for an end has signalled Java, too, as timeout(1) does
+            if watch.stopping.is_set():  # the signal went to Java, too, as with timeout(1)
                 raise MonitorError(ENDED) from failure
             if isinstance(failure, SparkDidNotStart | ConnectionError):
                 raise

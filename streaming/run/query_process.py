@@ -91,20 +91,20 @@ class QueryProcess:
 
     def _tell(self, what: Any) -> None:
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended, and `judge` says how
+        with suppress(BrokenPipeError):  # it has ended, and `judge` reports how
             pickle.dump(what, self._process.stdin)
             self._process.stdin.flush()
 
 
 def own_stdout() -> IO[str]:
-    """What this process says; whatever else writes to stdout, Java included, writes to stderr from now on."""
+    """The stream for this process's messages. All else that writes to stdout, Java included, goes to stderr."""
     own = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return own
 
 
 def listen(asked: Queue[Any]) -> None:
-    """Pass on what is to be judged, and end it all where whoever started this has gone: nobody else would."""
+    """Pass on what is to be judged, and kill the process group when the parent has ended: nothing else would."""
     with suppress(EOFError):
         asked.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from `QueryProcess`
         sys.stdin.buffer.read()

@@ -31,7 +31,7 @@ from wirecheck.streaming.steps import decode_step, follow_step, judge_step, pack
 print(time.perf_counter() - began)
 """
 SLOW_S = 10
-"""What Spark grants the Python of a stateful step, and no setting says otherwise."""
+"""Seconds that Spark gives the Python of a stateful step to start; no setting changes that."""
 INSTALL = "pip install 'wirecheck[monitor]'"
 
 

@@ -18,7 +18,7 @@ from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.result_folder import Confirmed
 
 AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
-"""Spark asks for the next batch when one is committed; how long it waits, and whether one comes, the caller says."""
+"""Spark asks for the next batch when one is committed; the caller decides when it starts, and whether there is one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def results(frames: DataFrame, settings: Settings) -> DataFrame:
 
 def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
     """Stateless: files cut by bucket of connections. Each is read by path, which costs a third of Spark's own Parquet
-    reader; the source says no more than that there is a next batch.
+    reader; the source only triggers the next batch.
     """
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", PARTS)
     ticks = ticks.option("numPartitions", PARTS).load().select("value")

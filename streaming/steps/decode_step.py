@@ -36,7 +36,7 @@ Tables = dict[str, pa.Table]
 """Rows of result tables that are made here: `changes`, and `exchanges` where they are wanted."""
 Stated = tuple[list[Claim], Tables, Counts]
 DECODING = "decoding"
-"""Who says that an exchange was set aside, in place of an agent."""
+"""The name in place of an agent's in the mark of an exchange that was set aside."""
 
 
 @dataclass(frozen=True)

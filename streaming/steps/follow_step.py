@@ -78,7 +78,7 @@ def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
 
 
 def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
-    """Without those that tell nothing; small ones as one, for a cell costs more than a thousand messages."""
+    """Exchanges without empty ones; small ones are joined, because a cell costs more than a thousand messages."""
     parts: list[Exchanges] = []
     for exchanges in learned:
         if exchanges.connections:
@@ -183,7 +183,7 @@ class Bucket:
         self.settled.forget(self.passed_ns)
 
     def learned(self, turns: Turns, ready: list[FrameFile]) -> Iterator[Exchanges]:
-        """What the files tell, and the end of all agents if this is it; those followed are added to `ready`."""
+        """Exchanges of these files, and of all that is open if all agents have ended. Adds the files to `ready`."""
         for files in rounds(turns):
             yield from self.followed(files)
             ready += [replace(file, segments=None) for file in files]
@@ -199,7 +199,7 @@ class Bucket:
             yield from self.contained(self.follower.drain, CONNECTIONS_A_CALL)[0]
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
-        """What their frames and their agents' progress tell."""
+        """Exchanges that these files' frames and progress rows complete."""
         with_frames = [file for file in files if file.segments is not None]
         for part, whose in calls(with_frames):
             yield from self.received(with_frames, *self.in_time(with_frames, part, whose))
@@ -207,8 +207,10 @@ class Bucket:
             yield from self.advance(file)
 
     def received(self, files: list[FrameFile], part: Segments, whose: Ints) -> Iterator[Exchanges]:
-        """What frames tell. Where they cannot be followed together, those of each file are followed alone; a file whose
-        frames still cannot be is quarantined.
+        """Exchanges that these frames complete.
+
+        If they cannot be followed together, those of each file are followed alone. A file whose frames still cannot be
+        followed is quarantined.
         """
         learned, error = self.contained(self.follower.receive, part)
         yield from learned
@@ -219,7 +221,7 @@ class Bucket:
                 self.quarantined[files[number].agent, files[number].file_seq] = described(error)
 
     def contained(self, learn: Callable[..., Exchanges], *about: Any) -> tuple[list[Exchanges], Exception | None]:
-        """What the follower tells; connections that it could not follow are reported.
+        """Exchanges of a call of the follower; connections that it could not follow are added to `failed`.
 
         Where it raises outside any connection, its memory cannot be used. A new one joins all connections mid-stream:
         nothing that was handed out is repeated, and no request counts as unanswered.
@@ -292,7 +294,7 @@ class Bucket:
         return self.contained(partial(self.follower.advance, ended=agent.ended), file.agent, agent.ts_ns)[0]
 
     def has_ended(self, name: str) -> bool:
-        """Whether nothing more of it comes: it says so, or its last file came too and none of them could be read."""
+        """Whether no more of it will come: it has ended, or its last file is there and none could be read."""
         agent, known = self.agents[name], self.settings.agents.get(name)
         return agent.ended or bool(known and known.last and not agent.ts_ns and agent.unread_seq >= known.last)
 
@@ -317,7 +319,7 @@ class Bucket:
     def agents_marks(
         self, ready: list[FrameFile], missing: dict[str, int], unread: list[tuple[str, int, str]]
     ) -> Iterator[Marks]:
-        """Of each agent what it says; files that are not followed are named instead."""
+        """The marks of each agent's files, and marks for files that are not followed."""
         for name in sorted({file.agent for file in ready}):
             marks = tuple(mark for file in ready if file.agent == name for mark in file.marks)
             yield Marks(name, marks, missing.get(name, 0), self.agents[name].next_seq - 1)
@@ -326,7 +328,7 @@ class Bucket:
 
     def own_marks(self, ready: list[FrameFile]) -> Iterator[Marks]:
         """What this bucket did not follow: late frames by agent, files and connections that raised, and frames beyond
-        the follower's bound, as the batch's last agent would have said it.
+        the follower's bound, in the name of the batch's last agent.
         """
         for agent, count in sorted(self.late.items()):
             yield Marks(

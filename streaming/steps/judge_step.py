@@ -78,7 +78,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
                 judge.on_marks(marks)
                 totals.on_marks(marks)
-                if marks.file_seq:  # what is skipped for want of room is said beside the files
+                if marks.file_seq:  # 0 in marks that a bucket adds to those of the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
             case _:
                 passing.append(row)

@@ -119,7 +119,7 @@ def whole(path: str) -> Any:
 
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
-    """A file that cannot be read, as every bucket sees it: its number, and what is said instead of its frames."""
+    """Rows of a file that cannot be read, one per bucket: its number, and marks in place of its frames."""
     agent, seq = quarantine.whose(path) or (quarantine.base_name(path), quarantine.FOREIGN_NUMBER)
     known = settings.agents.get(agent)
     label = (known.label if known else "") or quarantine.label_of(path)
@@ -135,7 +135,7 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     columns = [field.name for field in fields(frames.Mark)]
     file_marks = tuple(frames.Mark(**row) for row in marks.select(columns).to_pylist())
     whole = segments(table)
-    del table  # the same again, in other words
+    del table  # the same data as `whole`
     for bucket, part in enumerate(deal(whole, settings.buckets)):
         yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, file_marks, part)))
 

@@ -19,7 +19,7 @@ NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
 FOREIGN_NUMBER = 1
 """The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
-"""Where no readable file beside it says a label."""
+"""The label of a file if neither it nor any other file of the folder states one."""
 
 
 def file_name(agent: str, number: int) -> str:
@@ -48,7 +48,7 @@ def check_name(path: str, table: pa.Table) -> None:
 
 
 def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
-    """What the file says instead."""
+    """The marks in place of the rows of a file that is set aside."""
     source = base_name(path)
     reasons = (
         frames.Mark(frames.INPUT_ERROR, 0, source, 1, reason),
@@ -73,7 +73,7 @@ def label_in(path: str) -> str | None:
 
 
 def metadata_of(path: str) -> FileMetadata:
-    """What a file of frames says of itself, on any file system. Raises NotFramesError, OSError and ValueError."""
+    """The metadata of a frames file on any file system. Raises NotFramesError, OSError and ValueError."""
     return metadata_at(*at(path))
 
 

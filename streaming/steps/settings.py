@@ -44,5 +44,5 @@ class Settings:
     """Replay knows all agents and files beforehand; to a monitor more of both may come."""
 
     def awaited(self, label: str) -> frozenset[str]:
-        """The agents of a label of which every file is known: whatever is said of the others, theirs come."""
+        """The agents of a label whose files are all known: their files are waited for."""
         return frozenset(name for name, files in self.agents.items() if files.last and files.label in {"", label})

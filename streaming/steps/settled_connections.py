@@ -55,7 +55,7 @@ class SettledConnections:
         return is_late if is_late.any() else None
 
     def forget(self, passed_ns: int) -> None:
-        """What is older than anybody is so late, and beyond MOST what is oldest."""
+        """Remove what is older than KEPT_NS, and the oldest beyond MOST."""
         oldest_s = (passed_ns - KEPT_NS) // SECOND_NS
         recent = sorted((last_s, end) for end, last_s in self._last_s.items() if last_s >= oldest_s)[-MOST:]
         self._last_s = {end: last_s for last_s, end in recent}

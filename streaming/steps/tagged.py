@@ -11,7 +11,7 @@ FRAMES = "frames"  # pack -> follow: one file's frames of one bucket, with the f
 EXCHANGES = "exchanges"  # follow -> decode: exchanges and connections; judge -> sink: rows of that table
 CLAIMS = "claims"  # decode -> judge: what the exchanges state
 PROGRESS = "progress"  # follow -> judge: how far one agent has been followed in one bucket
-MARKS = "marks"  # follow -> judge: what an agent says about itself
+MARKS = "marks"  # follow -> judge: what an agent reports about itself
 
 
 class Tagged(NamedTuple):

@@ -104,7 +104,7 @@ class Totals:
                 self.add(MARKS[mark.kind], received.agent if mark.kind == LATE else "", max(1, mark.count))
 
     def requests(self, counts: Mapping[tuple[str, str], int], broker_at: Callable[[str], int | None]) -> None:
-        """Addresses, and errors by API, beyond those that are counted each, are not told apart. Who is at an address
+        """Addresses, and errors by API, beyond those that are counted each, are counted together. Who is at an address
         is a measure too, since it may come to be known later: the broker's ID and 1.
         """
         errors = sum(measure == ERRORS for measure, _ in self.known)
@@ -171,7 +171,7 @@ def newer(peak: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 
 
 def transport(peak: dict[str, Any]) -> str | None:
-    """What a connection speaks, once it is known: by its content, or because it closed without any."""
+    """The protocol of a connection, once its content shows it or it has closed without any; None before."""
     protocol = str(peak.get("protocol", ["undecided"])[-1])
     closed = bool(peak.get("closed_by", [""])[-1])
     return TRANSPORTS.get(protocol, OTHER if closed else None)

@@ -33,7 +33,7 @@ MANY_BATCHES = 100
 TWICE = 2
 """A file joins younger ones of at least half its rows: each row is written again a few times at most."""
 NOTES = b"wirecheck"
-"""Where a merged file's metadata says of its rows what no other place does, as JSON."""
+"""Key in a merged file's metadata: facts about its rows that are stored nowhere else, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -
 
 
 def compact_table(run: Folders, terms: CompactionTerms, committed: int) -> None:
-    """Files whose rows lie in others leave, once nobody opens them any more; then files are merged."""
+    """Remove files whose rows were merged into others PATIENCE_S ago, when readers have closed them; then merge."""
     for number, into in replaced(parts_of(run, committed)).items():
         if into.made_s is not None and abs(terms.now_s - into.made_s) >= PATIENCE_S:
             run.remove(number)
@@ -172,7 +172,7 @@ def together(tables: Iterable[pa.Table]) -> pa.Table:
 
 def rows_of(run: Folders, part: Part) -> pa.Table:
     rows = run.rows(part.last)
-    assert rows is not None, part  # nobody else removes one
+    assert rows is not None, part  # only this process removes one
     return rows
 
 

@@ -38,7 +38,7 @@ SETTINGS: Mapping[str, str | None] = {
 }
 """Of a new table. Delta's own week and month would keep a file for every batch of them."""
 TRIES = 10
-"""Whoever keeps tables small commits beside us; what was read before it is read again."""
+"""Commits are tried so often: housekeeping commits at the same time, and the table is then read again."""
 LATER = PostCommitHookProperties(cleanup_expired_logs=False)
 """A commit lists no log to clean it: `delta_upkeep.py` does."""
 ATONCE = 4
@@ -118,7 +118,7 @@ class DeltaTables:
             except CommitFailedError:
                 if not left:
                     raise
-                if self.confirmed:  # it was written meanwhile: by whoever keeps it small, or by a later owner
+                if self.confirmed:  # written meanwhile: by housekeeping, or by a later owner
                     self.confirmed()
                 table.update_incremental()
         return False

@@ -121,7 +121,7 @@ class Lease:
     # --- to keep it
 
     def confirm(self) -> dict[str, int]:
-        """It is held at this moment: what a commit says of it. Raises LeaseLost."""
+        """Confirm that it is held now. Returns what a commit records of it. Raises LeaseLost."""
         until_s = time.monotonic() + self.terms.patience_s
         while time.monotonic() < until_s:
             with suppress(*unanswered()):

@@ -4,7 +4,7 @@ It is a view of the tables; those of a running query can be read too.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ OTHERS, MOST_DETAILS = "(others)", 100
 UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
-"""Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
+"""Tables whose row `others` counts rows that were not kept. The row `others` of findings is a finding of a check."""
 SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
 """In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
@@ -60,9 +60,7 @@ class Result:
     @classmethod
     def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
         """`tables`: the others are taken as empty."""
-        return cls.of_revisions(
-            {table: revisions(out, table, run) if table in tables else iter(()) for table in IN_RESULT}
-        )
+        return cls.of({table: revisions(out, table, run) for table in IN_RESULT if table in tables})
 
     @classmethod
     def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
@@ -70,13 +68,9 @@ class Result:
         return cls.read(out, result_folder.latest_run(out), tables)
 
     @classmethod
-    def of(cls, rows: dict[str, list[Row]]) -> "Result":
-        """From all revisions, in the order of their batches."""
-        return cls.of_revisions({table: iter(rows.get(table, [])) for table in IN_RESULT})
-
-    @classmethod
-    def of_revisions(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
-        rows_of = {table: list(last(every)) for table, every in rows.items()}
+    def of(cls, rows: Mapping[str, Iterable[Row]]) -> "Result":
+        """From all revisions, in the order of their batches. A table that is not given is empty."""
+        rows_of = {table: list(last(rows.get(table, ()))) for table in IN_RESULT}
         others = [
             {"table": table, **row} for table in BOUNDED for row in rows_of[table] if row.get("others") is not None
         ]
@@ -125,7 +119,7 @@ class Result:
         return {"others": rows} if rows else {}
 
     def statements(self) -> list[Row]:
-        """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
+        """Who states, uses or rejects which disputed topic ID, as in the JSON."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
         return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
 
@@ -241,7 +235,7 @@ def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
             yield from some.to_pylist()
 
 
-def last(rows: Iterator[Row]) -> Iterator[Row]:
+def last(rows: Iterable[Row]) -> Iterator[Row]:
     """The last revision of each id, where it still holds."""
     newest: dict[str, Row] = {}
     for row in rows:

@@ -60,8 +60,8 @@ def description(topic: Row, topics: list[Row], partitions: list[Row], words: lis
 
 
 def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
-    """The last time at or before `at` of which a row knows that somebody spoke of the topic; never `at` itself unless
-    somebody did. Of a topic that was seen later too, the rows keep changes only: it may have been seen in between.
+    """The last time at or before `at` for which a row shows that a message named the topic. If the topic was also seen
+    later, rows keep only changes: it may have been seen in between.
     """
     times = [row.get(column) for row in rows for column in ("first_seen", "until")]
     moments: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
@@ -105,7 +105,7 @@ def partition_states(rows: list[Row], at: dt.datetime) -> list[Row]:
 
 
 def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:
-    """The highest leader epoch, then what held at that time, then what was said last."""
+    """The highest leader epoch, then what held at that time, then what was stated last."""
     until = row["until"] or FOREVER
     return row["leader_epoch"], until >= at, row["first_seen"] if until >= at else until
 

@@ -30,7 +30,7 @@ V1: Final = b"PROXY "
 V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
 V1_MOST_BYTES: Final = 107  # its longest line
 V2_BYTES: Final = 16  # signature, version and command, family and transport, length of the rest
-PROXY: Final = 0x21  # version 2: the connection is made for somebody; LOCAL (0x20): for the proxy itself
+PROXY: Final = 0x21  # version 2: a connection on behalf of a client; LOCAL (0x20): of the proxy itself
 LOCAL: Final = 0x20
 ADDRESS_BYTES: Final = (0, 4, 16, 108)  # by family: unspecified, IPv4, IPv6, UNIX
 UNIX: Final = 3
@@ -42,7 +42,7 @@ MORE: Final = -1  # the header may go on behind the bytes at hand
 
 @final
 class ProxyHeader:
-    """What a proxy says before its client's first byte."""
+    """The header that a proxy sends before its client's first byte."""
 
     def __init__(self, length: i64, shown: i64 = 0, host: bytes = b"", port: i64 = 0) -> None:
         self.length: i64 = length
@@ -50,7 +50,7 @@ class ProxyHeader:
         self.shown: i64 = shown
         """How many of them say whom it names; the rest is what proxies add."""
         self.host: bytes = host
-        """Address of the client it names, of 4 or 16 bytes; none where it names nobody."""
+        """Address of the client it names, 4 or 16 bytes; empty if it names none."""
         self.port: i64 = port
 
 

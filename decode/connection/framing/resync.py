@@ -215,7 +215,7 @@ class Scan:
         direction, known, largest = self.direction, self.shared.known, self.shared.bounds.message_bytes
         head = data[i : i + recognise.HEADER_LIMIT]
         verdict, _, client = request_header(known, head, largest)
-        if verdict == recognise.NO and self.sure:  # the client may be one whose id nobody else would use
+        if verdict == recognise.NO and self.sure:  # an unusual client ID counts if it is this connection's
             verdict, _, client = taken_request(known, head, largest)
             if verdict == recognise.DOUBT and client == direction.client_hash:
                 verdict = recognise.STRONG
@@ -281,7 +281,7 @@ class InFlightIds:
 
 
 def add_candidate(direction: Direction, candidate: Candidate) -> None:
-    """Remember a candidate; when there are too many, the one that ends last makes room, but not one of the FIRST."""
+    """Add a candidate. If there are too many, the one that ends last is removed, except for the FIRST ones."""
     known = direction.candidates
     if len(known) < CANDIDATES:
         for other in known:

@@ -1,4 +1,4 @@
-"""Hands out large messages without their records, where nobody needs them.
+"""Hands out large messages without their records, for callers that do not need them.
 
 The structure is walked over a few windows of bytes, so that records are never copied. Only messages that decode and
 that cannot carry the metadata log are shortened.
@@ -32,8 +32,8 @@ class WithoutRecords:
     def __init__(
         self, interpreter: Interpreter, programs: dict[tuple[int, int, int], Instruction], log_names: list[bytes]
     ) -> None:
-        """`interpreter`: one that keeps records fields only; `programs`: side, key and version of what can hold
-        records, and how it is read; `log_names`: what only the metadata log says.
+        """`interpreter`: keeps records fields only; `programs`: by side, key and version, how a message that can hold
+        records is read; `log_names`: byte strings that occur only in messages with the metadata log.
         """
         self.interpreter: Interpreter = interpreter
         self.programs: dict[tuple[int, int, int], Instruction] = programs

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
 
 DATA: Final = 0  # bytes we have
-LEFT: Final = 1  # bytes left out by whoever captured
+LEFT: Final = 1  # bytes that the agent redacted or a snap length cut
 GAP: Final = 2  # bytes never seen
 TOGETHER: Final = 1 << 16  # bytes that are copied for the sake of one chunk fewer
 BOTH_LEFT_OUT: Final = 3  # `left_by`: bits of the agents that left it out

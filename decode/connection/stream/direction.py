@@ -55,7 +55,7 @@ class Aging:
 
 @final
 class Candidate:
-    """Where a message may begin in a stream without boundaries, and what its header says."""
+    """Where a message may begin in a stream without known boundaries, with the values of its header."""
 
     def __init__(self, begin: i64, end: i64, correlation: i64, client: i64) -> None:
         self.begin: i64 = begin
@@ -69,7 +69,7 @@ BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): 
 NEAR: Final = BELIEVABLE >> 6
 REORDERED_NS: Final = 3_000_000  # a hole that is filled so soon: its segment was overtaken (as Wireshark has it)
 PROBE_BYTES: Final = 1  # of a keep-alive or a window probe, which send a byte again (RFC 9293 3.8.4, 3.8.6.1)
-MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
+MIDDLE: Final = 1 << 32  # offset of the first byte seen if no SYN was: earlier bytes get smaller offsets, still > 0
 
 
 @final
@@ -258,7 +258,7 @@ class Direction:
         in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
         if in_order and (whole or self.mode == modes.OFF):
             self.next_offset = end
-            within = end <= self.message_end  # chunks of one message need not be told apart
+            within = end <= self.message_end  # chunks of one message can be joined
             if self.mode != modes.OFF and not (within and self.ordered.grow(frame, begin, end)):
                 chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
                 chunk.stamp(frame)
@@ -357,7 +357,7 @@ class Direction:
         self.mode = modes.IN_SYNC
 
     def tap(self) -> None:
-        """Somebody else takes what is in order; nothing is framed."""
+        """The caller takes the bytes in order; nothing is framed."""
         self.mode = modes.TAPPED
 
     def turn_off(self) -> None:

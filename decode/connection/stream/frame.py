@@ -106,6 +106,6 @@ class Frame:
         return read_i64_le(self.columns.left, 16 * k + 8)
 
     def forget(self) -> None:
-        """The call is over: its bytes are nobody's any more. Its time stays the newest that was looked at."""
+        """The call has ended: release its bytes. `ts_ns` stays the time of the last segment."""
         self.columns = NOTHING
         self.payload = b""

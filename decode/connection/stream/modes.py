@@ -1,6 +1,6 @@
 """The modes of a stream, of its framing and of a connection.
 
-`Direction` and `Connection` change their own; what a mode is good for is said where it is asked for.
+`Direction` and `Connection` change their own; what a mode allows is documented where it is tested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPENING: Final = 3  # at the stream's first message, which decides what the conn
 IN_SYNC: Final = 4  # at a message's beginning, or within a message
 SEARCHING: Final = 5  # nowhere: resync.py looks for a beginning
 OFF: Final = 6  # not Kafka, or not readable: bytes are counted and not kept
-TAPPED: Final = 7  # bytes in order are somebody else's, who takes them out: nothing is framed
+TAPPED: Final = 7  # the caller takes the bytes in order: nothing is framed
 # --- a connection
 OPEN: Final = 8
 LINGERING: Final = 9  # over; remembered, to absorb late packets

@@ -129,7 +129,7 @@ class OutOfOrder:
 
 
 def left_out_for_good(chunk: Chunk) -> bool:
-    """Whether nobody is left who may still show it."""
+    """Whether no agent can still provide its bytes."""
     return chunk.kind != LEFT or chunk.left_by == BOTH_LEFT_OUT
 
 
