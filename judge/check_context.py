@@ -15,11 +15,11 @@ from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agents import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import LIVES, SORTING, Failure, Failures, failure
+from wirecheck.judge.failures import GENERATIONS, SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
-from wirecheck.judge.topology.log_lives import LogLives, lives_of
+from wirecheck.judge.topology.log_generations import LogGenerations, generations_of
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 CONTROL = "control"
@@ -65,7 +65,7 @@ class CheckContext:
         """
         self.logs: dict[tuple[int, int], LogOrder] = {}
         """By group and generation of its metadata log."""
-        self.log_lives: dict[int, LogLives] = {}
+        self.log_generations: dict[int, LogGenerations] = {}
         self.known_senders: dict[int, set[str]] = {}
         self.agents = agents if agents is not None else AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
@@ -188,8 +188,8 @@ class CheckContext:
                     continue
                 stated = answered(part)
             fate = COMMITTED
-            if "offset" in stated.peak:  # an entry of the metadata log, in the life in which it was written
-                order = self.log(group, self.lives(group).born(stated))
+            if "offset" in stated.peak:  # an entry of the metadata log, in the generation in which it was written
+                order = self.log(group, self.generations(group).born(stated))
                 offset, epoch = np.array([stated.peak["offset"]]), np.array([stated.peak["epoch"]])
                 fate = int(order.fates(offset, epoch)[0])
             filed.waits |= fate == PENDING
@@ -197,40 +197,40 @@ class CheckContext:
                 filed.claims.setdefault((id(group), stated.kind), []).append(stated)
             yield group, stated
 
-    def log(self, group: Group, life: int) -> LogOrder:
+    def log(self, group: Group, generation: int) -> LogOrder:
         """The order of a cluster's metadata log in one of its generations, as far as it is known."""
-        if (id(group), life) not in self.logs:
-            order = self.logs[id(group), life] = LogOrder()
+        if (id(group), generation) not in self.logs:
+            order = self.logs[id(group), generation] = LogOrder()
             for claim in self.of_log(group):
                 if claim.kind == "log_order":
                     order.merge(order_of(claim))
                 elif claim.kind == "log_diverged" and claim["diverging_epoch"] < claim["epoch"]:
                     order.diverged(claim["diverging_epoch"], claim["end_offset"])
-            lives = self.lives(group)
-            if lives.current:  # offsets of one life say nothing of another
-                order.starts, order.ends = lives.starts(life), {}
-        return self.logs[id(group), life]
+            generations = self.generations(group)
+            if generations.current:  # offsets of one generation say nothing of another
+                order.starts, order.ends = generations.starts(generation), {}
+        return self.logs[id(group), generation]
 
-    def lives(self, group: Group) -> LogLives:
-        if id(group) not in self.log_lives:
+    def generations(self, group: Group) -> LogGenerations:
+        if id(group) not in self.log_generations:
             mixed = any(self.clusters.in_group(twin, group) for twin in self.clusters.two_logs)
             try:
-                found = LogLives(mixed=True) if mixed else lives_of(self.of_log(group))
+                found = LogGenerations(mixed=True) if mixed else generations_of(self.of_log(group))
             except Exception as error:  # noqa: BLE001 - one odd claim about a log does not stop the judge
-                found = LogLives()
-                self.failures.add(failure(LIVES, (LIVES, group.key), error, cluster=group.key))
-            self.log_lives[id(group)] = found
-        return self.log_lives[id(group)]
+                found = LogGenerations()
+                self.failures.add(failure(GENERATIONS, (GENERATIONS, group.key), error, cluster=group.key))
+            self.log_generations[id(group)] = found
+        return self.log_generations[id(group)]
 
     def of_log(self, group: Group) -> Iterator[Claim]:
         for kind in OF_LOG:
             for claim in self.ledger.claims(kind, "server"):
                 yield from (part for other, part in self.clusters.parts(claim) if other is group)
 
-    def life_facts(self) -> list[tuple[str, tuple[object, ...]]]:
+    def generation_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """The logs that have more than one generation, and since when."""
-        self.failures.forget(LIVES)
-        every = ((group.endpoints[0], self.lives(group).facts()) for group in self.clusters.groups)
+        self.failures.forget(GENERATIONS)
+        every = ((group.endpoints[0], self.generations(group).facts()) for group in self.clusters.groups)
         return sorted((endpoint, facts) for endpoint, facts in every if facts)
 
     def broker(self, claim: Claim) -> int | None:

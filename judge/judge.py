@@ -58,7 +58,7 @@ class Judge:
         self.excluded: str | None = None
         """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
-        self.log_lives = self.context().life_facts()
+        self.log_generations = self.context().generation_facts()
         """The metadata logs that have more than one generation."""
 
     # -- claims and progress in ---------------------------------------------------------------------------------------
@@ -192,10 +192,10 @@ class Judge:
         """The context of this batch; and whether an endpoint moved to another cluster, or a metadata log has a new
         generation.
         """
-        before, excluded, log_lives = self.clusters, self.excluded, self.log_lives
+        clusters, before = self.clusters, (self.excluded, self.log_generations)
         context = self.context()
-        self.log_lives = context.life_facts()
-        return context, self.clusters.moved(before) or (self.excluded, self.log_lives) != (excluded, log_lives)
+        self.log_generations = context.generation_facts()
+        return context, self.clusters.moved(clusters) or (self.excluded, self.log_generations) != before
 
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()

@@ -64,18 +64,18 @@ class History:
         return [claim for claim in self.bindings if "offset" in claim.peak]
 
     @cached_property
-    def life(self) -> int:
+    def generation(self) -> int:
         """The last generation of the metadata log in which the ID has the name: by its records, else by its creation or
         last binding. A paused broker reports it after its end, but not again after a later one.
         """
-        lives = self.context.lives(self.group)
+        generations = self.context.generations(self.group)
         grace_ns = self.context.settings.broker_grace_ns if self.again_ns == NEVER else 0
-        if not lives.current:
+        if not generations.current:
             return 0
         if self.logged:
-            return max(map(lives.last, self.logged))
+            return max(map(generations.last, self.logged))
         created = (claim.first.ts_ns for claim in self.bindings if claim["source"] == "create-topics")
-        return lives.at(max(self.last.last_word.ts_ns - grace_ns, *created, NEVER))
+        return generations.at(max(self.last.last_word.ts_ns - grace_ns, *created, NEVER))
 
     @cached_property
     def partitions(self) -> list[Claim]:
@@ -150,7 +150,7 @@ class Topic:
         """Whether the claims come from two clusters with one cluster ID that could not be separated: then neither's
         topic ID ends the other's.
         """
-        return self.context.lives(self.group).mixed
+        return self.context.generations(self.group).mixed
 
     @cached_property
     def histories(self) -> list[History]:
@@ -211,15 +211,17 @@ class Topic:
         if self.mixed:
             return None
         until = self.next_born_ns(history) + SKEW_NS
-        lives = self.context.lives(self.group)
-        since_ns = max(history.again_ns, lives.lives[history.life].since_ns)
+        generations = self.context.generations(self.group)
+        since_ns = max(history.again_ns, generations.every[history.generation].since_ns)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
-        removed = [stated_since(since_ns, claim) for claim in removed if lives.of(claim) >= history.life]
+        removed = [stated_since(since_ns, claim) for claim in removed if generations.of(claim) >= history.generation]
         removed = [claim for claim in removed if claim.first.ts_ns > history.again_ns]
-        if not removed and history.life < lives.current:
-            after = lives.lives[history.life + 1]
-            known = history.logged or history.last.last_word.ts_ns < after.since_ns  # else it may be of the next life
-            known = known and not any(old is history and new.life == old.life for old, new in pairwise(self.histories))
+        if not removed and history.generation < generations.current:
+            after = generations.every[history.generation + 1]
+            # without a record, what was reported after the end may belong to the next generation
+            known = history.logged or history.last.last_word.ts_ns < after.since_ns
+            followed = any(old is history and new.generation == old.generation for old, new in pairwise(self.histories))
+            known = known and not followed
             removed = [after.began] if after.began is not None and known else []
         by_name = [
             claim
@@ -229,7 +231,7 @@ class Topic:
                 history.again_ns < seen.ts_ns <= until and seen_after(seen, history.first.first)
                 for seen in (claim.first, claim.last)
             )
-            and lives.of(claim) >= history.life
+            and generations.of(claim) >= history.generation
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
 
@@ -259,7 +261,7 @@ def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
 
 
 def comparable(old: History, new: History) -> bool:
-    return old.life == new.life and old.again_ns == new.again_ns
+    return old.generation == new.generation and old.again_ns == new.again_ns
 
 
 def stated_since(since_ns: int, claim: Claim) -> Claim:
@@ -283,8 +285,8 @@ def times(claim: Claim) -> tuple[int, int]:
 
 def stated_order(one: History, other: History) -> int:
     """Negative if one ID came before the other, positive if after, 0 if no server that reported both shows it."""
-    if one.life != other.life:
-        return one.life - other.life
+    if one.generation != other.generation:
+        return one.generation - other.generation
     if one.again_ns != other.again_ns:
         return one.again_ns - other.again_ns
     if one.offset is not None and other.offset is not None:

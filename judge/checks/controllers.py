@@ -160,8 +160,10 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     states = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
-    lives = context.lives(group)
-    for (partition, epoch, _), claims in gathered(states, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
+    generation_of = context.generations(group).of
+    for (partition, epoch, _), claims in gathered(
+        states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
+    ):
         first = {claim["leader"]: claim for claim in reversed(claims)}
         if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))

@@ -14,7 +14,7 @@ from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.log_lives import Life
+from wirecheck.judge.topology.log_generations import Generation
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -35,7 +35,7 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     kinds = records("binding", subject, group, context), records("deletion", subject, group, context)
-    created, removed, given = of_one_life((*kinds, placed(subject, group, context)), group, context)
+    created, removed, given = of_one_generation((*kinds, placed(subject, group, context)), group, context)
     found = {}
     if len(created) > 1:
         found["created twice"] = created
@@ -49,7 +49,7 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     before = [claim for claim in given if created and claim.peak["offset"] < created[0].peak["offset"]]
     if before:
         found["given a partition before it was created"] = [*before, created[0]]
-    if created and (alive := lives_on(subject, created[0], group, context)):
+    if created and (alive := name_still_taken(subject, created[0], group, context)):
         found["given the name of an ID that was removed only later"] = alive
     for rule, claims in found.items():
         if not by_one_server(claims):
@@ -65,7 +65,7 @@ def by_one_server(claims: list[Claim]) -> bool:
     return bool(set.intersection(*({claim.first.server, claim.last.server} for claim in claims)))
 
 
-def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
+def name_still_taken(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
     """The creation of an earlier ID of the same name, this creation, and the removal of the earlier ID, if that was
     last.
     """
@@ -75,7 +75,7 @@ def lives_on(subject: Subject, created: Claim, group: Group, context: CheckConte
         context.watch()
         earlier = "id", history.topic_id
         kinds = records("binding", earlier, group, context), records("deletion", earlier, group, context)
-        now, first, removed = of_one_life(([created], *kinds), group, context)
+        now, first, removed = of_one_generation(([created], *kinds), group, context)
         if now and first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
             return [first[0], created, removed[0]]
     return []
@@ -94,16 +94,16 @@ def records(kind: str, subject: Subject, group: Group, context: CheckContext) ->
     entries = [
         c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)
     ]
-    last = context.lives(group).last
+    last = context.generations(group).last
     by_place = {(last(claim), claim.peak["offset"]): claim for claim in entries}
     return [by_place[place] for place in sorted(by_place)]
 
 
-def of_one_life(kinds: tuple[list[Claim], ...], group: Group, context: CheckContext) -> list[list[Claim]]:
+def of_one_generation(kinds: tuple[list[Claim], ...], group: Group, context: CheckContext) -> list[list[Claim]]:
     """The records of each list that belong to the latest generation of the log in any list."""
-    last = context.lives(group).last
-    life = max((last(claim) for claim in chain.from_iterable(kinds)), default=0)
-    return [[claim for claim in claims if last(claim) == life] for claims in kinds]
+    last = context.generations(group).last
+    generation = max((last(claim) for claim in chain.from_iterable(kinds)), default=0)
+    return [[claim for claim in claims if last(claim) == generation] for claims in kinds]
 
 
 def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -128,16 +128,16 @@ def still(broker: int, mine: list[Claim], since: int) -> Evidence:
 
 
 def metadata_log_lost_committed_records(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    lost = [life for life in context.lives(group).lives if life.diverged]
-    sides = tuple(side for life in lost for side in sides_of(life))
+    lost = [one for one in context.generations(group).every if one.diverged]
+    sides = tuple(side for one in lost for side in sides_of(one))
     if lost and subject == ("server",):
         last = lost[-1]
         words = {"leader": last.diverged[0]["endpoint"], "committed": last.committed}
         words["end"] = min(claim["end_offset"] for claim in last.diverged)
         words["since"] = clock(min(last.since_ns, last.diverged[0].first.ts_ns))
-        about = {"sides": sides, "topic_ids": ended_with_a_life(group, context), "words": words}
+        about = {"sides": sides, "topic_ids": ended_with_a_generation(group, context), "words": words}
         first_ns = min(lost[0].since_ns, lost[0].diverged[0].first.ts_ns)
-        yield resting_on([c for life in lost for c in life.diverged], "metadata log", **about, first_ns=first_ns)
+        yield resting_on([c for one in lost for c in one.diverged], "metadata log", **about, first_ns=first_ns)
 
 
 MOST_NAMES = 10_000
@@ -146,36 +146,37 @@ LATELY_NS = 86_400_000_000_000
 """An ID that was not named for this long before its generation ended is not listed, because the ledger forgets it."""
 
 
-def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
+def ended_with_a_generation(group: Group, context: CheckContext) -> tuple[str, ...]:
     names = sorted(context.ledger.subjects("name"))
     topics = (topic_of(name, group, context) for _, name in names) if len(names) <= MOST_NAMES else ()
-    lives = context.lives(group)
-    former = (h for topic in topics for h in topic.histories if h.life < lives.current)
-    since_ns = {number: life.since_ns - LATELY_NS for number, life in enumerate(lives.lives)}
-    return tuple(sorted(h.topic_id for h in former if h.last.last.ts_ns > since_ns[h.life + 1]))
+    generations = context.generations(group)
+    former = (h for topic in topics for h in topic.histories if h.generation < generations.current)
+    since_ns = {number: one.since_ns - LATELY_NS for number, one in enumerate(generations.every)}
+    return tuple(sorted(h.topic_id for h in former if h.last.last.ts_ns > since_ns[h.generation + 1]))
 
 
-def sides_of(life: Life) -> tuple[Side, ...]:
+def sides_of(generation: Generation) -> tuple[Side, ...]:
     """The evidence for a generation of the log: what was committed before it, its beginning, and what was truncated."""
-    before = () if life.announced is None else (committed(life.announced, life),)
-    began = () if life.began is None else (first_of(life.began),)
-    return (*before, *began, *(first_of(claim) for claim in life.diverged if claim is not life.began))
+    before = () if generation.announced is None else (committed(generation.announced, generation),)
+    began = () if generation.began is None else (first_of(generation.began),)
+    return (*before, *began, *(first_of(claim) for claim in generation.diverged if claim is not generation.began))
 
 
-def committed(announced: Claim, life: Life) -> Side:
+def committed(announced: Claim, generation: Generation) -> Side:
     if announced.kind == "heartbeat":
-        return Side(announced.last, f"broker {announced['broker']} has read the metadata log up to {life.committed}")
-    text = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
+        text = f"broker {announced['broker']} has read the metadata log up to {generation.committed}"
+        return Side(announced.last, text)
+    text = f"{announced['endpoint']} announces high watermark {generation.committed} of the metadata log"
     return Side(announced.first, text)
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    over = [life for life in context.lives(group).lives[1:] if not life.diverged or life.base == 0]
+    over = [one for one in context.generations(group).every[1:] if not one.diverged or one.base == 0]
     if over and subject == ("server",):
-        last, sides = over[-1], tuple(side for life in over for side in sides_of(life))
+        last, sides = over[-1], tuple(side for one in over for side in sides_of(one))
         below = " or below" if last.began is not None and last.began.kind == "registration" else ""
         words = {"end": f"{last.base}{below}", "committed": last.committed, "since": clock(last.since_ns)}
-        ids, since_ns = ended_with_a_life(group, context), over[0].since_ns
+        ids, since_ns = ended_with_a_generation(group, context), over[0].since_ns
         yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
 
 

@@ -56,7 +56,8 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
     if ended is None:
         return
     name, side = ended
-    if brokers and any(life.began is not None and first_of(life.began) == side for life in context.lives(group).lives):
+    began = (one.began for one in context.generations(group).every if one.began is not None)
+    if brokers and any(first_of(claim) == side for claim in began):
         return  # the broker is right about the log that it has read: LOG004 or LOG005 states what happened to it
     grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}

@@ -317,11 +317,11 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
     the request has no topic ID.
     """
     until = topic.next_born_ns(history)
-    life = topic.context.lives(topic.group).of
+    generation_of = topic.context.generations(topic.group).of
     asked = [
         (sighting, claim)
         for claim in topic.deletions
-        if claim["source"] == "delete-topics" and life(claim) >= history.life
+        if claim["source"] == "delete-topics" and generation_of(claim) >= history.generation
         for sighting in (claim.first, claim.last)
         if sighting.ts_ns > history.again_ns
     ]
@@ -369,7 +369,7 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
     topic = topic_of(subject[1], group, context)
     grace_ns = context.settings.broker_grace_ns
     for old, new in pairwise(() if topic.mixed else sorted(topic.histories, key=lambda history: history.born_ns)):
-        if old.life != new.life:
+        if old.generation != new.generation:
             continue
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]

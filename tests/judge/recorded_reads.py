@@ -65,9 +65,9 @@ class Recording(CheckContext):
         with self.ledger.deaf():
             return super().groups(subject)
 
-    def lives(self, group):
+    def generations(self, group):
         with self.ledger.deaf():  # like who belongs together
-            return super().lives(group)
+            return super().generations(group)
 
     def filed_for(self, subject):
         if subject != self.subject:
@@ -84,9 +84,9 @@ class Recording(CheckContext):
         with self.ledger.deaf():
             return super().filed_in(subject)
 
-    def log(self, group, life):
+    def log(self, group, generation):
         with self.ledger.deaf():
-            return super().log(group, life)
+            return super().log(group, generation)
 
     def senders(self, group):
         with self.ledger.deaf():

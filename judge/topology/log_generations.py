@@ -46,7 +46,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Life:
+class Generation:
     since_ns: int = ALWAYS
     written_ns: int = ALWAYS
     base: int = 0
@@ -61,14 +61,14 @@ class Life:
     """Responses that made followers truncate committed records."""
 
 
-FIRST = Life()
+FIRST = Generation()
 
 
 @dataclass(frozen=True)
-class LogLives:
+class LogGenerations:
     """The generations in their order; a log about which nothing is known has one."""
 
-    lives: tuple[Life, ...] = (FIRST,)
+    every: tuple[Generation, ...] = (FIRST,)
     mixed: bool = False
     """Whether these are two logs that both continue. Then it is unknown which of their IDs came first, and neither
     ended the other.
@@ -77,15 +77,15 @@ class LogLives:
 
     @property
     def current(self) -> int:
-        return len(self.lives) - 1
+        return len(self.every) - 1
 
     def facts(self) -> tuple[object, ...]:
-        begun = ((life.since_ns, life.written_ns, life.base) for life in self.lives[1:])
+        begun = ((one.since_ns, one.written_ns, one.base) for one in self.every[1:])
         return ("two logs",) if self.mixed else tuple(begun)
 
     def at(self, ts_ns: int) -> int:
         """The generation at a capture time."""
-        return max(number for number, life in enumerate(self.lives) if life.since_ns <= ts_ns or not number)
+        return max(number for number, one in enumerate(self.every) if one.since_ns <= ts_ns or not number)
 
     def born(self, claim: Claim) -> int:
         """The generation in which a record was written; by the time when it was seen, if it has no time of its own."""
@@ -95,12 +95,12 @@ class LogLives:
         return self.written_at(written_ns)
 
     def written_at(self, written_ns: int) -> int:
-        return max(number for number, life in enumerate(self.lives) if life.written_ns <= written_ns or not number)
+        return max(number for number, one in enumerate(self.every) if one.written_ns <= written_ns or not number)
 
     def last(self, claim: Claim) -> int:
         """The last generation that has a record."""
         number, offset = self.born(claim), claim.peak["offset"]
-        while number < self.current and offset < self.lives[number + 1].base:
+        while number < self.current and offset < self.every[number + 1].base:
             number += 1
         return number
 
@@ -117,7 +117,7 @@ class LogLives:
         return found
 
 
-def lives_of(claims: Iterable[Claim]) -> LogLives:
+def generations_of(claims: Iterable[Claim]) -> LogGenerations:
     """The generations from what servers show of one log: a pure function, whatever the order of the claims."""
     by_kind: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
@@ -127,8 +127,8 @@ def lives_of(claims: Iterable[Claim]) -> LogLives:
     announced = announced or [one for claim in by_kind["heartbeat"] for one in read(claim)]
     candidates = beginnings(by_kind)
     mixed = any(goes_on(one, announced) for one in candidates)
-    found = (FIRST,) if mixed else tuple(lives(candidates, announced, diverged))
-    return LogLives(found, mixed, tuple(by_kind["log_epoch"]))
+    found = (FIRST,) if mixed else tuple(generations(candidates, announced, diverged))
+    return LogGenerations(found, mixed, tuple(by_kind["log_epoch"]))
 
 
 def beginnings(by_kind: dict[str, list[Claim]]) -> list[Beginning]:
@@ -172,7 +172,7 @@ def lower(announced: list[Announced]) -> Iterable[Announced]:
     return (after for before, after in pairwise(announced) if after.high_watermark < before.high_watermark)
 
 
-def lives(candidates: list[Beginning], announced: list[Announced], diverged: list[Claim]) -> Iterable[Life]:
+def generations(candidates: list[Beginning], announced: list[Announced], diverged: list[Claim]) -> Iterable[Generation]:
     found, begun = [FIRST], dict[int, int]()
     for one in candidates:
         since_ns = found[-1].since_ns
@@ -184,7 +184,8 @@ def lives(candidates: list[Beginning], announced: list[Announced], diverged: lis
         if committed > one.offset or again:
             lost = tuple(taken_back(one, before, diverged))
             order = last.claim if last else None
-            found.append(Life(one.claim.first.ts_ns, one.written_ns, one.offset, one.claim, committed, order, lost))
+            first_ns = one.claim.first.ts_ns
+            found.append(Generation(first_ns, one.written_ns, one.offset, one.claim, committed, order, lost))
             begun.clear()
         if epoch is not None:
             begun.setdefault(epoch, one.written_ns)
