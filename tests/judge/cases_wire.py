@@ -233,6 +233,11 @@ def wir007_near_miss__the_controller_has_to_answer_first(lab):
     given_up(lab, "IncrementalAlterConfigs", 1, resources=[])
 
 
+def wir007_near_miss__transactions_wait_for_replicas_and_the_controller(lab):
+    given_up(lab, "InitProducerId", 4)
+    given_up(lab, "EndTxn", 3)
+
+
 def wir007_near_miss__waits_that_are_far_apart(lab):
     given_up(lab, "Metadata", 12, waited=15, times=(10, 100, 200), topics=None)
 

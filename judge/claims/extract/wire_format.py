@@ -53,8 +53,13 @@ FORWARDABLE = {
     *("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "RemoveRaftVoter"),
 }
 """What brokers ask the controller for their clients (ApiKeys.forwardable)."""
+TRANSACTIONS = {"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"}
+"""Replicas of the transactions' log have to confirm these (TransactionStateManager); the first may also wait for a
+block of producer IDs, which the controller allocates (RPCProducerIdManager of Kafka 3.4).
+"""
 ON_OTHERS = {
     *("Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"),
+    *TRANSACTIONS,
     *ROUNDS,
     *FORWARDABLE,
 }
