@@ -68,5 +68,5 @@ def test_a_controller_that_reports_nothing_is_of_the_only_cluster_on_its_host():
     twins = [Twins(*brokers, (names[0], names[1]), "both answer as broker 1")]
     controllers = {"10.0.0.1:9093": "x@10.0.0.1:9092", "10.9.0.1:9093": "x@10.9.0.1:9092", "10.5.0.1:9093": "x"}
     stated = {(end, 0): "x" for end in (*brokers, *controllers)}
-    found = taken_apart(stated, {"names": names, "address": lists}, twins)
+    found = taken_apart(stated, names, twins, listener_of(lists))
     assert {end: found[end, 0] for end in controllers} == controllers
