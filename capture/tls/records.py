@@ -28,14 +28,14 @@ SHORTEST_BYTES: Final = HEADER_BYTES + 17  # of a record on the wire, encrypted
 MAYBE_HEADER: Final = re.compile(rb"[\x15-\x17]\x03[\x01-\x03]")
 
 
-def is_header(data: bytes, at: i64) -> bool:
-    """Whether a record may begin here."""
-    kind, major, minor = i64(data[at]), i64(data[at + 1]), i64(data[at + 2])
-    return CHANGE_CIPHER <= kind <= APPLICATION and major == 3 and minor <= 4 and size_of(data, at) <= LONGEST_BYTES
+def is_header(data: bytes) -> bool:
+    """Whether these bytes, at least HEADER_BYTES, can begin a record (RFC 8446 5.1)."""
+    kind, major, minor = i64(data[0]), i64(data[1]), i64(data[2])
+    return CHANGE_CIPHER <= kind <= APPLICATION and major == 3 and minor <= 4 and size_of(data, 0) <= LONGEST_BYTES
 
 
 def size_of(data: bytes, at: i64) -> i64:
-    """Of the fragment behind the header that begins here."""
+    """Bytes of the fragment that follows the record header at this place."""
     return i64(data[at + 3]) << 8 | i64(data[at + 4])
 
 
@@ -382,7 +382,7 @@ def proof(runs: Runs, numbers: RecordNumbers, begin: i64, end: i64) -> i64:
         head = runs.joined(at, at + seen)
         if i64(len(head)) < seen:
             break
-        if not is_header(head + LIKELY_HEADER[seen:], 0):
+        if not is_header(head + LIKELY_HEADER[seen:]):
             return REFUTED
         behind = at + HEADER_BYTES + (size_of(head, 0) if seen == HEADER_BYTES else 0)
         if behind > end or seen < HEADER_BYTES:
@@ -525,7 +525,7 @@ class RecordStream:
         at = self.space.decided
         if self._resume <= at:
             head = b"" if self._lost else self._runs.joined(at, at + min(self._at_hand(), HEADER_BYTES))
-            if len(head) < HEADER_BYTES or not is_header(head, 0):
+            if len(head) < HEADER_BYTES or not is_header(head):
                 self._lose(upto - at)
                 return
             self._resume = at + HEADER_BYTES + size_of(head, 0)
@@ -564,9 +564,9 @@ class RecordStream:
         if count < HEADER_BYTES:
             return False
         head = self._runs.joined(at, at + HEADER_BYTES)
-        if at == self._begin and not is_header(head, 0) and self._on_proxy_header(at, count):
+        if at == self._begin and not is_header(head) and self._on_proxy_header(at, count):
             return at < self._begin
-        if not is_header(head, 0):
+        if not is_header(head):
             self.strange = self.strange or at == self._begin
             self._lose(0)
             return not self.waits_for_keys
