@@ -10,7 +10,7 @@ import datetime as dt
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ CLOSES = "VER001"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 
@@ -78,14 +79,9 @@ def partitions(row: Row) -> set[Any]:
     return set(product(topics(row), map(str, numbers)))
 
 
-def no_response(row: Row) -> set[Any]:
+def of_error(error: str, row: Row) -> set[Any]:
     """Of a finding always: its rule asks for harm of this kind."""
-    return {NO_RESPONSE} if NO_RESPONSE in row.get("errors", (NO_RESPONSE,)) else set()
-
-
-def unknown_partition(row: Row) -> set[Any]:
-    """Of a finding always: its rule asks for harm of this kind."""
-    return {UNKNOWN_PARTITION} if UNKNOWN_PARTITION in row.get("errors", (UNKNOWN_PARTITION,)) else set()
+    return {error} if error in row.get("errors", (error,)) else set()
 
 
 def offline_replica(row: Row) -> set[Any]:
@@ -104,9 +100,11 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "topic": topics,
     "partition": partitions,
     "broker": causes.KEYS["brokers"],
-    "no response": no_response,
+    "no response": partial(of_error, NO_RESPONSE),
     "offline replica": offline_replica,
-    "unknown partition": unknown_partition,
+    "unknown partition": partial(of_error, UNKNOWN_PARTITION),
+    "timed out": partial(of_error, TIMED_OUT),
+    "no coordinator": partial(of_error, NO_COORDINATOR),
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 

@@ -30,6 +30,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     storm,
     stuck_client,
+    with_unseen,
 )
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, Claim, Run, Sighting, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import broker_of
@@ -39,7 +40,7 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
+REQUEST_TIMED_OUT, STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 7, 11, 41, 77
 DENIALS = (6, 75)
 """NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH."""
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
@@ -580,3 +581,15 @@ def went_back(one: Process, other: Process, timeout_ns: int) -> bool:
 def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], text: str) -> Process:
     addresses = ", ".join(sorted({claim["address"] for claim in registered}))
     return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, text)
+
+
+def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """By topic ID, or, of producers that name topics, by client."""
+    by_id = subject[0] == "id"
+    every = context.claims("use" if by_id else "named_answer", group, *subject)
+    writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
+    for claim, streak in lasting(writes, {REQUEST_TIMED_OUT}, None, context):
+        about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
+        key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
+        last_ns = {"last_ns": streak.last_ns}
+        yield stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)

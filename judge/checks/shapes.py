@@ -15,6 +15,7 @@ from typing import Any
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import (
     FIRST,
+    LAST,
     LEAST,
     OTHERS,
     SLOT_NS,
@@ -27,6 +28,7 @@ from wirecheck.judge.claims.claim import (
     Subject,
     add_runs,
     every_run,
+    slot_name,
 )
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
@@ -35,6 +37,9 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
 
+PAUSE_NS = 5 * SECOND_NS
+"""A client that is refused at one broker without a pause this long was refused there all the time."""
+FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -137,15 +142,44 @@ def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak
     return before, after
 
 
-def without_pause(runs: Iterable[Run]) -> list[Streak]:
-    """Streaks in which a client asked again within RETRY_NS, oldest first."""
+def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]:
+    """Streaks in which a client asked again before a pause, oldest first."""
     found: list[Streak] = []
     for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
         one = Streak(count, first_ns, last_ns)
-        if found and first_ns <= found[-1].last_ns + RETRY_NS:
+        if found and first_ns <= found[-1].last_ns + pause_ns:
             found[-1] = found[-1].joined(one)
         else:
             found.append(one)
+    return found
+
+
+def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
+    """The longest time in which a client asked brokers for its coordinator without a pause, and none knew it."""
+    runs: Runs = {}
+    for claim in claims:
+        add_runs(runs, claim.runs)
+    errors, found = [*every_run(runs, {str(COORDINATOR_NOT_AVAILABLE)})], list[Streak]()
+    for streak in streaks(runs, (COORDINATOR_NOT_AVAILABLE,)):
+        within = (run for run in errors if streak.first_ns <= run[FIRST] and run[LAST] <= streak.last_ns)
+        found += [replace(one, ended=streak.ended) for one in without_pause(within, PAUSE_NS)]
+    return max(found, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
+    """With a success in each long pause between errors of which bytes were not captured, as one may have been there."""
+    errors = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, claim.runs.keys() - {SUCCESS}))
+    if not errors:
+        return claim
+    missing = context.claims("missing", group, "link", claim["endpoint"])
+    unseen = [(one.first.ts_ns, one.last.ts_ns) for one in missing if one["host"] == claim["host"]]
+    found, last_ns = claim, errors[0][1]
+    for first_ns, until_ns in errors[1:]:
+        lost = (begin <= first_ns + PAUSE_NS and end >= last_ns - PAUSE_NS for begin, end in unseen)
+        if first_ns - last_ns >= PAUSE_NS and any(lost):
+            found = found if found is not claim else claim.copy()
+            add_runs(found.runs, {SUCCESS: {slot_name(first_ns // SLOT_NS): {OTHERS: [1, first_ns - 1, first_ns - 1]}}})
+        last_ns = max(last_ns, until_ns)
     return found
 
 

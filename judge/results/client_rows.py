@@ -14,7 +14,19 @@ from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, gathered, streaks, stuck, waits, with_former, without_pause
+from wirecheck.judge.checks.shapes import (
+    COORDINATOR_NOT_AVAILABLE,
+    FIND_COORDINATOR,
+    Streak,
+    gathered,
+    streaks,
+    stuck,
+    waits,
+    with_former,
+    with_unseen,
+    without_coordinator,
+    without_pause,
+)
 from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
@@ -191,6 +203,21 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             waited = (unanswered(one, of, group, context) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group, context)
         yield from harms_without_leader(subject, group, context)
+        yield from harms_without_coordinator(subject, group, context)
+
+
+def harms_without_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    claims = [claim for claim in context.claims("answer", group, *subject) if claim["api"] == FIND_COORDINATOR]
+    longest = without_coordinator(claims)
+    if longest is None or longest.count < BRIEF_ANSWERS or is_internal(subject[1]):
+        return
+    settings = context.settings
+    hurt = longest.count >= settings.stuck_answers and longest.seconds >= settings.stuck_s
+    who = (claims[0]["client_id"], claims[0]["host"], FIND_COORDINATOR)
+    body = columns_of(who, claims, [longest], group, context) | topic_columns(RefusedTopic(None, None))
+    body |= {"level": HURT if hurt else BRIEFLY, "partitions": [], "errors": [named(COORDINATOR_NOT_AVAILABLE)]}
+    body["blocked_ms"] = (longest.last_ns - longest.first_ns) // MS_NS
+    yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [(who, body)], group)
 
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
@@ -283,7 +310,8 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
 
 def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
-    found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
+    answers = (with_unseen(claim, group, context) for claim in one.answers)
+    found = [pair for claim in answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
     level = HURT if HURT in levels else BRIEFLY
     settled_ns = last_accepted_ns(one, topic, group, context) - AGAIN_NS

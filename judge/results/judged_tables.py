@@ -122,9 +122,9 @@ HARMS = ResultTable(
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
-        "id": "id:refused id:use id:binding name:binding",
-        "client": "client:named_answer client:overdue client:leaderless link:answered id:use id:partition name:binding"
-        " name:unnumbered",
+        "id": "id:refused id:use id:binding name:binding link:missing",
+        "client": "client:named_answer client:answer client:overdue client:leaderless link:answered"
+        " link:missing id:use id:partition name:binding name:unnumbered",
     },
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),

@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, NO_ID, ns
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -617,3 +617,34 @@ def ctl011_fires__beside_refused_fetches_of_another_host(lab):
         body = {"replicaState": {"replicaId": 2}, "sessionEpoch": -1, "topics": [{"topicId": ID_1, "partitions": [{}]}]}
         row = {"topicId": ID_1, "partitions": [{"errorCode": 29}]}
         talk.ask(at, "Fetch", 15, body, {"responses": [row]})
+
+
+def ctl015_writes(lab, times, *, error=7, by_name=False, **facts):
+    lab.metadata(0, [("solo", ID_1)])
+    talk = lab.talk(client_id="writer", **facts)
+    for at in times:
+        written(talk, at, error, by_name=by_name)
+    lab.until = max(times) + 10
+
+
+def ctl015_fires(lab):
+    ctl015_writes(lab, range(2, 60, 3))
+
+
+def ctl015_fires__by_name(lab):
+    ctl015_writes(lab, range(2, 60, 3), by_name=True)
+
+
+def ctl015_near_miss(lab):
+    """A broker failed, and the controller took it out of the ISR."""
+    ctl015_writes(lab, range(2, 25, 2))
+
+
+def ctl015_near_miss__another_error(lab):
+    ctl015_writes(lab, range(2, 60, 3), error=19)
+
+
+def ctl015_cannot_know(lab):
+    """Two brokers failed, one after the other; what was written between is not in the capture."""
+    unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
+    ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)

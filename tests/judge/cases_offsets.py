@@ -3,7 +3,8 @@
 from tests.decode.log.batches import remove_topic, topic
 from tests.decode.log.test_metadata_tables import partition
 from tests.judge.cases_control import id_bytes, log
-from tests.judge.lab import B2, B3, ID_1, ID_2
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2
+from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 
 
 def recreated(lab, born=40):
@@ -202,3 +203,54 @@ def log002_cannot_know(lab):
     """Above the high watermark nothing is settled."""
     created = topic("orders", id_bytes(ID_1))
     log(lab, 5, created, remove_topic(id_bytes(ID_1)), created, high_watermark=2)
+
+
+def grp006_asks(lab, times, *, error=15, version=4, client_id="reader", servers=(B1, B2)):
+    """A client asks one broker after the other for the coordinator of its group."""
+    lab.metadata(0)
+    talks = [lab.talk(server, client_id) for server in servers]
+    for number, at in enumerate(times):
+        found = {"nodeId": -1 if error else 1, "host": "", "port": -1, "errorCode": error}
+        if version >= 4:
+            asked, answer = {"keyType": 0, "coordinatorKeys": ["g"]}, {"coordinators": [{"key": "g", **found}]}
+        else:
+            asked, answer = {"key": "g", "keyType": 0}, found
+        talks[number % len(talks)].ask(at, "FindCoordinator", version, asked, answer)
+        lab.until = max(lab.until, at)
+
+
+def grp006_fires(lab):
+    grp006_asks(lab, range(2, 60))
+
+
+def grp006_fires__old_versions(lab):
+    grp006_asks(lab, range(2, 60), version=3)
+
+
+def grp006_near_miss(lab):
+    """A broker restarts."""
+    grp006_asks(lab, range(2, 25))
+
+
+def grp006_near_miss__twice(lab):
+    grp006_asks(lab, [*range(2, 22), *range(40, 60)])
+
+
+def grp006_near_miss__found_in_between(lab):
+    grp006_asks(lab, range(2, 25))
+    grp006_asks(lab, [25], error=0)
+    grp006_asks(lab, range(26, 50))
+
+
+def grp006_near_miss__found(lab):
+    for version in (3, 4):
+        grp006_asks(lab, range(2, 60), error=0, version=version)
+
+
+def grp006_cannot_know(lab):
+    """What was answered is not in the capture."""
+    lab.metadata(0)
+    for at in range(2, 60):
+        talk = lab.talk(client_id="reader")
+        talk.ask(at, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, outcome=RESPONSE_UNSEEN)
+    lab.until = 60

@@ -443,3 +443,18 @@ def test_a_rollback_of_all_brokers_is_one_card_that_names_them():
     assert card["headline"] == "Brokers 1 and 2 advertised the versions of Kafka 4.4, then those of 4.3"
     (card,) = cards([*rollback, returned("10.0.0.9:9093")], [])
     assert card["headline"].endswith("(4 more like it)")
+
+
+def test_only_writes_that_time_out_follow_from_writes_that_time_out():
+    late = found("CTL015", topic="t", client_ids=["writer"], brokers=[1])
+    timed_out = refused("writer", "Produce", errors=["REQUEST_TIMED_OUT"])
+    (card,) = cards([late], [timed_out, refused("writer", "Fetch")])
+    assert [(one["client_id"], one["api"]) for one in card["harm"]["clients"]] == [("writer", "Produce")]
+
+
+def test_a_client_without_a_coordinator_is_hurt():
+    away = found("GRP006", client_ids=["reader"])
+    asked = refused("reader", "FindCoordinator", topic=None, topic_id=None, errors=["COORDINATOR_NOT_AVAILABLE"])
+    (card,) = cards([away], [{**asked, "partitions": []}])
+    assert card["headline"] == "reader (10.0.0.7) finds no coordinator for 48 s"
+    assert "5 FindCoordinator errors (COORDINATOR_NOT_AVAILABLE)" in impact(card, 3)

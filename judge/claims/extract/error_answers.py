@@ -48,6 +48,7 @@ REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 def claims(batch: Batch) -> Iterator[Rows]:
     for api, lines in batch.each("response", OVER_TIME):
         yield lines.states("answer", f"@who ={api}", error=lines["error_code"])
+    yield from coordinators(batch)
     for api, lines in batch.each("response", DRAFT_SPEAKERS):
         yield lines.states("draft_code", f"@endpoint error_code ={api}", lines["error_code"] > NEWEST_CODE)
     for api, header in batch.each("response", RAFT):
@@ -60,6 +61,14 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield fenced(partitions, name, number)
     for api, partitions, name, number in batch.each("response", CLIENTS_ANSWERS):
         yield from refused(partitions, api, name, number)
+
+
+def coordinators(batch: Batch) -> Iterator[Rows]:
+    """Whether a coordinator is known: one per response up to version 3, one per key since (KIP-699)."""
+    for path in ("", "coordinators"):
+        if lines := batch.lines("FindCoordinator", "response", path):
+            stated = (batch.version(lines.message) >= 4) == bool(path)
+            yield lines.states("answer", "@who =FindCoordinator", stated, error=lines["error_code"])
 
 
 def refused_clusters(header: Lines, api: str) -> Iterator[Rows]:

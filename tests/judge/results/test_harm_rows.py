@@ -240,3 +240,27 @@ def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
     assert (row["first_seen"], row["last_seen"], row["count"]) == (ns(31.001), ns(99.001), 29)
     (stuck,) = lab.findings("FET001")
     assert (stuck["first_seen"], stuck["count"]) == (ns(31.001), 29)
+
+
+def refused_twice(lab, *, pause_s=0, **facts):
+    """Two times of errors that alone are too short, and nothing captured for a while between them."""
+    lab.metadata(1)
+    talk = lab.talk(B1, "writer", **facts)
+    for at in (*range(2, 22, 2), *range(22 + pause_s, 42 + pause_s, 2)):
+        row = {"index": 0, "errorCode": NOT_LEADER, "baseOffset": 1, "logAppendTimeMs": -1}
+        asked = {"acks": 1, "timeoutMs": 1, "topicData": [{"name": "orders", "partitionData": []}]}
+        talk.ask(at, "Produce", 7, asked, {"responses": [{"name": "orders", "partitionResponses": [row]}]})
+        lab.until = max(lab.until, at)
+
+
+def test_what_was_not_captured_between_errors_may_have_been_a_success():
+    unseen = {"gaps": ((ns(32), 1, 900),), "unseen_response_bytes": 900}
+    lab = Lab()
+    refused_twice(lab, pause_s=12, **unseen)
+    assert levels(lab) == [("writer", "briefly", 10, False)]
+    lab = Lab()
+    refused_twice(lab, pause_s=12)
+    assert levels(lab) == [("writer", HURT, 20, False)], "the client waited"
+    lab = Lab()
+    refused_twice(lab, **unseen)
+    assert levels(lab) == [("writer", HURT, 20, False)], "no pause in which it may have succeeded for long"
