@@ -586,7 +586,10 @@ def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], text
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """By topic ID, or, of producers that name topics, by client."""
     by_id = subject[0] == "id"
-    every = context.claims("use" if by_id else "named_answer", group, *subject)
+    errors = context.claims("refused" if by_id else "named_answer", group, *subject)
+    if not any(claim["api"] == "Produce" and str(REQUEST_TIMED_OUT) in claim.runs for claim in errors):
+        return
+    every = context.claims("use", group, *subject) if by_id else errors
     writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
     for claim, streak in lasting(writes, {REQUEST_TIMED_OUT}, None, context):
         about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}

@@ -214,10 +214,9 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     settings = context.settings
     hurt = longest.count >= settings.stuck_answers and longest.seconds >= settings.stuck_s
     who = (claims[0]["client_id"], claims[0]["host"], FIND_COORDINATOR)
-    body = columns_of(who, claims, [longest], group, context) | topic_columns(RefusedTopic(None, None))
-    body |= {"level": HURT if hurt else BRIEFLY, "partitions": [], "errors": [named(COORDINATOR_NOT_AVAILABLE)]}
-    body["blocked_ms"] = (longest.last_ns - longest.first_ns) // MS_NS
-    yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [(who, body)], group)
+    topic, level, error = RefusedTopic(None, None), HURT if hurt else BRIEFLY, [named(COORDINATOR_NOT_AVAILABLE)]
+    harm = Harm(who, topic, claims, level, [longest], [], error, longest_ms([longest]))
+    yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
 
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
