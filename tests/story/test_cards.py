@@ -26,7 +26,17 @@ from wirecheck.dashboards.verdict import shown_card
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, CardContext, below, clients_seen, impact, sentences, state, with_cards
+from wirecheck.story.cards import (
+    NOT_AFFECTED,
+    CardContext,
+    below,
+    clients_seen,
+    impact,
+    rejected,
+    sentences,
+    state,
+    with_cards,
+)
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
 from wirecheck.streaming.run.metrics_page import Page
@@ -458,3 +468,16 @@ def test_a_client_without_a_coordinator_is_hurt():
     (card,) = cards([away], [{**asked, "partitions": []}])
     assert card["headline"] == "reader (10.0.0.7) finds no coordinator for 48 s"
     assert "5 FindCoordinator errors (COORDINATOR_NOT_AVAILABLE)" in impact(card, 3)
+
+
+@pytest.mark.parametrize(
+    ("api", "error", "count", "text"),
+    [
+        ("Produce", "UNKNOWN_TOPIC_ID", 28, "28 writes rejected (UNKNOWN_TOPIC_ID)"),
+        ("ListOffsets", "NOT_LEADER_OR_FOLLOWER", 5, "5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)"),
+        ("ListOffsets v0", harm.CLOSED, 106, "106 ListOffsets v0 requests rejected (connection closed)"),
+        ("Fetch", harm.NO_RESPONSE, 1, "1 fetch unanswered"),
+    ],
+)
+def test_errors_are_of_partitions_and_a_closed_connection_is_of_a_request(api, error, count, text):
+    assert rejected(api, error, count) == text
