@@ -125,7 +125,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
     for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
         streak = storm(run for claim in claims for run in every_run(claim.runs))
-        if streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
+        if not streak.is_long(settings):
             continue
         context.watch()
         if streak.seconds <= settings.client_grace_s and not steady(topic_id, partition, streak, group, context):
@@ -176,7 +176,7 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
     for (name, topic_id, partition, endpoint), claims in gathered(refused, "name topic_id partition endpoint"):
         broker = context.clusters.broker(endpoint, max(claim.last.ts_ns for claim in claims))
         streak = storm([] if broker is None else answers_as(broker, claims, context))
-        if broker is None or streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
+        if broker is None or not streak.is_long(settings):
             continue
         bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
         context.watch()

@@ -187,10 +187,8 @@ def group_describe_contradicts_binding(subject: Subject, group: Group, context: 
 def coordinator_unavailable(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     answers = context.claims("answer", group, *subject)
     claims = [claim for claim in answers if claim["api"] == FIND_COORDINATOR]
-    longest, settings = without_coordinator(claims), context.settings
-    if longest is None or longest.count < settings.stuck_answers or longest.seconds < settings.stuck_s:
-        return
-    if not is_internal(subject[1]):
+    longest = without_coordinator(claims)
+    if longest is not None and longest.is_long(context.settings) and not is_internal(subject[1]):
         times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns, "count": longest.count}
         words = {"since": clock(longest.first_ns)}
         yield resting_on(claims, *subject[1:], client_ids=(claims[0]["client_id"],), **times, words=words)

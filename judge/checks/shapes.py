@@ -33,7 +33,7 @@ from wirecheck.judge.claims.claim import (
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -59,6 +59,10 @@ class Streak:
     def seconds(self) -> float:
         return (self.last_ns - self.first_ns) / SECOND_NS
 
+    def is_long(self, settings: Settings) -> bool:
+        """Whether it has so many errors over so long a time that its client is stuck."""
+        return self.count >= settings.stuck_answers and self.seconds >= settings.stuck_s
+
     def joined(self, later: "Streak") -> "Streak":
         errors = tuple(sorted({*self.errors, *later.errors}))
         first_ns, last_ns = min(self.first_ns, later.first_ns), max(self.last_ns, later.last_ns)
@@ -75,7 +79,7 @@ def stuck(claim: Claim, bad: Collection[int], context: CheckContext) -> Streak |
     ports = sorted({port for error in bad for found in claim.runs.get(str(error), {}).values() for port in found})
     one_by_one = [streak for port in ports for streak in streaks(claim.runs, bad, port)]
     every = [*streaks(claim.runs, bad), *one_by_one]
-    long = [one for one in every if one.count >= settings.stuck_answers and one.seconds >= settings.stuck_s]
+    long = [one for one in every if one.is_long(settings)]
     fast = [
         one
         for one in one_by_one

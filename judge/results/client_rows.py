@@ -211,10 +211,9 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     longest = without_coordinator(claims)
     if longest is None or longest.count < BRIEF_ANSWERS or is_internal(subject[1]):
         return
-    settings = context.settings
-    hurt = longest.count >= settings.stuck_answers and longest.seconds >= settings.stuck_s
     who = (claims[0]["client_id"], claims[0]["host"], FIND_COORDINATOR)
-    topic, level, error = RefusedTopic(None, None), HURT if hurt else BRIEFLY, [named(COORDINATOR_NOT_AVAILABLE)]
+    level = HURT if longest.is_long(context.settings) else BRIEFLY
+    topic, error = RefusedTopic(None, None), [named(COORDINATOR_NOT_AVAILABLE)]
     harm = Harm(who, topic, claims, level, [longest], [], error, longest_ms([longest]))
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
 
@@ -240,12 +239,12 @@ def without_leader(
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
     longest = longest_without_leader(claims, by_name)
-    settings, found = context.settings, dict[str, dict[int, Streak]]()
+    found: dict[str, dict[int, Streak]] = {}
     for number, one in longest.items():
-        hurt = one.count >= settings.stuck_answers and one.seconds >= settings.stuck_s
         led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
         ended = any(state.last_word.ts_ns > one.last_ns for state in led)
-        found.setdefault(HURT if hurt else BRIEFLY, {})[number] = replace(one, ended=ended)
+        level = HURT if one.is_long(context.settings) else BRIEFLY
+        found.setdefault(level, {})[number] = replace(one, ended=ended)
     if not found:
         return None
     level = HURT if HURT in found else BRIEFLY
