@@ -252,12 +252,12 @@ def tshark(path: Path, ports: set[int], keys: list[Path]) -> set[tuple[Flow, int
     out = subprocess.run(
         [*command, *(part for field in fields for part in ("-e", field))], capture_output=True, text=True, check=False
     )
-    members = set()
+    correlation_ids = set()
     for line in out.stdout.splitlines():
         source, source_port, target, target_port, ids = line.split("\t")
         flow = (source, int(source_port), target, int(target_port))
-        members |= {(flow, int(number)) for number in ids.split(",") if number}
-    return members
+        correlation_ids |= {(flow, int(number)) for number in ids.split(",") if number}
+    return correlation_ids
 
 
 def said(paired: Pairs, capture: Capture) -> dict[Known, list[bytes]]:

@@ -174,7 +174,7 @@ def follow(rng: np.random.Generator, rows: list[Row], *, early: bool) -> int:
             if decoded.status[i] == Status.OK:
                 nested(decoded, i)
                 tables(decoded, int(part.messages.key[i]), SIDES[part.messages.side[i]])
-    return sum(len(part.messages) for told in found)
+    return sum(len(part.messages) for part in found)
 
 
 def trimmed(rows: pa.RecordBatch, ends: list[int], rng: np.random.Generator | None = None) -> list[Row]:

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message contains its name
 NO_ID = "A" * 22
-MOST_NAMES = (
-    200_000  # of IDs besides Kafka's own; beyond, IDs are shown without a name (hostile traffic can invent them)
-)
+MOST_NAMES = 200_000  # of IDs besides Kafka's own, as hostile traffic can invent them; others stay without a name
 
 
 METADATA, RESPONSE = 3, 1

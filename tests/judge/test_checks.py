@@ -168,7 +168,7 @@ def test_a_stuck_fetch_is_dated_by_its_first_error():
 
 
 def test_a_pause_begins_with_the_first_request_that_waited():
-    """A standby that nobody asked for 3 s was not seen to stand still then."""
+    """A standby without a request for 3 s was not seen to stand still then."""
     lab = Lab()
     cases_wire.vis008_fires(lab)
     (pause,) = [one["summary"] for one in lab.findings() if one["code"] == "VIS008"]
