@@ -40,7 +40,7 @@ from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARK = Path(_find_spark_home())
-MASTER, PORT = 17077, 19194
+MASTER, PORT, OTHER_PORT = 17077, 19194, 19196
 PATIENCE_S, AWAY_S, CORES = 400, 20, 2
 ON_CLUSTER, ALONE = f"spark://127.0.0.1:{MASTER}", "local[2]"
 TABLES = ("findings", "topics", "clients", "clusters", "coverage", "partitions", "descriptions", "statements")
@@ -157,7 +157,7 @@ def judged(
         first.ready()
         wait(first, 1)
         say(f"{first.judged_frames():,} frames judged; a second monitor is started")
-        second = Submitted(folder / "second", archive, given.tables, ALONE, PORT + 1)
+        second = Submitted(folder / "second", archive, given.tables, ALONE, OTHER_PORT)
         as_it_must = {"a second monitor is refused": second.ended_with("another monitor")}
         say(f"{first.judged_frames():,} frames judged; a worker is killed")
         end(given.victim)
@@ -167,7 +167,7 @@ def judged(
         captured(agents, more)
         time.sleep(2)
         os.killpg(first.process.pid, signal.SIGSTOP)
-        monitor = Submitted(folder / "second", archive, given.tables, ALONE, PORT + 1)
+        monitor = Submitted(folder / "second", archive, given.tables, ALONE, OTHER_PORT)
         monitor.ready()
         wait(monitor, 1)
         say(f"{monitor.judged_frames():,} frames judged by the other; the first one wakes up")
