@@ -105,6 +105,7 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "unknown partition": partial(of_error, UNKNOWN_PARTITION),
     "timed out": partial(of_error, TIMED_OUT),
     "no coordinator": partial(of_error, NO_COORDINATOR),
+    "no leader": partial(of_error, LEADER_NOT_AVAILABLE),
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 

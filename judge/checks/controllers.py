@@ -16,6 +16,7 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
+    WRITES_AND_READS,
     Streak,
     answers_as,
     by_id_and_name,
@@ -31,11 +32,24 @@ from wirecheck.judge.checks.shapes import (
     storm,
     stuck_client,
     with_unseen,
+    without_leader,
 )
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, Claim, Run, Sighting, Subject, error_name, every_run
-from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.claims.claim import (
+    FIRST,
+    LAST,
+    SUCCESS,
+    ZERO,
+    Claim,
+    Run,
+    Sighting,
+    Subject,
+    error_name,
+    every_run,
+)
+from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -596,3 +610,54 @@ def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> It
         key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
         last_ns = {"last_ns": streak.last_ns}
         yield stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
+
+
+def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """For so long that a client that writes or reads the topic was stuck. One that only asks, as a monitor does, does
+    not count.
+    """
+    name = subject[1]
+    for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), "topic_id"):
+        by_name = topic_id in {None, ZERO}
+        about = subject if by_name else ("id", topic_id)
+        states = context.claims("unnumbered" if by_name else "partition", group, *about)
+        ids = {claim["topic_id"] for claim in context.claims("binding", group, *subject)} - {None, ZERO}
+        uses = (claim for one in sorted(ids) for claim in context.claims("use", group, "id", one))
+        users = {(claim["client_id"], claim["host"]) for claim in uses if claim["api"] in WRITES_AND_READS}
+        context.watch()
+        stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
+        for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
+            named = context.claims("named_answer", group, "client", who[0] or "", who[1])
+            named = [claim for claim in named if claim["name"] == name and claim["api"] in WRITES_AND_READS]
+            if (named or who in users) and not is_internal(who[0]):
+                found = without_leader(answers, named, states)
+                long = {number: one for number, one in found.items() if one.is_long(context.settings)}
+                stuck |= {who: long} if long else {}
+        if stuck:
+            mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
+            yield leaderless(mine, [*stuck.values()], states, topic_id=None if by_name else topic_id, topic=name)
+
+
+MOST_NUMBERS = 16
+"""So many partitions are named; the others are counted."""
+
+
+def leaderless(
+    claims: list[Claim], stuck: list[dict[int, Streak]], states: list[Claim], *, topic: str, topic_id: str | None
+) -> Evidence:
+    """`stuck`: by client and partition, when it was told that there is no leader."""
+    streaks = [one for found in stuck for one in found.values()]
+    numbers = sorted({number for found in stuck for number in found})
+    first_ns, last_ns = min(one.first_ns for one in streaks), max(one.last_ns for one in streaks)
+    led = {state["partition"] for state in states if state["leader"] >= 0 and state.last_word.ts_ns > last_ns}
+    without = [state for state in states if state["partition"] in numbers and state["leader"] < 0]
+    replicas = {broker for state in without for broker in integers(state["replicas"])}
+    over, left = led.issuperset(numbers), len(numbers) - MOST_NUMBERS
+    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
+    words = {"partitions": f"partition{'' if len(numbers) == 1 else 's'} {shown}", "had": "had" if over else "has had"}
+    words |= {"since": f"{'from' if over else 'since'} {clock(first_ns)}"}
+    words |= {"until": f" until {clock(last_ns)}" if over else "", "cannot": "could not" if over else "cannot"}
+    words |= {"clients": len(stuck)}
+    about = {"topic": topic, "topic_ids": (topic_id,) if topic_id else (), "client_ids": clients_of(claims)}
+    about |= {"brokers": tuple(sorted(replicas)), "count": sum(one.count for one in streaks)}
+    return resting_on(claims, topic, topic_id or "", **about, first_ns=first_ns, last_ns=last_ns, words=words)

@@ -7,6 +7,7 @@ it certainly came before the first success or after the last. The connections of
 one by one: a success on one of them does not hide errors on another.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ from wirecheck.judge.topology.clusters import Group
 PAUSE_NS = 5 * SECOND_NS
 """A client that is refused at one broker without a pause this long was refused there all the time."""
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
+METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
+WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -160,14 +163,54 @@ def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]
 
 def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
     """The longest time in which a client asked brokers for its coordinator without a pause, and none knew it."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
+    runs = of_claims(claims)
     errors, found = [*every_run(runs, {str(COORDINATOR_NOT_AVAILABLE)})], list[Streak]()
     for streak in streaks(runs, (COORDINATOR_NOT_AVAILABLE,)):
         within = (run for run in errors if streak.first_ns <= run[FIRST] and run[LAST] <= streak.last_ns)
         found += [replace(one, ended=streak.ended) for one in without_pause(within, PAUSE_NS)]
     return max(found, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
+    """By partition the longest time in which a client was told that it had no leader, by all brokers together.
+
+    `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
+    `states`: what is known of the partitions; a new leader in a Metadata response ends it.
+    """
+    slots = of_claims(answers).get(str(LEADER_NOT_AVAILABLE), {})
+    accepted = of_claims(claim for claim in by_name if claim["api"] in WRITES_AND_READS).get(SUCCESS, {})
+    led: dict[int, list[int]] = {}
+    for state in states:
+        if state["leader"] >= 0 and state["source"] == METADATA.lower():
+            led.setdefault(state["partition"], []).append(state.first.ts_ns)
+    found = {}
+    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
+        elected, terms = sorted(led.get(number, [])), dict[int, list[Run]]()
+        for run in of_port(slots, number):
+            terms.setdefault(bisect_right(elected, run[FIRST]), []).append(run)
+        served = of_port(accepted, number)
+        waited = (one for runs in terms.values() for one in without_pause(runs) if not succeeded_during(one, served))
+        longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
+        if longest is not None:
+            found[number] = longest
+    return found
+
+
+def of_claims(claims: Iterable[Claim]) -> Runs:
+    """Their answers over time, together."""
+    runs: Runs = {}
+    for claim in claims:
+        add_runs(runs, claim.runs)
+    return runs
+
+
+def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
+    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
+
+
+def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
+    """Whether the first or the last success of a run came between the first and the last error."""
+    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:

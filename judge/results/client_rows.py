@@ -7,7 +7,7 @@ response for so long that it had to give up. Anything less affected it briefly. 
 MOST rows are kept, and one more row counts the others. The story decides which finding a harm follows from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
@@ -17,15 +17,20 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
+    LEADER_NOT_AVAILABLE,
+    METADATA,
+    WRITES_AND_READS,
     Streak,
     gathered,
+    of_claims,
     streaks,
     stuck,
+    succeeded_during,
     waits,
     with_former,
     with_unseen,
     without_coordinator,
-    without_pause,
+    without_leader,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -34,10 +39,7 @@ from wirecheck.judge.claims.claim import (
     SUCCESS,
     ZERO,
     Claim,
-    Run,
-    Runs,
     Subject,
-    add_runs,
     every_run,
 )
 from wirecheck.judge.claims.client_ids import is_internal
@@ -98,8 +100,6 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 HURT, BRIEFLY = "hurt", "briefly"
-METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
-WRITES_AND_READS = ("Produce", "Fetch", "ShareFetch")
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error: the response never came."""
 MS_NS = 1_000_000
@@ -229,18 +229,19 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
         if used and not is_internal(client[0]):
-            harm = without_leader(claims, by_name, topic, group, context)
+            harm = harm_without_leader(claims, by_name, topic, group, context)
             yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [harm], group, context)
 
 
-def without_leader(
+def harm_without_leader(
     claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext
 ) -> Harm | None:
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
-    longest = longest_without_leader(claims, by_name)
     found: dict[str, dict[int, Streak]] = {}
-    for number, one in longest.items():
+    for number, one in without_leader(claims, by_name, states).items():
+        if one.count < BRIEF_ANSWERS:
+            continue
         led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
         ended = any(state.last_word.ts_ns > one.last_ns for state in led)
         level = HURT if one.is_long(context.settings) else BRIEFLY
@@ -254,33 +255,6 @@ def without_leader(
     who, waited = (claims[0]["client_id"], claims[0]["host"], METADATA), [*of_level.values()]
     error = [named(LEADER_NOT_AVAILABLE)]
     return Harm(who, topic, claims, level, waited, [*of_level], error, longest_ms(waited), sorted(replicas))
-
-
-def longest_without_leader(claims: list[Claim], by_name: list[Claim]) -> dict[int, Streak]:
-    """By partition the longest time without a leader, by the answers of all brokers together; a write or read that
-    succeeds meanwhile breaks it.
-    """
-    slots, accepted = of_claims(claims)[str(LEADER_NOT_AVAILABLE)], of_claims(by_name).get(SUCCESS, {})
-    found = {}
-    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        served = of_port(accepted, number)
-        waited = (one for one in without_pause(of_port(slots, number)) if not succeeded_during(one, served))
-        longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
-        if longest is not None and longest.count >= BRIEF_ANSWERS:
-            found[number] = longest
-    return found
-
-
-def of_claims(claims: Iterable[Claim]) -> Runs:
-    """Their answers over time, together."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
-    return runs
-
-
-def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
-    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
 
 
 def by_client(claims: Iterable[Claim]) -> Uses:
@@ -357,11 +331,6 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
     accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
     blocked = longest_ms(wait for wait in of_level if not succeeded_during(wait, accepted))
     return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], blocked)
-
-
-def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
-    """Whether the first or the last success of a run came between the first and the last error."""
-    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:

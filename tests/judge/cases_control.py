@@ -648,3 +648,79 @@ def ctl015_cannot_know(lab):
     """Two brokers failed, one after the other; what was written between is not in the capture."""
     unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)
+
+
+def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,)):
+    """A Metadata response about orders with the leaders of its partitions from 0 on; -1: none."""
+    rows = [
+        {"partitionIndex": number, "leaderId": leader, "errorCode": 5 if leader < 0 else 0, "leaderEpoch": epoch}
+        | {"replicaNodes": [*replicas], "isrNodes": [*replicas]}
+        for number, leader in enumerate(leaders)
+    ]
+    topic = {"errorCode": 0, "name": "orders", "partitions": rows}
+    topic |= {"topicId": ID_1} if version >= 10 else {}
+    nodes = [{"nodeId": number, "host": f"10.0.0.{number}", "port": 9092} for number in (1, 2)]
+    answer = {"brokers": nodes, "clusterId": CLUSTER, "topics": [topic]}
+    talk.ask(at, "Metadata", version, {"topics": [{"name": "orders"}]}, answer)
+
+
+def ctl016_asks(lab, times, *, client_id="writer", writes=True, by_name=False, leaders=(-1,), **how):
+    """A client that wrote to orders asks one broker after the other for its leaders."""
+    talks = [lab.talk(server, client_id) for server in (B1, B2)]
+    if writes:
+        row = {"errorCode": 0, "baseOffset": 1, "logAppendTimeMs": -1}
+        of = {"name": "orders"} if by_name else {"topicId": ID_1}
+        asked = {"acks": 1, "timeoutMs": 1, "topicData": [{**of, "partitionData": []}]}
+        answer = {"responses": [{**of, "partitionResponses": [row]}]}
+        talks[0].ask(1, "Produce", 7 if by_name else 13, asked, answer)
+    for number, at in enumerate(times):
+        metadata_of(talks[number % 2], at, *leaders, **how)
+        lab.until = max(lab.until, at)
+
+
+def ctl016_fires(lab):
+    ctl016_asks(lab, range(2, 60, 3))
+
+
+def ctl016_fires__by_name(lab):
+    ctl016_asks(lab, range(2, 60, 3), by_name=True, version=9)
+
+
+def ctl016_fires__and_ends(lab):
+    for client_id in ("writer", "other"):
+        ctl016_asks(lab, range(2, 60, 3), leaders=(-1, 1, -1), replicas=(2, 3), client_id=client_id)
+    ctl016_asks(lab, [62], leaders=(2, 1, 2), epoch=5)
+
+
+def ctl016_fires__while_offsets_are_committed(lab):
+    """As a consumer's that commits by topic name: its coordinator is another broker."""
+    ctl016_asks(lab, range(2, 60, 3))
+    talk = lab.talk(B2, "writer")
+    for at in range(3, 60, 5):
+        topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
+        talk.ask(at, "OffsetCommit", 9, {"groupId": "g", "topics": topics}, {"topics": topics})
+
+
+def ctl016_near_miss(lab):
+    """A broker with the only replica restarts."""
+    ctl016_asks(lab, range(2, 25, 2))
+
+
+def ctl016_near_miss__two_restarts(lab):
+    ctl016_asks(lab, range(2, 22, 2))
+    ctl016_asks(lab, [24], leaders=(2,), epoch=5)
+    ctl016_asks(lab, range(36, 56, 2), epoch=6)
+
+
+def ctl016_near_miss__a_monitor(lab):
+    ctl016_asks(lab, [], client_id="writer")
+    ctl016_asks(lab, range(2, 60, 3), client_id="monitor", writes=False)
+
+
+def ctl016_near_miss__has_a_leader(lab):
+    ctl016_asks(lab, range(2, 60, 3), leaders=(2,))
+
+
+def ctl016_cannot_know(lab):
+    """Whether the client ever wrote or read is not in the capture."""
+    ctl016_asks(lab, range(2, 60, 3), writes=False)

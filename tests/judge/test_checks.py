@@ -173,3 +173,23 @@ def test_a_pause_begins_with_the_first_request_that_waited():
     cases_wire.vis008_fires(lab)
     (pause,) = [one["summary"] for one in lab.findings() if one["code"] == "VIS008"]
     assert "answered nothing for 18.0 s, from 2027-01-15 08:00:22.000 UTC to 2027-01-15 08:00:40.000 UTC" in pause
+
+
+def test_partitions_without_a_leader_are_named_until_they_have_one():
+    lab = Lab()
+    cases_control.ctl016_fires__and_ends(lab)
+    (finding,) = lab.findings("CTL016")
+    since, until = "2027-01-15 08:00:02.001 UTC", "2027-01-15 08:00:59.001 UTC"
+    assert finding["summary"] == (
+        f"orders partitions 0, 2 had no leader from {since} until {until}: 2 clients could not write or read."
+    )
+    assert (finding["topic"], finding["topic_ids"], finding["brokers"]) == ("orders", [ID_1], [2, 3])
+    assert finding["client_ids"] == ["other", "writer"]
+
+
+def test_partitions_that_still_have_no_leader_are_said_to_have_none():
+    lab = Lab()
+    cases_control.ctl016_fires(lab)
+    (finding,) = lab.findings("CTL016")
+    since = "2027-01-15 08:00:02.001 UTC"
+    assert finding["summary"] == f"orders partition 0 has had no leader since {since}: 1 client cannot write or read."

@@ -127,6 +127,16 @@ def test_a_partition_that_is_written_meanwhile_has_a_leader():
     assert levels(lab) == []
 
 
+def test_a_new_leader_between_two_elections_parts_them():
+    """The records are written by topic ID, so no partition's success is known."""
+    lab = Lab()
+    lab.fetches([1], ID_1, client_id="writer")
+    for start in (2, 36):
+        answers_without_leader(lab, range(start, start + 20, 2))
+        answers_without_leader(lab, [start + 22], led=True)
+    assert levels(lab) == [("writer", "briefly", 10, True)]
+
+
 def test_short_and_rare_elections_are_brief():
     lab = Lab()
     produces(lab, [1], "orders")
