@@ -54,7 +54,7 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-REQUEST_TIMED_OUT, STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 7, 11, 41, 77
+REQUEST_TIMED_OUT, STALE_CONTROLLER_EPOCH, NOT_ENOUGH_REPLICAS, NOT_CONTROLLER, STALE_BROKER_EPOCH = 7, 11, 19, 41, 77
 DENIALS = (6, 75)
 """NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH."""
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
@@ -598,14 +598,22 @@ def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], text
 
 
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from rejected_writes(REQUEST_TIMED_OUT, subject, group, context)
+
+
+def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context)
+
+
+def rejected_writes(error: int, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """By topic ID, or, of producers that name topics, by client."""
     by_id = subject[0] == "id"
     errors = context.claims("refused" if by_id else "named_answer", group, *subject)
-    if not any(claim["api"] == "Produce" and str(REQUEST_TIMED_OUT) in claim.runs for claim in errors):
+    if not any(claim["api"] == "Produce" and str(error) in claim.runs for claim in errors):
         return
     every = context.claims("use", group, *subject) if by_id else errors
     writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
-    for claim, streak in lasting(writes, {REQUEST_TIMED_OUT}, None, context):
+    for claim, streak in lasting(writes, {error}, None, context):
         about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
         key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
         last_ns = {"last_ns": streak.last_ns}
@@ -654,10 +662,12 @@ def leaderless(
     replicas = {broker for state in without for broker in integers(state["replicas"])}
     over, left = led.issuperset(numbers), len(numbers) - MOST_NUMBERS
     shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
-    words = {"partitions": f"partition{'' if len(numbers) == 1 else 's'} {shown}", "had": "had" if over else "has had"}
+    words: dict[str, Any] = {"clients": len(stuck)}
+    words["partitions"] = f"partition{'' if len(numbers) == 1 else 's'} {shown}"
+    words |= {"had": "had" if over else "has had", "cannot": "could not" if over else "cannot"}
     words |= {"since": f"{'from' if over else 'since'} {clock(first_ns)}"}
-    words |= {"until": f" until {clock(last_ns)}" if over else "", "cannot": "could not" if over else "cannot"}
-    words |= {"clients": len(stuck)}
+    words |= {"until": f" until {clock(last_ns)}" if over else ""}
     about = {"topic": topic, "topic_ids": (topic_id,) if topic_id else (), "client_ids": clients_of(claims)}
-    about |= {"brokers": tuple(sorted(replicas)), "count": sum(one.count for one in streaks)}
-    return resting_on(claims, topic, topic_id or "", **about, first_ns=first_ns, last_ns=last_ns, words=words)
+    times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in streaks)}
+    brokers = tuple(sorted(replicas))
+    return resting_on(claims, topic, topic_id or "", **about, brokers=brokers, **times, words=words)

@@ -217,16 +217,27 @@ def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
     """With a success in each long pause between errors of which bytes were not captured, as one may have been there.
     Gaps further apart than a pause, as of 2 % of packets lost, do not hide what a client does all the time.
     """
-    errors = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, claim.runs.keys() - {SUCCESS}))
-    if not errors:
-        return claim
     missing = context.claims("missing", group, "link", claim["endpoint"])
     spans = ((one.first.ts_ns, one.last.ts_ns, one.count) for one in missing if one["host"] == claim["host"])
     unseen = [(begin, end) for begin, end, gaps in spans if end - begin <= PAUSE_NS * gaps]
+    return with_successes(
+        claim,
+        lambda last_ns, first_ns: any(
+            begin <= first_ns + PAUSE_NS and end >= last_ns - PAUSE_NS for begin, end in unseen
+        ),
+    )
+
+
+def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
+    """With a success in each long pause between errors where `between` finds one, of the last error before the pause
+    and the first after it.
+    """
+    errors = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, claim.runs.keys() - {SUCCESS}))
+    if not errors:
+        return claim
     found, last_ns = claim, errors[0][1]
     for first_ns, until_ns in errors[1:]:
-        lost = (begin <= first_ns + PAUSE_NS and end >= last_ns - PAUSE_NS for begin, end in unseen)
-        if first_ns - last_ns >= PAUSE_NS and any(lost):
+        if first_ns - last_ns >= PAUSE_NS and between(last_ns, first_ns):
             found = found if found is not claim else claim.copy()
             add_runs(found.runs, {SUCCESS: {slot_name(first_ns // SLOT_NS): {OTHERS: [1, first_ns - 1, first_ns - 1]}}})
         last_ns = max(last_ns, until_ns)

@@ -28,6 +28,7 @@ from wirecheck.judge.checks.shapes import (
     succeeded_during,
     waits,
     with_former,
+    with_successes,
     with_unseen,
     without_coordinator,
     without_leader,
@@ -192,7 +193,8 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
             topic = RefusedTopic(name, None)
-            every = (Refused(who, found, found, found) for who, found in by_client(claims).items())
+            by_id = uses_of_topic(topic, group, context)
+            every = (refused_by_name(who, found, of_client(who, by_id)) for who, found in by_client(claims).items())
             harms = (refusals(one, topic, group, context) for one in every)
             yield from rows("|".join((*subject[1:], name)), harms, group, context)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
@@ -204,6 +206,16 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group, context)
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
+
+
+def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
+    """A fetch names topics while the client lacks the ID of one of them, and has their IDs before and after."""
+    accepted = [run for claim in by_id for run in every_run(claim.runs, (SUCCESS,))]
+
+    def succeeded(last_ns: int, first_ns: int) -> bool:
+        return succeeded_during(Streak(0, last_ns, first_ns), accepted)
+
+    return Refused(who, claims, [with_successes(claim, succeeded) for claim in claims], [*claims, *by_id])
 
 
 def harms_without_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:

@@ -650,6 +650,29 @@ def ctl015_cannot_know(lab):
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)
 
 
+def ctl017_fires(lab):
+    ctl015_writes(lab, range(2, 60, 3), error=19)
+
+
+def ctl017_fires__by_name(lab):
+    ctl015_writes(lab, range(2, 60, 3), error=19, by_name=True)
+
+
+def ctl017_near_miss(lab):
+    """A broker restarts."""
+    ctl015_writes(lab, range(2, 25, 2), error=19)
+
+
+def ctl017_near_miss__time_out(lab):
+    ctl015_writes(lab, range(2, 60, 3))
+
+
+def ctl017_cannot_know(lab):
+    """Two brokers restarted, one after the other; what was written between is not in the capture."""
+    unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
+    ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], error=19, **unseen)
+
+
 def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,)):
     """A Metadata response about orders with the leaders of its partitions from 0 on; -1: none."""
     rows = [
