@@ -199,11 +199,13 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             yield from rows("|".join((*subject[1:], name)), harms, group, context)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
             of = RefusedTopic(*named_as)
+            if not of.name and of.topic_id is not None:
+                of = of._replace(name=name_of(("id", of.topic_id), group, context))
             by_name = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
             answers = [by_client(by_name), *uses_of_topic(of, group, context)]
             every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = (unanswered(one, of, group, context) for one in every)
-            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group, context)
+            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, named_as))), waited, group, context)
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
 

@@ -481,3 +481,31 @@ def test_a_client_without_a_coordinator_is_hurt():
 )
 def test_errors_are_of_partitions_and_a_closed_connection_is_of_a_request(api, error, count, text):
     assert rejected(api, error, count) == text
+
+
+def test_who_finds_no_leader_is_hurt_by_a_partition_without_one():
+    gone = found("CTL016", topic="t", topic_ids=[OLD], brokers=[5], client_ids=["reader"])
+    asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
+    (card,) = cards([gone], [asked, refused("writer", "Produce", errors=["NOT_LEADER_OR_FOLLOWER"])])
+    assert (named(card), card["headline"]) == (
+        ["reader"],
+        "reader (10.0.0.7) finds no leader of t partition 0 for 48 s",
+    )
+
+
+def test_only_writes_that_lack_replicas_follow_from_too_few_replicas():
+    few = found("CTL017", topic="t", client_ids=["writer"], brokers=[1])
+    writes = refused("writer", "Produce", errors=["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS"])
+    (card,) = cards([few], [writes, refused("other", "Produce", errors=["NOT_ENOUGH_REPLICAS"])])
+    assert named(card) == ["writer"]
+
+
+def test_writes_to_a_server_that_lets_others_wait_may_wait_for_it():
+    """A write may wait for other brokers, so it is no evidence that the server answers nothing."""
+    silent = found("WIR007", client_ids=["reader"], brokers=[4], words={"apis": "Fetch"})
+    waited = {"errors": ["NO_RESPONSE"], "topic": "t"}
+    (card,) = cards([silent], [refused("writer", "Produce", brokers=[4], **waited)])
+    assert named(card) == ["writer"]
+    assert card["cause"]["sentence"].endswith("this may be why writer gets no response")
+    (card,) = cards([silent], [refused("writer", "Produce", brokers=[5], **waited)])
+    assert named(card) == []

@@ -1,6 +1,7 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
 from wirecheck.judge.results import client_rows
@@ -80,6 +81,20 @@ def test_by_name_each_partition_counts_by_itself():
     (row,) = harms(lab)
     assert (row["client_id"], row["level"], row["api"], row["partitions"]) == ("writer", HURT, "Produce", [3])
     assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", None, ["NOT_LEADER_OR_FOLLOWER"])
+
+
+def test_reads_by_id_between_two_bursts_of_errors_by_name_part_them():
+    """A consumer fetches by name while it lacks the new ID of a topic that was recreated, twice."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(client_id="reader")
+    for start in (2, 42):
+        for at in range(start, start + 6):
+            row = {"partitionIndex": 0, "errorCode": 3, "records": None, "abortedTransactions": None}
+            asked = {"topics": [{"topic": "orders", "partitions": [{}]}], "sessionEpoch": -1, "replicaId": -1}
+            talk.ask(at, "Fetch", 12, asked, {"responses": [{"topic": "orders", "partitions": [row]}]})
+        lab.fetches(range(start + 10, start + 30, 5), ID_1, talk=talk)
+    assert levels(lab) == [("reader", "briefly", 6, True)]
 
 
 def answers_without_leader(lab, times, *, client_id="writer", partition=0, server=B1, led=None):
@@ -236,6 +251,18 @@ def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_squ
         assert len(harms(lab)) == clients
         costs.append(len(looked_at))
     assert costs[1] < 5 * costs[0]
+
+
+def test_a_write_by_id_that_gets_no_response_names_its_topic():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(client_id="writer")
+    body = {"acks": 1, "timeoutMs": 30000, "topicData": [{"topicId": ID_1, "partitionData": []}]}
+    talk.ask(2, "Produce", 13, body, outcome=CLOSED_BY_CLIENT)
+    talk.facts |= {"closed_by": "client-fin", "close_ns": ns(40), "responses": 1}
+    lab.until = 60
+    (row,) = harms(lab)
+    assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", ID_1, ["NO_RESPONSE"])
 
 
 def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
