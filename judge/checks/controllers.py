@@ -625,12 +625,11 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
     not count.
     """
     name = subject[1]
-    for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), "topic_id"):
-        by_name = topic_id in {None, ZERO}
-        about = subject if by_name else ("id", topic_id)
-        states = context.claims("unnumbered" if by_name else "partition", group, *about)
-        ids = {claim["topic_id"] for claim in context.claims("binding", group, *subject)} - {None, ZERO}
-        uses = (claim for one in sorted(ids) for claim in context.claims("use", group, "id", one))
+    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
+    by_name = context.claims("unnumbered", group, *subject)
+    for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), lambda c: (id_of(c, bound),)):
+        states = by_name + (context.claims("partition", group, "id", topic_id) if topic_id else [])
+        uses = (claim for one in {c["topic_id"] for c in bound} for claim in context.claims("use", group, "id", one))
         users = {(claim["client_id"], claim["host"]) for claim in uses if claim["api"] in WRITES_AND_READS}
         context.watch()
         stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
@@ -643,7 +642,15 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
                 stuck |= {who: long} if long else {}
         if stuck:
             mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
-            yield leaderless(mine, [*stuck.values()], states, topic_id=None if by_name else topic_id, topic=name)
+            yield leaderless(mine, [*stuck.values()], states, topic=name, topic_id=topic_id)
+
+
+def id_of(claim: Claim, bound: list[Claim]) -> str | None:
+    """The ID of a topic that a claim is about; where it gives the name alone, the ID that the name got last then."""
+    if claim["topic_id"] not in {None, ZERO}:
+        return str(claim["topic_id"])
+    known = [one for one in bound if one.first.ts_ns <= claim.last.ts_ns]
+    return str(max(known, key=lambda one: one.first)["topic_id"]) if known else None
 
 
 MOST_NUMBERS = 16

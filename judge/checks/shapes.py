@@ -7,7 +7,6 @@ it certainly came before the first success or after the last. The connections of
 one by one: a success on one of them does not hide errors on another.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -185,15 +184,25 @@ def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: I
             led.setdefault(state["partition"], []).append(state.first.ts_ns)
     found = {}
     for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        elected, terms = sorted(led.get(number, [])), dict[int, list[Run]]()
-        for run in of_port(slots, number):
-            terms.setdefault(bisect_right(elected, run[FIRST]), []).append(run)
-        served = of_port(accepted, number)
-        waited = (one for runs in terms.values() for one in without_pause(runs) if not succeeded_during(one, served))
+        served, terms = of_port(accepted, number), list[list[Run]]()
+        for run in sorted(of_port(slots, number), key=lambda run: run[FIRST:]):
+            if not terms or has_a_leader(terms[-1][-1], run, led.get(number, []), served):
+                terms.append([])
+            terms[-1].append(run)
+        waited = (one for runs in terms for one in without_pause(runs) if not succeeded_during(one, served))
         longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
         if longest is not None:
             found[number] = longest
     return found
+
+
+def has_a_leader(last: Run, run: Run, elected: Iterable[int], served: Iterable[Run]) -> bool:
+    """Whether a partition got a leader between two runs of answers that it has none: another one was named first, or
+    requests succeeded in a long pause between them.
+    """
+    pause = Streak(0, last[LAST], run[FIRST])
+    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in elected)
+    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
 
 
 def of_claims(claims: Iterable[Claim]) -> Runs:

@@ -329,9 +329,9 @@ def led(lab, at, leader=2, server=B1):
     lab.talk(server).ask(at, "Metadata", 12, {"topics": None}, answer)
 
 
-def written(talk, at, error, *, by_name=False):
-    """A write to partition 0 of `solo`, and its answer."""
-    topic = {"name": "solo"} if by_name else {"topicId": ID_1}
+def written(talk, at, error, *, by_name=False, name="solo"):
+    """A write to partition 0 of a topic, and its answer."""
+    topic = {"name": name} if by_name else {"topicId": ID_1}
     rows = [{**topic, "partitionResponses": [{"index": 0, "errorCode": error}]}]
     talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 1}, {"responses": rows})
 
@@ -691,11 +691,7 @@ def ctl016_asks(lab, times, *, client_id="writer", writes=True, by_name=False, l
     """A client that wrote to orders asks one broker after the other for its leaders."""
     talks = [lab.talk(server, client_id) for server in (B1, B2)]
     if writes:
-        row = {"errorCode": 0, "baseOffset": 1, "logAppendTimeMs": -1}
-        of = {"name": "orders"} if by_name else {"topicId": ID_1}
-        asked = {"acks": 1, "timeoutMs": 1, "topicData": [{**of, "partitionData": []}]}
-        answer = {"responses": [{**of, "partitionResponses": [row]}]}
-        talks[0].ask(1, "Produce", 7 if by_name else 13, asked, answer)
+        written(talks[0], 1, 0, by_name=by_name, name="orders")
     for number, at in enumerate(times):
         metadata_of(talks[number % 2], at, *leaders, **how)
         lab.until = max(lab.until, at)
@@ -707,6 +703,19 @@ def ctl016_fires(lab):
 
 def ctl016_fires__by_name(lab):
     ctl016_asks(lab, range(2, 60, 3), by_name=True, version=9)
+
+
+def ctl016_fires__of_old_and_new_clients(lab):
+    """One finding: old clients ask by name and learn no ID."""
+    ctl016_asks(lab, range(2, 60, 3))
+    ctl016_asks(lab, range(2, 60, 3), by_name=True, version=5, client_id="old")
+
+
+def ctl016_fires__before_a_short_restart(lab):
+    """Of a client that learns no leader epochs: it wrote between the two times."""
+    ctl016_asks(lab, range(2, 44, 2), by_name=True, version=5)
+    written(lab.talk(client_id="writer"), 50, 0, by_name=True, name="orders")
+    ctl016_asks(lab, range(60, 70, 2), writes=False, version=5)
 
 
 def ctl016_fires__and_ends(lab):

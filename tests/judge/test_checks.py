@@ -193,3 +193,10 @@ def test_partitions_that_still_have_no_leader_are_said_to_have_none():
     (finding,) = lab.findings("CTL016")
     since = "2027-01-15 08:00:02.001 UTC"
     assert finding["summary"] == f"orders partition 0 has had no leader since {since}: 1 client cannot write or read."
+
+
+def test_a_partition_without_a_leader_is_one_finding_for_clients_that_learn_its_id_and_those_that_do_not():
+    lab = Lab()
+    cases_control.ctl016_fires__of_old_and_new_clients(lab)
+    (finding,) = lab.findings("CTL016")
+    assert (finding["client_ids"], finding["topic_ids"]) == (["old", "writer"], [ID_1])
