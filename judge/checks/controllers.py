@@ -31,8 +31,10 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     storm,
     stuck_client,
+    waits_for_a_leader,
     with_unseen,
     without_leader,
+    works,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -622,7 +624,8 @@ def rejected_writes(error: int, subject: Subject, group: Group, context: CheckCo
 
 def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """For so long that a client that writes or reads the topic was stuck. One that only asks, as a monitor does, does
-    not count.
+    not count. Where its writes and reads went to brokers that were not captured, it must ask as often as one that
+    waits.
     """
     name = subject[1]
     bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
@@ -634,11 +637,13 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
         context.watch()
         stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
         for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
-            named = context.claims("named_answer", group, "client", who[0] or "", who[1])
-            named = [claim for claim in named if claim["name"] == name and claim["api"] in WRITES_AND_READS]
-            if (named or who in users) and not is_internal(who[0]):
+            client = ("client", who[0] or "", who[1])
+            named = [claim for claim in context.claims("named_answer", group, *client) if claim["name"] == name]
+            used = who in users or any(claim["api"] in WRITES_AND_READS for claim in named)
+            if not is_internal(who[0]) and (used or works(client, group, context)):
                 found = without_leader(answers, named, states)
                 long = {number: one for number, one in found.items() if one.is_long(context.settings)}
+                long = {number: one for number, one in long.items() if used or waits_for_a_leader(one)}
                 stuck |= {who: long} if long else {}
         if stuck:
             mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]

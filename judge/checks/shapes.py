@@ -42,6 +42,14 @@ PAUSE_NS = 5 * SECOND_NS
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
 METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
 WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
+WORK = WRITES_AND_READS | {
+    "InitProducerId",
+    "OffsetCommit",
+    "JoinGroup",
+    "ConsumerGroupHeartbeat",
+    "ShareGroupHeartbeat",
+}
+"""What producers and consumers send, and tools that only look at topics do not."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -194,6 +202,17 @@ def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: I
         if longest is not None:
             found[number] = longest
     return found
+
+
+def works(client: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether a client writes or reads anything, or is in a group."""
+    claims = context.claims("client", group, *client)
+    return any(word.partition(":")[0] in WORK for claim in claims for word in claim.tally)
+
+
+def waits_for_a_leader(one: Streak) -> bool:
+    """Whether a client asked as often as one that has something to write or read there."""
+    return one.seconds * SECOND_NS <= one.count * PAUSE_NS
 
 
 def has_a_leader(last: Run, run: Run, elected: Iterable[int], served: Iterable[Run]) -> bool:

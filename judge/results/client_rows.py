@@ -27,11 +27,13 @@ from wirecheck.judge.checks.shapes import (
     stuck,
     succeeded_during,
     waits,
+    waits_for_a_leader,
     with_former,
     with_successes,
     with_unseen,
     without_coordinator,
     without_leader,
+    works,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -234,7 +236,8 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
     """Partitions of topics that a client writes or reads, and for which brokers answered it that they had no leader.
-    Who merely asks, as a monitor does, is not hurt.
+    Who merely asks, as a monitor does, is not hurt. Where its writes and reads went to brokers that were not captured,
+    it must ask as often as one that waits.
     """
     for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
         topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
@@ -242,19 +245,19 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
         by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
-        if used and not is_internal(client[0]):
-            harm = harm_without_leader(claims, by_name, topic, group, context)
+        if not is_internal(client[0]) and (used or works(subject, group, context)):
+            harm = harm_without_leader(claims, by_name, topic, group, context, used=used)
             yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [harm], group, context)
 
 
 def harm_without_leader(
-    claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext
+    claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext, *, used: bool
 ) -> Harm | None:
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
     found: dict[str, dict[int, Streak]] = {}
     for number, one in without_leader(claims, by_name, states).items():
-        if one.count < BRIEF_ANSWERS:
+        if one.count < BRIEF_ANSWERS or not (used or waits_for_a_leader(one)):
             continue
         led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
         ended = any(state.last_word.ts_ns > one.last_ns for state in led)

@@ -718,6 +718,19 @@ def ctl016_fires__before_a_short_restart(lab):
     ctl016_asks(lab, range(60, 70, 2), writes=False, version=5)
 
 
+def ctl016_fires__seen_at_another_broker(lab):
+    """The leader was not captured, so no write or read of the topic was: the client is in a group, and asks all the
+    time.
+    """
+    ctl016_asks(lab, range(2, 60), writes=False, client_id="reader")
+    lab.talk(client_id="reader").ask(1, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})
+
+
+def ctl016_near_miss__a_reader_that_looks_at_other_topics(lab):
+    ctl016_asks(lab, range(2, 120, 10), writes=False, client_id="reader")
+    lab.talk(client_id="reader").ask(1, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})
+
+
 def ctl016_fires__and_ends(lab):
     for client_id in ("writer", "other"):
         ctl016_asks(lab, range(2, 60, 3), leaders=(-1, 1, -1), replicas=(2, 3), client_id=client_id)
