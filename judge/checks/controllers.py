@@ -52,7 +52,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -641,13 +641,17 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
             named = [claim for claim in context.claims("named_answer", group, *client) if claim["name"] == name]
             used = who in users or any(claim["api"] in WRITES_AND_READS for claim in named)
             if not is_internal(who[0]) and (used or works(client, group, context)):
-                found = without_leader(answers, named, states)
-                long = {number: one for number, one in found.items() if one.is_long(context.settings)}
-                long = {number: one for number, one in long.items() if used or waits_for_a_leader(one)}
+                found = without_leader(answers, named, states).items()
+                long = {number: one for number, one in found if used or waits_for_a_leader(one)}
+                long = {number: one for number, one in long.items() if is_long_without_leader(one, context.settings)}
                 stuck |= {who: long} if long else {}
         if stuck:
             mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
             yield leaderless(mine, [*stuck.values()], states, topic=name, topic_id=topic_id)
+
+
+def is_long_without_leader(one: Streak, settings: Settings) -> bool:
+    return one.count >= settings.stuck_answers and one.seconds >= settings.leaderless_s
 
 
 def id_of(claim: Claim, bound: list[Claim]) -> str | None:

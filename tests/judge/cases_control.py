@@ -713,9 +713,9 @@ def ctl016_fires__of_old_and_new_clients(lab):
 
 def ctl016_fires__before_a_short_restart(lab):
     """Of a client that learns no leader epochs: it wrote between the two times."""
-    ctl016_asks(lab, range(2, 44, 2), by_name=True, version=5)
+    ctl016_asks(lab, range(2, 46, 2), by_name=True, version=5)
     written(lab.talk(client_id="writer"), 50, 0, by_name=True, name="orders")
-    ctl016_asks(lab, range(60, 70, 2), writes=False, version=5)
+    ctl016_asks(lab, range(62, 70, 2), writes=False, version=5)
 
 
 def ctl016_fires__seen_at_another_broker(lab):
@@ -748,13 +748,13 @@ def ctl016_fires__while_offsets_are_committed(lab):
 
 def ctl016_near_miss(lab):
     """A broker with the only replica restarts."""
-    ctl016_asks(lab, range(2, 25, 2))
+    ctl016_asks(lab, range(2, 40, 2))
 
 
 def ctl016_near_miss__two_restarts(lab):
-    ctl016_asks(lab, range(2, 22, 2))
-    ctl016_asks(lab, [24], leaders=(2,), epoch=5)
-    ctl016_asks(lab, range(36, 56, 2), epoch=6)
+    ctl016_asks(lab, range(2, 38, 2))
+    ctl016_asks(lab, [40], leaders=(2,), epoch=5)
+    ctl016_asks(lab, range(52, 88, 2), epoch=6)
 
 
 def ctl016_near_miss__a_monitor(lab):
