@@ -669,7 +669,7 @@ MOST_NUMBERS = 16
 def leaderless(
     claims: list[Claim], stuck: list[dict[int, Streak]], states: list[Claim], *, topic: str, topic_id: str | None
 ) -> Evidence:
-    """`stuck`: by client and partition, when it was told that there is no leader."""
+    """`stuck`: by client and partition, when it got answers that there is no leader."""
     streaks = [one for found in stuck for one in found.values()]
     numbers = sorted({number for found in stuck for number in found})
     first_ns, last_ns = min(one.first_ns for one in streaks), max(one.last_ns for one in streaks)

@@ -179,7 +179,7 @@ def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
 
 
 def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
-    """By partition the longest time in which a client was told that it had no leader, by all brokers together.
+    """By partition the longest time in which a client got answers that it had no leader, by all brokers together.
 
     `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
     `states`: what is known of the partitions; a new leader in a Metadata response ends it.
