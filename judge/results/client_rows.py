@@ -166,7 +166,8 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             uses = uses_of_id(subject[1], group, context)
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
-            of_topic = uses_of_topic(topic, group, context)
+            clusters = (group, *context.clusters.formerly(group))
+            of_topic = [uses for cluster in clusters for uses in uses_of_topic(topic, cluster, context)]
             every = (
                 Refused(who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
             )

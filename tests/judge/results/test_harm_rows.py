@@ -1,6 +1,6 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
@@ -204,6 +204,21 @@ def test_a_success_by_another_id_of_the_topic_shows_that_not_all_is_refused():
 
     assert blocked(lab_of(ID_2))["reader"] < 5_000
     assert blocked(lab_of(ID_3))["reader"] == 48_500
+
+
+def test_addresses_that_lead_to_two_clusters_in_turn_serve_a_part():
+    """A load balancer: at one of its addresses the reader's connection leads to the ID's cluster, at the other not."""
+    lab = Lab()
+    other, beside = {"cluster_id": "another-cluster-id-000"}, "10.0.1.1:9092"
+    for at in range(0, 80, 8):
+        for server, later in ((B1, 0), (B2, 4), (B3, 0)):
+            lab.metadata(at + later, [("orders", ID_1)], server=server)
+        for server, later in ((B1, 4), (B2, 0), (beside, 0)):
+            lab.metadata(at + later, [("orders", ID_2)], brokers={B1: 1, B2: 2, beside: 3}, server=server, **other)
+        for number, topic_id in enumerate((ID_1, ID_2)):
+            lab.fetches([at + 5], topic_id, UNKNOWN_TOPIC_ID * (1 - number), client_id="reader", server=B2)
+            lab.fetches([at + 5.5], topic_id, UNKNOWN_TOPIC_ID * number, client_id="reader", server=B1)
+    assert {row["blocked_ms"] < 10_000 for row in harms(lab) if row["level"] == HURT} == {True}
 
 
 def test_a_success_of_another_client_or_partition_by_name():
