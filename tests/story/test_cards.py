@@ -509,3 +509,15 @@ def test_writes_to_a_server_that_lets_others_wait_may_wait_for_it():
     assert card["cause"]["sentence"].endswith("this may be why writer gets no response")
     (card,) = cards([silent], [refused("writer", "Produce", brokers=[5], **waited)])
     assert named(card) == []
+
+
+def test_what_followed_from_a_pause_ended_with_it():
+    paused = found("VIS008", brokers=[5])
+    gone = found("CTL016", topic="t", topic_ids=[OLD], brokers=[5], client_ids=["reader"])
+    asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
+    (card,) = cards([paused, gone], [asked])
+    assert named(card) == ["reader"]
+    assert card["action"]["sentence"].startswith(
+        "No action needed in Kafka: the pause is over. On the host of broker 5,"
+    )
+    assert "Start the broker" not in card["action"]["sentence"]
