@@ -24,6 +24,7 @@ from wirecheck.judge.checks.shapes import (
     clock,
     ends,
     gathered,
+    is_unavailable,
     lasting,
     of_id,
     requesters,
@@ -31,6 +32,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     storm,
     stuck_client,
+    users_by_id,
     waits_for_a_leader,
     with_unseen,
     without_leader,
@@ -52,7 +54,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.thresholds import SECOND_NS, Settings
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -632,8 +634,7 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
     by_name = context.claims("unnumbered", group, *subject)
     for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), lambda c: (id_of(c, bound),)):
         states = by_name + (context.claims("partition", group, "id", topic_id) if topic_id else [])
-        uses = (claim for one in {c["topic_id"] for c in bound} for claim in context.claims("use", group, "id", one))
-        users = {(claim["client_id"], claim["host"]) for claim in uses if claim["api"] in WRITES_AND_READS}
+        users = users_by_id(name, group, context)
         context.watch()
         stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
         for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
@@ -643,15 +644,11 @@ def partition_without_leader(subject: Subject, group: Group, context: CheckConte
             if not is_internal(who[0]) and (used or works(client, group, context)):
                 found = without_leader(answers, named, states).items()
                 long = {number: one for number, one in found if used or waits_for_a_leader(one)}
-                long = {number: one for number, one in long.items() if is_long_without_leader(one, context.settings)}
+                long = {number: one for number, one in long.items() if is_unavailable(one, context.settings)}
                 stuck |= {who: long} if long else {}
         if stuck:
             mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
             yield leaderless(mine, [*stuck.values()], states, topic=name, topic_id=topic_id)
-
-
-def is_long_without_leader(one: Streak, settings: Settings) -> bool:
-    return one.count >= settings.stuck_answers and one.seconds >= settings.leaderless_s
 
 
 def id_of(claim: Claim, bound: list[Claim]) -> str | None:

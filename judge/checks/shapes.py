@@ -21,6 +21,7 @@ from wirecheck.judge.claims.claim import (
     SLOT_NS,
     SUCCESS,
     WAITED,
+    ZERO,
     Claim,
     Run,
     Runs,
@@ -40,7 +41,7 @@ from wirecheck.judge.topology.clusters import Group
 PAUSE_NS = 5 * SECOND_NS
 """A client that is refused at one broker without a pause this long was refused there all the time."""
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
-METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
+METADATA, UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE = "Metadata", 3, 5
 WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
 WORK = WRITES_AND_READS | {
     "InitProducerId",
@@ -222,6 +223,37 @@ def has_a_leader(last: Run, run: Run, elected: Iterable[int], served: Iterable[R
     pause = Streak(0, last[LAST], run[FIRST])
     named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in elected)
     return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
+
+
+def without_topic(answers: Iterable[Claim], served: Iterable[Run], named: Iterable[int]) -> Streak | None:
+    """The longest time in which a client got answers that a topic does not exist, from all brokers together.
+
+    `served`: successes of its requests about the topic; `named`: when the topic got an ID.
+    """
+    served, named, terms = [*served], [*named], list[list[Run]]()
+    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
+    for run in sorted(runs, key=lambda run: run[FIRST:]):
+        if not terms or has_a_leader(terms[-1][-1], run, named, served):
+            terms.append([])
+        terms[-1].append(run)
+    waited = (one for runs in terms for one in without_pause(runs) if not succeeded_during(one, served))
+    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def is_unavailable(one: Streak, settings: Settings) -> bool:
+    """Whether a client asked for a partition or a topic for so long that it is an outage."""
+    return one.count >= settings.stuck_answers and one.seconds >= settings.unavailable_s
+
+
+def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[str | None, str], list[Claim]]:
+    """Who writes or reads a topic by one of its IDs, and how that was answered: by client ID and address."""
+    bound = {claim["topic_id"] for claim in context.claims("binding", group, "name", name)} - {None, ZERO}
+    uses = (claim for topic_id in sorted(bound) for claim in context.claims("use", group, "id", topic_id))
+    found: dict[tuple[str | None, str], list[Claim]] = {}
+    for claim in uses:
+        if claim["api"] in WRITES_AND_READS:
+            found.setdefault((claim["client_id"], claim["host"]), []).append(claim)
+    return found
 
 
 def of_claims(claims: Iterable[Claim]) -> Runs:

@@ -19,9 +19,11 @@ from wirecheck.judge.checks.shapes import (
     FIND_COORDINATOR,
     LEADER_NOT_AVAILABLE,
     METADATA,
+    UNKNOWN_TOPIC_OR_PARTITION,
     WRITES_AND_READS,
     Streak,
     gathered,
+    is_unavailable,
     of_claims,
     streaks,
     stuck,
@@ -33,6 +35,7 @@ from wirecheck.judge.checks.shapes import (
     with_unseen,
     without_coordinator,
     without_leader,
+    without_topic,
     works,
 )
 from wirecheck.judge.claims.claim import (
@@ -209,6 +212,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = (unanswered(one, of, group, context) for one in every)
             yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, named_as))), waited, group, context)
+        yield from harms_without_topic(subject, group, context)
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
 
@@ -233,6 +237,22 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     topic, error = RefusedTopic(None, None), [named(COORDINATOR_NOT_AVAILABLE)]
     harm = Harm(who, topic, claims, level, [longest], [], error, longest_ms([longest]))
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
+
+
+def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """Topics that a client wrote or read, and which do not exist any more."""
+    for (name,), claims in gathered(context.claims("unknown_topic", group, *subject), "name"):
+        topic, client = RefusedTopic(name, None), (claims[0]["client_id"], claims[0]["host"])
+        by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
+        tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
+        uses = [claim for api in WRITES_AND_READS for claim in of_client((*client, api), tables)]
+        served = [run for claim in uses for run in every_run(claim.runs, (SUCCESS,))]
+        named_ns = [claim.first.ts_ns for claim in context.claims("binding", group, "name", name)]
+        longest = without_topic(claims, served, named_ns) if served and not is_internal(client[0]) else None
+        if longest is not None and is_unavailable(longest, context.settings):
+            error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
+            harm = Harm(who, topic, claims, HURT, [longest], [], error, longest_ms([longest]))
+            yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)
 
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:

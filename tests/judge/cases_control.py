@@ -650,6 +650,59 @@ def ctl015_cannot_know(lab):
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)
 
 
+def tid019_asks(lab, times, *, used=True, by_name=False, client_id="writer"):
+    """A client that wrote to orders is answered by two brokers that there is no such topic."""
+    lab.metadata(0, [("orders", ID_1)], version=9 if by_name else 12)
+    talks = [lab.talk(server, client_id) for server in (B1, B2)]
+    if used:
+        written(talks[0], 1, 0, by_name=by_name, name="orders")
+    for number, at in enumerate(times):
+        lab.metadata(at, [("orders", None, 3)], talk=talks[number % 2])
+
+
+def tid019_fires(lab):
+    tid019_asks(lab, range(2, 60, 3))
+
+
+def tid019_fires__by_name(lab):
+    tid019_asks(lab, range(2, 60, 3), by_name=True)
+
+
+def tid019_fires__and_is_created_again(lab):
+    for client_id in ("writer", "other"):
+        tid019_asks(lab, range(2, 60, 3), client_id=client_id)
+    lab.metadata(62, [("orders", ID_2)])
+
+
+def tid019_near_miss(lab):
+    """The topic is created again before long."""
+    tid019_asks(lab, range(2, 38, 2))
+
+
+def tid019_near_miss__twice(lab):
+    tid019_asks(lab, range(2, 38, 2))
+    lab.metadata(40, [("orders", ID_2)])
+    tid019_asks(lab, range(48, 86, 2))
+
+
+def tid019_near_miss__was_never_used(lab):
+    """A consumer waits for a topic that others will create."""
+    tid019_asks(lab, range(2, 60, 3), used=False)
+
+
+def tid019_near_miss__one_broker_does_not_know_it(lab):
+    tid019_asks(lab, range(2, 60, 3))
+    talk = lab.talk(B3, "writer")
+    for at in range(3, 60, 4):
+        written(talk, at, 0, name="orders")
+
+
+def tid019_cannot_know(lab):
+    """Whether the client used the topic was not captured: a broker's answers about it were."""
+    tid019_asks(lab, range(2, 60, 3), used=False)
+    lab.fetches([1], ID_1, client_id="another")
+
+
 def ctl017_fires(lab):
     ctl015_writes(lab, range(2, 60, 3), error=19)
 

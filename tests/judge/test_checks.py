@@ -200,3 +200,20 @@ def test_a_partition_without_a_leader_is_one_finding_for_clients_that_learn_its_
     cases_control.ctl016_fires__of_old_and_new_clients(lab)
     (finding,) = lab.findings("CTL016")
     assert (finding["client_ids"], finding["topic_ids"]) == (["old", "writer"], [ID_1])
+
+
+def test_a_topic_that_is_missing_is_said_to_be_so_until_it_is_created_again():
+    lab = Lab()
+    cases_control.tid019_fires__and_is_created_again(lab)
+    (finding,) = lab.findings("TID019")
+    since, until = "2027-01-15 08:00:02.001 UTC", "2027-01-15 08:00:59.001 UTC"
+    assert finding["summary"] == (
+        f"Brokers answered from {since} until {until} that topic orders does not exist; "
+        "2 clients that used it asked for it."
+    )
+    assert finding["client_ids"] == ["other", "writer"]
+    rows = [row for row in lab.judge()["harms"].values() if row["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION"]]
+    assert [(row["client_id"], row["api"], row["topic"], row["count"]) for row in rows] == [
+        ("other", "Metadata", "orders", 20),
+        ("writer", "Metadata", "orders", 20),
+    ]

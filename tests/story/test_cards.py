@@ -521,3 +521,12 @@ def test_what_followed_from_a_pause_ended_with_it():
         "No action needed in Kafka: the pause is over. On the host of broker 5,"
     )
     assert "Start the broker" not in card["action"]["sentence"]
+
+
+def test_who_asks_for_a_topic_that_is_gone_is_hurt():
+    gone = found("TID019", topic="t", topic_ids=[OLD], client_ids=["writer"])
+    asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, partitions=[])
+    (card,) = cards([gone], [asked])
+    assert (named(card), card["headline"]) == (["writer"], "writer (10.0.0.7) finds no topic t for 48 s")
+    (card,) = cards([found("TID007", topic="t", topic_ids=[OLD], brokers=[2]), gone], [asked])
+    assert named(card) == ["writer"]
