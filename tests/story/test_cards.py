@@ -422,6 +422,23 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     assert len(lines) == 2
 
 
+def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
+    """As by a missing ACL. Who is on a card, or was refused in part, is not."""
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import refused_besides
+
+    denied = refused("denied", errors=["TOPIC_AUTHORIZATION_FAILED"], blocked_ms=48_000)
+    partly = refused("partly", errors=["CORRUPT_MESSAGE"], blocked_ms=500)
+    brief = refused("brief", level="briefly", blocked_ms=48_000)
+    result = {**RESULT, "entries": [], "harms": [denied, partly, brief]}
+    assert refused_besides(result) == "denied, which no finding explains (TOPIC_AUTHORIZATION_FAILED): wirecheck errors"
+    on_a_card = {"clients": [{"client_id": "denied"}], "briefly": [], "others": 0}
+    assert refused_besides({**result, "entries": [{"card": {"harm": on_a_card}}]}) == ""
+    some = {"clients": [], "briefly": [], "others": 3}
+    assert refused_besides({**result, "entries": [{"card": {"harm": some}}]}) == ""
+    assert refused_besides({**result, "not_listed": 1}) == ""
+
+
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
