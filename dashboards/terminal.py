@@ -32,6 +32,7 @@ from wirecheck.dashboards.verdict import (
     not_compared,
     not_read,
     overflow,
+    refused_besides,
     sentence,
     share,
 )
@@ -312,7 +313,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read"})
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused"})
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
@@ -356,6 +357,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("unknown", words)
     for error in coverage["input_errors"]:
         yield labelled("not read", error)
+    if refused := refused_besides(result):
+        yield labelled("refused", refused)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

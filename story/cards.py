@@ -254,6 +254,8 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
     if fact["error"] == harm.LEADER_NOT_AVAILABLE:
         return f"finds no leader of {partitions_text(fact)} for {lasted}"
+    if fact["error"] == harm.UNKNOWN_PARTITION and fact["api"] == "Metadata":
+        return f"finds no topic {fact['topic']} for {lasted}"
     if fact["error"] == harm.NO_COORDINATOR:
         return f"finds no coordinator for {lasted}"
     if harm.is_partial(fact):

@@ -12,6 +12,9 @@ from typing import Any
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
+    METADATA,
+    WRITES_AND_READS,
+    Streak,
     apis_of,
     clients_of,
     clock,
@@ -19,12 +22,26 @@ from wirecheck.judge.checks.shapes import (
     counted,
     ends,
     gathered,
+    is_unavailable,
     numbered,
     resting_on,
+    users_by_id,
+    without_topic,
 )
 from wirecheck.judge.checks.topic_ids import renumbered
-from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
-from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.claims.claim import (
+    COUNT,
+    FIRST,
+    LAST,
+    METADATA_LOG,
+    RESERVED,
+    SUCCESS,
+    ZERO,
+    Claim,
+    Subject,
+    every_run,
+)
+from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -246,3 +263,31 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
         and (other["topic_id"] not in deleted or deleted[other["topic_id"]].last < other.first)
     ]
     return max(has, key=lambda other: other.first, default=None)
+
+
+def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """For so long that a client that wrote or read the topic was stuck. Others may wait for its creation."""
+    name, claims = subject[1], context.claims("unknown_topic", group, *subject)
+    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
+    named, users = [claim.first.ts_ns for claim in bound], users_by_id(name, group, context) if claims else {}
+    stuck: dict[tuple[str | None, str], Streak] = {}
+    for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
+        context.watch()
+        of_client = context.claims("named_answer", group, "client", who[0] or "", who[1])
+        uses = [claim for claim in of_client if claim["name"] == name and claim["api"] in WRITES_AND_READS]
+        uses += users.get(who, [])
+        served = [run for claim in uses for run in every_run(claim.runs, (SUCCESS,))]
+        longest = without_topic(answers, served, named) if served and not is_internal(who[0]) else None
+        if longest is not None and is_unavailable(longest, context.settings):
+            stuck[who] = longest
+    if stuck:
+        mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
+        times = {"first_ns": min(one.first_ns for one in stuck.values())}
+        times |= {"last_ns": max(one.last_ns for one in stuck.values()), "count": sum(o.count for o in stuck.values())}
+        back = [claim for claim in bound if claim["source"] == METADATA.lower() and claim.last.ts_ns > times["last_ns"]]
+        ids = [max(bound, key=lambda claim: claim.first)["topic_id"]] if bound else []
+        words: dict[str, Any] = {"clients": len(stuck), "answered": "answered" if back else "have answered"}
+        words["since"] = f"{'from' if back else 'since'} {clock(times['first_ns'])}"
+        words["until"] = f" until {clock(times['last_ns'])}" if back else ""
+        about = {"topic": name, "topic_ids": tuple(ids), "client_ids": clients_of(mine)}
+        yield resting_on(mine, name, **about, **times, words=words)
