@@ -30,16 +30,6 @@ _OTHERS = {
     b"PK\x03\x04": "a zip archive; unpack it",
     b"snoo": "a snoop file; convert it with Wireshark's editcap",
 }
-
-_LINK_TYPES = {
-    link_type.LINK_NULL,
-    link_type.LINK_ETHERNET,
-    link_type.LINK_LOOP,
-    link_type.LINK_SLL,
-    link_type.LINK_SLL2,
-    link_type.LINK_RAW,
-}
-_LINK_TYPES |= {link_type.LINK_RAW_BSD, link_type.LINK_RAW_OPENBSD, link_type.LINK_IPV4, link_type.LINK_IPV6}
 _READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
 
 
@@ -184,8 +174,8 @@ class CaptureFile:
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         lies = self._walk.lies()
         unread = int(self.rows.headers.skipped[link_type.UNSUPPORTED_LINK_TYPE])
-        if unread and self._walk.link_types - _LINK_TYPES:
-            types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
+        types = ", ".join(str(number) for number in sorted(self._walk.link_types) if not link_type.is_supported(number))
+        if unread and types:
             lies = [*lies, f"{unread} packets of link type {types} are not supported; {_READ}"]
         reasons = lies if self.error is None else [*lies, self.error[1]]
         marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]
