@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, decode, only
@@ -50,10 +50,6 @@ METADATA = 3
 LIST_OF_TYPES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 """ConfigResource.Type of Kafka's clients."""
 ACL_TYPES = {1: "any", 2: "topic", 3: "group", 4: "cluster", 5: "transactional ID", 6: "delegation token", 7: "user"}
-OPERATIONS = (
-    "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
-    "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",
-)  # fmt: skip
 PERMISSIONS = ("UNKNOWN", "ANY", "DENY", "ALLOW")
 PATTERNS = {1: "any", 2: "match", 4: "prefixed"}
 """ResourcePatternType; 3 (literal) is not printed."""
@@ -465,7 +461,7 @@ def acl(one: Body) -> str:
     pattern = PATTERNS.get(one.get("resourcePatternType") or one.get("patternTypeFilter") or 0, "")
     who = one.get("principal", one.get("principalFilter")) or "any principal"
     host = one.get("host", one.get("hostFilter")) or "any host"
-    permission, operation = of(PERMISSIONS, one["permissionType"]), of(OPERATIONS, one["operation"])
+    permission, operation = of(PERMISSIONS, one["permissionType"]), of(ACL_OPERATIONS, one["operation"])
     return " ".join(filter(None, (pattern, kind + ":", permission, who, operation, "from", host)))
 
 
