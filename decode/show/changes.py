@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Messages
 
 Body = dict[str, Any]
 MOST_CHANGES = 100_000
@@ -245,7 +246,9 @@ def requests_in(pairs: Exchanges) -> Iterator[Seen]:
     decoded = decode(pairs.messages)
     for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
         if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
-            yield from seen(pairs, decoded, request, response)
+            body, answer = body_of(decoded, request), body_of(decoded, response)
+            if body is not None:
+                yield seen(pairs, (request, response), (pairs.messages, request), body, answer)
     yield from enveloped(pairs, decoded)
 
 
@@ -291,23 +294,25 @@ def frame_of(pairs: Exchanges, row: int) -> Frame:
     return Frame(pairs.names[int(pairs.source[row])], first, first)
 
 
-def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Iterator[Seen]:
-    """A client's own request; none where it does not decode."""
-    body = body_of(decoded, request)
-    if body is None:
-        return
-    api = name_of(int(pairs.messages.key[request]))
-    found, others = targets(api, body, body_of(decoded, response))
-    yield Seen(
+def seen(
+    pairs: Exchanges, carriers: tuple[int, int], about: tuple[Messages, int], request: Body, response: Body | None
+) -> Seen:
+    """A client's request. `carriers`: the messages that were followed, the response -1 without one; `about`: the
+    request itself, which is the carrier or inside it.
+    """
+    (carrier, response_carrier), (messages, row) = carriers, about
+    api = name_of(int(messages.key[row]))
+    found, others = targets(api, request, response)
+    return Seen(
         api,
-        int(pairs.messages.correlation_id[request]),
-        client_id(pairs.messages, request),
-        host_of(pairs, request),
-        int(pairs.ts_ns[request]),
-        int(pairs.ts_ns[response]) if response >= 0 else None,
+        int(messages.correlation_id[row]),
+        client_id(messages, row),
+        host_of(pairs, carrier),
+        int(pairs.ts_ns[carrier]),
+        int(pairs.ts_ns[response_carrier]) if response_carrier >= 0 else None,
         found,
-        frame_of(pairs, request),
-        pairs.connections[int(pairs.connection[request])].name,
+        frame_of(pairs, carrier),
+        pairs.connections[int(pairs.connection[carrier])].name,
         others=others,
     )
 
@@ -327,31 +332,19 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     inner = decode(inside.messages)
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
-        api = API_KEYS.get(int(inside.messages.key[row])) if inside.messages.side[row] == REQUEST else None
-        if api is None:
+        if inside.messages.side[row] != REQUEST or int(inside.messages.key[row]) not in API_KEYS:
             continue
         body, envelope = body_of(inner, row), body_of(decoded, outer)
         if body is None or envelope is None:
             continue
-        host = client_host(base64.b64decode(envelope["clientHostAddress"]))
-        data = envelope["requestPrincipal"]
         response = response_to.get(row, -1)
-        found, others = targets(api, body, body_of(inner, response))
-        yield Seen(
-            api,
-            int(inside.messages.correlation_id[row]),
-            client_id(inside.messages, row),
-            host or host_of(pairs, outer),
-            int(pairs.ts_ns[outer]),
-            int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
-            found,
-            frame_of(pairs, outer),
-            pairs.connections[int(pairs.connection[outer])].name,
-            in_envelope=True,
-            forwarded_by=client_id(pairs.messages, outer) if response >= 0 else None,
-            principal=principal(None if data is None else base64.b64decode(data)),
-            others=others,
-        )
+        answered = int(inside.outer[response]) if response >= 0 else -1
+        one = seen(pairs, (outer, answered), (inside.messages, row), body, body_of(inner, response))
+        one.host = client_host(base64.b64decode(envelope["clientHostAddress"])) or one.host
+        data = envelope["requestPrincipal"]
+        one.principal = principal(None if data is None else base64.b64decode(data))
+        one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
+        yield one
 
 
 def carries(client: Seen, envelope: Seen) -> bool:
