@@ -137,8 +137,7 @@ class CaptureFile:
         windows.settle()
         while self.error is None:
             self.rows.begin()
-            used_up, broken = self._walk.walk(windows, self.rows, _NO_LIMIT)
-            self.rows.keep(windows.data)
+            used_up, broken = self._walk_on()
             yield Batch(self.rows.batch(self.source, stamp), self.rows.clock()) if self.rows.count else None
             position = int(self.rows.headers.position)
             if broken is not None:
@@ -154,12 +153,17 @@ class CaptureFile:
         """Read rows until the batch is full; False if the file ends before that."""
         used_up = going_on = True
         while used_up and going_on and self.rows.has_space:
-            used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
-            self.rows.keep(self._windows.data)
-            while self._walk.key_logs:
-                self.on_keys(self._walk.key_logs.pop(0))
+            used_up, broken = self._walk_on()
             going_on = self._go_on(used_up, broken)
         return going_on
+
+    def _walk_on(self) -> tuple[bool, str | None]:
+        """As far as the window goes; whether it is used up, and why the file ends where it is broken."""
+        used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+        self.rows.keep(self._windows.data)
+        while self._walk.key_logs:
+            self.on_keys(self._walk.key_logs.pop(0))
+        return used_up, broken
 
     def marks(self) -> list[frames.Mark]:
         """Marks for what could not be read; complete once the file was read to its end."""
