@@ -1,6 +1,6 @@
 """Who changed what: administrative requests with their sender and their response, as an audit of a capture.
 
-    for change in changes(tables): print(change.time_ns, change.action, change.object, change.principal)
+    for change in Changes().read(tables).merged(): print(change.time_ns, change.action, change.object, change.principal)
 
 A KRaft broker forwards such a request to the controller in an Envelope, with the client's principal and address. So one
 change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. Values of configurations
@@ -22,7 +22,7 @@ from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrappe
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
-from wirecheck.decode.show.message_lines import answers, followed
+from wirecheck.decode.show.message_lines import answers
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
@@ -30,9 +30,7 @@ from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
@@ -263,14 +261,6 @@ def targets(api: str, request: Body, response: Body | None) -> tuple[list[Target
         text = details(api, element, request)
         found.append(Target(kind, errors.better_name(position, name), text, errors.of(position, name)))
     return found, len(every) - len(found)
-
-
-def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
-    """All changes of frames tables; of connections with one of these ports, if some are given."""
-    found = Changes()
-    for exchanges in followed(tables, ports):
-        found.add(exchanges)
-    return found
 
 
 API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}

@@ -15,7 +15,7 @@ import heapq
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -185,6 +185,19 @@ def followed(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Iterator[
         if len(here):
             yield follower.receive(here)
     yield follower.drain()
+
+
+class Accumulator:
+    """What sums up exchanges, as a follower gives them."""
+
+    def add(self, exchanges: Exchanges) -> object:
+        raise NotImplementedError
+
+    def read(self, tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Self:
+        """Add all of frames tables; of connections with one of these ports, if some are given."""
+        for exchanges in followed(tables, ports):
+            self.add(exchanges)
+        return self
 
 
 def answers(exchanges: Exchanges) -> Ints:

@@ -1,6 +1,6 @@
 """What clients requested of brokers and the responses, counted in one pass: `errors`, `why` and `diff` read it.
 
-    traffic = counted(tables)
+    traffic = Traffic().read(tables)
     traffic.calls[Call("billing-7", "10.0.4.12", "10.0.1.3:9092", "Produce")].count
 
 Nothing runs in Python per message, only per error and per group of a chunk. Each table is bounded; what is beyond its
@@ -23,7 +23,7 @@ from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
-from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
@@ -32,7 +32,6 @@ from wirecheck.wording import clock, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from wirecheck.decode.columns import Table
@@ -201,7 +200,7 @@ def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass
-class Coverage:
+class Coverage(Accumulator):
     """How much of a capture was read."""
 
     messages: int = 0
@@ -517,11 +516,3 @@ def projection(also: Selection = ()) -> Projection:
     for api, side, more in also:
         found[api, side] = (*found.get((api, side), ()), *more)
     return only(found)
-
-
-def counted(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Traffic:
-    """All that frames tables show; of connections with one of these ports, if some are given."""
-    traffic = Traffic()
-    for exchanges in followed(tables, ports):
-        traffic.add(exchanges)
-    return traffic
