@@ -1,5 +1,7 @@
 """What was counted in one pass: calls, uses, failures, whoever sent them and however the capture is cut."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.build import plain
@@ -127,3 +129,12 @@ def test_quantiles_of_nothing_and_of_few():
     assert quantile_ms({}, 0.99) is None
     assert quantile_ms({0: 98, 160: 2}, 0.5) == pytest.approx(0.001, rel=0.03)
     assert quantile_ms({0: 98, 160: 2}, 0.99) == pytest.approx(1.024, rel=0.03)
+
+
+def test_a_client_id_that_is_no_text_is_counted_and_hides_nothing():
+    talk = talking()
+    exchange(talk, "Fetch", 12, {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "topics": [], "sessionId": 0,
+             "sessionEpoch": -1}, None, 1, client_id="?ppx")  # fmt: skip
+    fetch(talk, 2)
+    strange = [replace(one, payload=one.payload.replace(b"?ppx", b"\xffppx")) for one in talk.segments]
+    assert Traffic().read([frames(strange)]).client_ids() == {"\ufffdppx", "billing-7"}
