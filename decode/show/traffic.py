@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
@@ -444,9 +445,7 @@ class Chunk:
     @property
     def kinds(self) -> list[tuple[int, int]]:
         """(API key, side) of messages that were decoded and of which a column is fields_of."""
-        well, messages = self.decoded.status == Status.OK, self.exchanges.messages
-        found = np.unique(messages.key[well].astype(np.int64) * 2 + messages.side[well])
-        return [(key, side) for key, side in (divmod(int(one), 2) for one in found) if fields_of(key, side)]
+        return [(key, side) for key, side in kinds(self.decoded) if fields_of(key, side)]
 
     def tables(self, key: int, side: int) -> dict[str, Table]:
         if (key, side) not in self._tables:
