@@ -22,7 +22,6 @@ from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrappe
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
-from wirecheck.decode.show.message_lines import answers
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
@@ -271,8 +270,7 @@ OF_METADATA = {
 
 
 def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
-    half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-    return exchanges.only(np.flatnonzero(np.isin(exchanges.messages.key[half], keys)))
+    return exchanges.only(np.flatnonzero(np.isin(exchanges.messages.key[exchanges.first], keys)))
 
 
 def host_of(pairs: Exchanges, row: int) -> str:
@@ -316,7 +314,7 @@ def body_of(decoded: Decoded, row: int) -> Body | None:
 
 def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
-    inside = unwrapped(decoded, answers(pairs))
+    inside = unwrapped(decoded, pairs.request_of)
     if not len(inside.messages):
         return
     inner = decode(inside.messages)

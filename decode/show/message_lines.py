@@ -137,7 +137,7 @@ class DecodedBatch:
     @cached_property
     def answered(self) -> Ints:
         """By message, the one it answers; -1 if none."""
-        return answers(self.exchanges)
+        return self.exchanges.request_of
 
     def enveloped(self, reading: Reading) -> dict[int, Line]:
         return enveloped(self.decoded, self.answered, reading, self.topic_names)
@@ -198,14 +198,6 @@ class Accumulator:
         for exchanges in followed(tables, ports):
             self.add(exchanges)
         return self
-
-
-def answers(exchanges: Exchanges) -> Ints:
-    """By message, the one it answers; -1 if none."""
-    out = np.full(len(exchanges.messages), -1, np.int64)
-    answered = exchanges.response >= 0
-    out[exchanges.response[answered]] = exchanges.request[answered]
-    return out
 
 
 class Details:

@@ -190,8 +190,7 @@ class Subject(Accumulator):
     def see_client(self, chunk: Chunk) -> None:
         exchanges = chunk.exchanges
         mine = chunk.of_client(self.name)
-        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)[mine]
-        for index in np.unique(exchanges.connection[half]).tolist():
+        for index in np.unique(exchanges.connection[exchanges.first[mine]]).tolist():
             connection = exchanges.connections[index]
             if self.has_space(self.connections):
                 self.connections.add((connection.name, connection.started_ns))

@@ -427,10 +427,10 @@ class Chunk:
     def __init__(self, exchanges: Exchanges, decoded: Decoded) -> None:
         self.exchanges, self.decoded = exchanges, decoded
         self.exchange_of = exchanges.exchange
-        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-        self.api = exchanges.messages.key[half].astype(np.int64)
-        self.asked_ns = exchanges.ts_ns[half]
-        connection = exchanges.connection[half]
+        first = exchanges.first
+        self.api = exchanges.messages.key[first].astype(np.int64)
+        self.asked_ns = exchanges.ts_ns[first]
+        connection = exchanges.connection[first]
         hosts, host_of = numbers_of([each.client.host for each in exchanges.connections])
         self._servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
         self.server = server_of[connection]
