@@ -124,14 +124,13 @@ def read(batch: Batch) -> Iterator[Rows]:
     every = np.arange(len(batch.decoded))
     names = ["decoded_messages", *(f"undecoded_messages:{Status(s).name.lower()}" for s in range(1, len(Status)))]
     exchanges = batch.exchanges
-    one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = words(exchanges.outcome, [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
     for message, counted in (
         (every, constant("messages", len(every))),
         (every, words(batch.decoded.status, names)),
         proxied(batch),
         *possible_drafts(batch),
-        (one, outcome),
+        (exchanges.first, outcome),
     ):
         yield batch.states("connection", "@connection", message, tally=counted)
 
