@@ -149,7 +149,9 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def address_refuses_connections(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Of an address that brokers name although nothing listens there. They stop naming a broker that is down."""
+    """Of an address that brokers name although nothing listens there. They stop naming a broker that is down; of one
+    that answers again it is unknown whether they named it meanwhile.
+    """
     context.watch()
     for (endpoint,), listed in gathered(context.claims("address", group, *subject), "address"):
         claims = context.ledger.claims("turned_away", "link", endpoint)
@@ -157,6 +159,8 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
         served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
         longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
         if longest is None or not is_unavailable(longest, context.settings):
+            continue
+        if any(run[LAST] > longest.first_ns for run in served):
             continue
         late = [one for one in listed if one.last.ts_ns >= longest.first_ns + context.settings.broker_grace_ns]
         if late:

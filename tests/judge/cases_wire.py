@@ -454,6 +454,13 @@ def wir008_near_miss__answers_others(lab):
     lab.metadata(40, brokers={**BROKERS, DEAD: 9}, server=DEAD)
 
 
+def wir008_near_miss__comes_back(lab):
+    """A broker was down. Since it is back, the others name it again."""
+    wir008_refuses(lab, range(10, 60, 3), named_until=15)
+    for server in (None, DEAD):
+        lab.metadata(70, brokers={**BROKERS, DEAD: 9}, **({"server": server} if server else {}))
+
+
 def wir008_near_miss__clients_give_up(lab):
     wir008_refuses(lab, range(10, 80, 3), closed_by="client-rst")
 
