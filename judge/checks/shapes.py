@@ -42,6 +42,8 @@ PAUSE_NS = 5 * SECOND_NS
 """A client that is refused at one broker without a pause this long was refused there all the time."""
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
 METADATA, UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE = "Metadata", 3, 5
+REPORTED = "metadata"
+"""The source of claims from Metadata responses."""
 WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
 WORK = WRITES_AND_READS | {
     "InitProducerId",
@@ -189,20 +191,42 @@ def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: I
     accepted = of_claims(claim for claim in by_name if claim["api"] in WRITES_AND_READS).get(SUCCESS, {})
     led: dict[int, list[int]] = {}
     for state in states:
-        if state["leader"] >= 0 and state["source"] == METADATA.lower():
+        if state["leader"] >= 0 and state["source"] == REPORTED:
             led.setdefault(state["partition"], []).append(state.first.ts_ns)
     found = {}
     for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        served, terms = of_port(accepted, number), list[list[Run]]()
-        for run in sorted(of_port(slots, number), key=lambda run: run[FIRST:]):
-            if not terms or has_a_leader(terms[-1][-1], run, led.get(number, []), served):
-                terms.append([])
-            terms[-1].append(run)
-        waited = (one for runs in terms for one in without_pause(runs) if not succeeded_during(one, served))
-        longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
+        longest = longest_outage(of_port(slots, number), led.get(number, []), of_port(accepted, number))
         if longest is not None:
             found[number] = longest
     return found
+
+
+def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: Collection[int]) -> Streak | None:
+    """The longest time in which a client got answers that a topic does not exist, by all brokers together.
+
+    `served`: successes of its requests about the topic; `named_ns`: when the topic got an ID.
+    """
+    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
+    return longest_outage(runs, named_ns, served)
+
+
+def longest_outage(runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run]) -> Streak | None:
+    """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
+    succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
+    """
+    outages: list[list[Run]] = []
+    for run in sorted(runs, key=lambda run: run[FIRST:]):
+        if not outages or came_back(outages[-1][-1], run, named_ns, served):
+            outages.append([])
+        outages[-1].append(run)
+    waited = (one for outage in outages for one in without_pause(outage) if not succeeded_during(one, served))
+    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def came_back(last: Run, run: Run, named_ns: Iterable[int], served: Iterable[Run]) -> bool:
+    pause = Streak(0, last[LAST], run[FIRST])
+    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in named_ns)
+    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
 
 
 def works(client: Subject, group: Group, context: CheckContext) -> bool:
@@ -214,30 +238,6 @@ def works(client: Subject, group: Group, context: CheckContext) -> bool:
 def waits_for_a_leader(one: Streak) -> bool:
     """Whether a client asked as often as one that has something to write or read there."""
     return one.seconds * SECOND_NS <= one.count * PAUSE_NS
-
-
-def has_a_leader(last: Run, run: Run, elected: Iterable[int], served: Iterable[Run]) -> bool:
-    """Whether a partition got a leader between two runs of answers that it has none: another one was named first, or
-    requests succeeded in a long pause between them.
-    """
-    pause = Streak(0, last[LAST], run[FIRST])
-    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in elected)
-    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
-
-
-def without_topic(answers: Iterable[Claim], served: Iterable[Run], named: Iterable[int]) -> Streak | None:
-    """The longest time in which a client got answers that a topic does not exist, from all brokers together.
-
-    `served`: successes of its requests about the topic; `named`: when the topic got an ID.
-    """
-    served, named, terms = [*served], [*named], list[list[Run]]()
-    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
-    for run in sorted(runs, key=lambda run: run[FIRST:]):
-        if not terms or has_a_leader(terms[-1][-1], run, named, served):
-            terms.append([])
-        terms[-1].append(run)
-    waited = (one for runs in terms for one in without_pause(runs) if not succeeded_during(one, served))
-    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
 
 
 def is_unavailable(one: Streak, settings: Settings) -> bool:

@@ -250,6 +250,8 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
         named_ns = [claim.first.ts_ns for claim in context.claims("binding", group, "name", name)]
         longest = without_topic(claims, served, named_ns) if served and not is_internal(client[0]) else None
         if longest is not None and is_unavailable(longest, context.settings):
+            later_ns = max([*named_ns, *(run[LAST] for run in served)])
+            longest = replace(longest, ended=later_ns > longest.last_ns)
             error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
             harm = Harm(who, topic, claims, HURT, [longest], [], error, longest_ms([longest]))
             yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)

@@ -213,7 +213,7 @@ def test_a_topic_that_is_missing_is_said_to_be_so_until_it_is_created_again():
     )
     assert finding["client_ids"] == ["other", "writer"]
     rows = [row for row in lab.judge()["harms"].values() if row["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION"]]
-    assert [(row["client_id"], row["api"], row["topic"], row["count"]) for row in rows] == [
-        ("other", "Metadata", "orders", 20),
-        ("writer", "Metadata", "orders", 20),
+    assert [(row["client_id"], row["api"], row["count"], row["recovered"]) for row in rows] == [
+        ("other", "Metadata", 20, True),
+        ("writer", "Metadata", 20, True),
     ]

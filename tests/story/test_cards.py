@@ -547,3 +547,12 @@ def test_who_asks_for_a_topic_that_is_gone_is_hurt():
     assert (named(card), card["headline"]) == (["writer"], "writer (10.0.0.7) finds no topic t for 48 s")
     (card,) = cards([found("TID007", topic="t", topic_ids=[OLD], brokers=[2]), gone], [asked])
     assert named(card) == ["writer"]
+
+
+def test_only_who_has_not_recovered_has_to_be_restarted():
+    """After a topic was gone for a minute most clients find it again, and one keeps its old ID."""
+    gone = found("TID019", topic="t", topic_ids=[NEW], client_ids=["writer"], words={"until": " until 12:01"})
+    asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, recovered=True)
+    (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), {**asked, "partitions": []}])
+    assert sorted(named(card)) == ["reader", "writer"]
+    assert card["action"]["sentence"].startswith("Restart reader (10.0.0.7). Find out who deleted topic t")
