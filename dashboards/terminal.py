@@ -33,6 +33,7 @@ from wirecheck.dashboards.verdict import (
     not_read,
     overflow,
     refused_besides,
+    refusing_addresses,
     sentence,
     share,
 )
@@ -359,6 +360,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("not read", error)
     if refused := refused_besides(result):
         yield labelled("refused", refused)
+    if refusing := refusing_addresses(result):
+        yield labelled("refused", refusing)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

@@ -37,6 +37,7 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
+REFUSES_CONNECTIONS = "WIR008"
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -153,6 +154,11 @@ def refused_besides(result: Row) -> str:
     errors = ", ".join(sorted({error for row in rows for error in row["errors"]}))
     names = sorted({row["client_id"] for row in rows})
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
+
+
+def refusing_addresses(result: Row) -> str:
+    """Advertised addresses that refuse all connections. Which clients that hurts is unknown, so they have no card."""
+    return listed([entry["card"]["headline"] for entry in result["entries"] if entry["code"] == REFUSES_CONNECTIONS])
 
 
 def not_read(coverage: Row) -> list[str]:

@@ -439,6 +439,16 @@ def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
     assert refused_besides({**result, "not_listed": 1}) == ""
 
 
+def test_an_address_that_refuses_connections_is_named_below():
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import refusing_addresses
+
+    headline = "Brokers name h:1 for broker 6, but it has refused all connections since 16:25:42 UTC, 175 times"
+    entry = {"code": "WIR008", "card": {"headline": headline}}
+    assert refusing_addresses({**RESULT, "entries": [entry]}) == headline
+    assert refusing_addresses({**RESULT, "entries": [{**entry, "code": "WIR007"}]}) == ""
+
+
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
