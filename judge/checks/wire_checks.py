@@ -150,24 +150,27 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 def address_refuses_connections(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Of an address that brokers name although nothing listens there. They stop naming a broker that is down; of one
-    that answers again it is unknown whether they named it meanwhile.
+    that answers again it is unknown whether they named it meanwhile. Who never answered is in no cluster, so those who
+    name it may be of any.
     """
+    claims = context.claims("turned_away", group, *subject)
+    answers = context.claims("answered", group, *subject) if claims else []
+    served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
+    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
+    if longest is None or not is_unavailable(longest, context.settings):
+        return
+    if any(run[LAST] > longest.first_ns for run in served):
+        return
     context.watch()
-    for (endpoint,), listed in gathered(context.claims("address", group, *subject), "address"):
-        claims = context.ledger.claims("turned_away", "link", endpoint)
-        answers = context.ledger.claims("answered", "link", endpoint) if claims else []
-        served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
-        longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
-        if longest is None or not is_unavailable(longest, context.settings):
-            continue
-        if any(run[LAST] > longest.first_ns for run in served):
-            continue
-        late = [one for one in listed if one.last.ts_ns >= longest.first_ns + context.settings.broker_grace_ns]
-        if late:
-            words = {"endpoint": endpoint, "node": late[-1]["broker"], "since": clock(longest.first_ns)}
-            about = {"brokers": (late[-1]["broker"],), "count": longest.count}
-            times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
-            yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
+    endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
+    named = (claim for claim in context.ledger.claims("address", "server") if claim["address"] == endpoint)
+    late = [claim for claim in named if claim.last.ts_ns >= named_ns]
+    if late:
+        node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
+        words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
+        about = {"brokers": (node,), "count": longest.count}
+        times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
+        yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
 
 
 def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
