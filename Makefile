@@ -96,7 +96,7 @@ chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos
 live: $(SET_UP) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
 	@$(BIN)/python -m pytest tests/live -m live -p no:randomly -o timeout=3600 -o faulthandler_timeout=3660
 
-cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster, all on an S3 server; a worker is killed, the store goes for 20 s
+cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster, all on an S3 server; a second one is refused, one sleeps, a worker is killed, the store goes for 20 s
 	@$(BIN)/python -m bench.cluster
 
 .PHONY: archive

@@ -2,8 +2,9 @@
 
 Knows: how a master and two workers are started from the pip package on loopback, how the environment is packed for
 executors (`tools.archive`), which server program is the store, and that the tables must be those of a plain loop over
-the same frames. Meanwhile two agents' shippers bring the files, a worker is killed, and the store does not answer for
-a while. Refuses to know how the job is cut up.
+the same frames. Meanwhile two agents' shippers bring the files, a second monitor is started at the same checkpoint, a
+worker is killed, the monitor sleeps until another has taken its place, and the store does not answer for a while.
+Refuses to know how the job is cut up.
 Rule: executors get nothing but the packed archive: no path of this checkout, no package of this environment.
 """
 
@@ -39,8 +40,9 @@ from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARK = Path(_find_spark_home())
-MASTER, PORT = 17077, 19194
+MASTER, PORT, OTHER_PORT = 17077, 19194, 19196
 PATIENCE_S, AWAY_S, CORES = 400, 20, 2
+ON_CLUSTER, ALONE = f"spark://127.0.0.1:{MASTER}", "local[2]"
 TABLES = ("findings", "topics", "clients", "clusters", "coverage", "partitions", "descriptions", "statements")
 """What a verdict is made of; each must be that of a plain loop."""
 
@@ -72,10 +74,10 @@ def hadoop() -> str:
 
 
 class Submitted(Monitor):
-    """The same command, by spark-submit."""
+    """The same command, by spark-submit; it runs in `folder`, where `environment` is the archive, unpacked."""
 
-    def __init__(self, folder: Path, archive: Path, tables: str) -> None:
-        self.folder, self.port = folder, PORT
+    def __init__(self, folder: Path, archive: Path, tables: str, master: str = ON_CLUSTER, port: int = PORT) -> None:
+        self.folder, self.port = folder, port
         conf = {
             "spark.pyspark.python": "./environment/bin/python",
             "spark.pyspark.driver.python": "./environment/bin/python",
@@ -91,12 +93,12 @@ class Submitted(Monitor):
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         }
-        command = [str(SPARK / "bin" / "spark-submit"), "--master", f"spark://127.0.0.1:{MASTER}"]
+        command = [str(SPARK / "bin" / "spark-submit"), "--master", master]
         command += ["--archives", f"{archive}#environment", "--packages", f"org.apache.hadoop:hadoop-aws:{hadoop()}"]
         command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
         command += [str(ROOT / "wirecheck" / "__main__.py"), "monitor", "--frames", "s3a://bucket/frames"]
         command += ["--out", "s3://bucket/verdicts", "--checkpoint", "s3a://bucket/checkpoint", "--tables", tables]
-        command += ["--interval", "1s", "--metrics-port", str(PORT)]
+        command += ["--interval", "1s", "--metrics-port", str(port)]
         environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).folder), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (folder / "words").open("ab") as words:
             self.process = subprocess.Popen(
@@ -105,6 +107,13 @@ class Submitted(Monitor):
 
     def judged_frames(self) -> int:
         return round(sum(n for name, n in self.scraped().items() if name.startswith("wirecheck_frames_total")))
+
+    def ended_with(self, reason: str) -> bool:
+        """Whether it ends with an error, and gives that reason."""
+        code = self.process.wait(PATIENCE_S)
+        words = [line for line in (self.folder / "words").read_text().splitlines() if line.startswith("wirecheck:")]
+        say(f"it ended with {code}: {words[-1] if words else 'no word'}")
+        return code != 0 and any(reason in line for line in words)
 
 
 class Agent:
@@ -130,42 +139,66 @@ def say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def judged(folder: Path, archive: Path, given: argparse.Namespace, agents: list[Agent], expected: int) -> Result:
-    """The verdict, after the worker has gone, and the store gone and come back, with files arriving all the while."""
-    for agent in agents:
-        agent.capture(len(agent.files) // 3)
+def judged(
+    folder: Path, archive: Path, given: argparse.Namespace, agents: list[Agent], expected: int
+) -> tuple[Result, dict[str, bool]]:
+    """The verdict, and which monitors ended as they must. Files arrive all the while: a second monitor is refused, the
+    worker goes, the first monitor sleeps and another takes its place, the store goes and comes back.
+    """
+    more = {agent: len(agent.files) // 4 for agent in agents}
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        (folder / name / "environment").symlink_to(folder / "environment")
     (folder / "environment").mkdir()  # stateful steps start a Python on the driver too, by the executors' path
     subprocess.run(["tar", "xzf", str(archive), "-C", str(folder / "environment")], check=True)
-    monitor = Submitted(folder, archive, given.tables)
+    captured(agents, more)
+    first = monitor = Submitted(folder / "first", archive, given.tables)
     try:
+        first.ready()
+        wait(first, 1)
+        say(f"{first.judged_frames():,} frames judged; a second monitor is started")
+        second = Submitted(folder / "second", archive, given.tables, ALONE, OTHER_PORT)
+        as_it_must = {"a second monitor is refused": second.ended_with("another monitor")}
+        say(f"{first.judged_frames():,} frames judged; a worker is killed")
+        end(given.victim)
+        captured(agents, more)
+        wait(first, first.judged_frames() + 1)
+        say(f"{first.judged_frames():,} frames judged; the monitor sleeps within a batch, and another is started")
+        captured(agents, more)
+        time.sleep(2)
+        os.killpg(first.process.pid, signal.SIGSTOP)
+        monitor = Submitted(folder / "second", archive, given.tables, ALONE, OTHER_PORT)
         monitor.ready()
         wait(monitor, 1)
-        say(f"{monitor.judged_frames():,} frames judged; a worker is killed")
-        end(given.victim)
-        for agent in agents:
-            agent.capture(len(agent.files) // 2)
-        wait(monitor, monitor.judged_frames() + 1)
+        say(f"{monitor.judged_frames():,} frames judged by the other; the first one wakes up")
+        os.killpg(first.process.pid, signal.SIGCONT)
+        as_it_must["one that slept commits nothing more"] = first.ended_with("has taken it over")
         say(f"{monitor.judged_frames():,} frames judged; the store goes for {AWAY_S} s")
         with given.store.away(AWAY_S):
-            for agent in agents:
-                agent.capture(len(agent.files))
-        monitor = again(monitor, folder, archive, given.tables)
+            captured(agents, dict.fromkeys(agents, sys.maxsize))
+        monitor = again(monitor, archive, given.tables)
         wait(monitor, expected)
         time.sleep(3)
         run = checkpoint.run_of("s3://bucket/checkpoint")
         assert run is not None
-        return Result.read("s3://bucket/verdicts", run)
+        return Result.read("s3://bucket/verdicts", run), as_it_must
     finally:
+        end(first.process)
         end(monitor.process)
 
 
-def again(monitor: Submitted, folder: Path, archive: Path, tables: str) -> Submitted:
+def captured(agents: list[Agent], files: dict[Agent, int]) -> None:
+    for agent in agents:
+        agent.capture(files[agent])
+
+
+def again(monitor: Submitted, archive: Path, tables: str) -> Submitted:
     """Started anew where it ended while the store was away, as whatever supervises it would."""
     time.sleep(5)
     if monitor.process.poll() is None:
         return monitor
     say(f"the monitor ended with {monitor.process.returncode}, and is started again")
-    fresh = Submitted(folder, archive, tables)
+    fresh = Submitted(monitor.folder, archive, tables, ALONE, monitor.port)
     fresh.ready()
     return fresh
 
@@ -218,14 +251,14 @@ def main() -> int:
                 daemon(folder, "worker-2", *worker, "--work-dir", str(folder / "w2")),
             ):
                 agents = [Agent(folder, agent, some) for agent, some in by_agent.items()]
-                found = judged(folder, archive, given, agents, frames)
+                found, as_it_must = judged(folder, archive, given, agents, frames)
                 for agent in agents:
                     agent.shipper.finish()
             more = {"frames": frames, "files": len(files), "requests": dict(given.store.asked())}
             more["writing requests of a table and batch"] = dict(sorted(given.store.per_batch().items()))
         finally:
             given.store.end()
-    return rows_of_run(given, found, expected, more, began)
+    return rows_of_run(given, found, expected, more | {"as it must": as_it_must}, began)
 
 
 def rows_of_run(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
@@ -236,7 +269,7 @@ def rows_of_run(given: argparse.Namespace, found: Result, expected: Result, more
     summary = {"spark": pyspark.__version__, "hadoop": hadoop(), "store": SERVER, "tables": given.tables, **more}
     summary |= {"findings": len(mine["findings"]), "same as a plain loop": same}
     print(json.dumps({**summary, "seconds": round(time.monotonic() - began)}, indent=1))
-    return int(not all(same.values()))
+    return int(not all(same.values()) or not all(more["as it must"].values()))
 
 
 def in_order(rows: list[dict]) -> list[str]:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from wirecheck.capture.pcapng_export import Pair, Size
+    from wirecheck.capture.pcapng_export import Pair
 
 TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""
 
 
-def enough(required: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
-    """A small set of connections that proves it; None if not even all of them together do."""
+def enough(required: set[Pair], every: Mapping[Pair, int], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
+    """A small set of connections that proves it; None if not even all of them together do. `every`: all there are, with
+    their bytes.
+    """
     asked_for, *rings = around(required & set(every), every)
     taken = set(asked_for)  # shown in any case: they are what it is about
     if taken and proves(taken):
@@ -29,12 +31,12 @@ def enough(required: set[Pair], every: Mapping[Pair, Size], proves: Callable[[se
     return None
 
 
-def around(required: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
+def around(required: set[Pair], every: Mapping[Pair, int]) -> list[list[Pair]]:
     """Connections in rings: those asked for, with the same server, with the same hosts, all; the small ones first."""
     ends = {end for pair in required for end in pair}
     hosts = {end.host for end in ends}
     rings: list[list[Pair]] = [[], [], [], []]
-    for pair in sorted(every, key=lambda pair: (every[pair].bytes, pair)):
+    for pair in sorted(every, key=lambda pair: (every[pair], pair)):
         near = [end.host in hosts for end in pair]
         ring = 0 if pair in required else 1 if ends & set(pair) else 2 if all(near) else 3
         rings[ring].append(pair)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import Counter
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.capture import frames, frames_file
+from wirecheck.capture import frames
 from wirecheck.capture.source.pcapng import TLS_KEY_LOG
+from wirecheck.capture.traffic import tables
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.peer import Peer
 
@@ -48,34 +48,19 @@ class Pair(NamedTuple):
         return cls(*sorted((one, other)))
 
 
-@dataclass
-class Size:
-    """How much there is of a connection."""
-
-    frames: int = 0
-    bytes: int = 0  # of payload, on the wire
-    first_ns: int = 1 << 62
-
-
-def connections(files: Iterable[Path], cluster: str) -> dict[Pair, Size]:
-    """Every connection of one cluster label in these files of frames."""
-    found: dict[Pair, Size] = {}
-    for table in tables(files, [*COLUMNS, "payload_len"], cluster):
-        keys = ["src_ip", "src_port", "dst_ip", "dst_port"]
-        sums = table.group_by(keys).aggregate([("payload_len", "sum"), ("payload_len", "count"), ("ts_ns", "min")])
+def connections(files: Iterable[Path], cluster: str) -> dict[Pair, int]:
+    """Every connection of one cluster label in these files of frames, with its bytes of payload on the wire."""
+    found: Counter[Pair] = Counter()
+    for table in cluster_frames(files, [*COLUMNS, "payload_len"], cluster):
+        sums = table.group_by(["src_ip", "src_port", "dst_ip", "dst_port"]).aggregate([("payload_len", "sum")])
         for row in sums.to_pylist():
-            size = found.setdefault(pair_of(row), Size())
-            size.frames += row["payload_len_count"]
-            size.bytes += row["payload_len_sum"]
-            size.first_ns = min(size.first_ns, row["ts_ns_min"])
+            found[pair_of(row)] += row["payload_len_sum"]
     return found
 
 
-def tables(files: Iterable[Path], columns: Sequence[str], cluster: str) -> Iterator[pa.Table]:
-    """Frames of one cluster label, file by file; invalid files are skipped: the result lists them."""
-    for file in files:
-        with suppress(frames.NotFramesError):
-            yield of_cluster(frames_file.read(file, columns), cluster)
+def cluster_frames(files: Iterable[Path], columns: list[str], cluster: str) -> Iterator[pa.Table]:
+    """Frames of one cluster label, file by file."""
+    return (of_cluster(table, cluster) for table in tables(files, columns))
 
 
 def of_cluster(table: pa.Table, cluster: str) -> pa.Table:
@@ -93,7 +78,7 @@ def pair_of(row: Mapping[str, Any]) -> Pair:
 def selected(files: Iterable[Path], cluster: str, chosen: set[Pair]) -> pa.Table:
     """The frames of these connections, in the order of their times."""
     parts = []
-    for table in tables(files, [*COLUMNS, *SEGMENT], cluster):
+    for table in cluster_frames(files, [*COLUMNS, *SEGMENT], cluster):
         ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"])
         pairs = {
             tuple(row.values()): pair_of(row) in chosen

@@ -56,7 +56,7 @@ def changes(
       wirecheck changes verdict/ --format json |
         jq 'select(.action == "DeleteTopics")'
     """
-    from wirecheck.decode.show.changes import changes as changes_of
+    from wirecheck.decode.show.changes import Changes
 
     def show(found: "Changes", basis: str) -> None:
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
@@ -75,7 +75,7 @@ def changes(
         need_whole(coverage, strict=strict)
         return
     with capture_frames(inputs, strict=strict) as frames:
-        found = changes_of(frames, ports)
+        found = Changes().read(frames, ports)
         need_messages(found, inputs)
         show(found, found.text())
 

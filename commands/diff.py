@@ -149,9 +149,9 @@ def of_results(
 
 def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Traffic":
     """Stop where nothing of Kafka was seen: then nothing could differ."""
-    from wirecheck.decode.show.traffic import counted
+    from wirecheck.decode.show.traffic import Traffic
 
-    found = counted(frames, ports)
+    found = Traffic().read(frames, ports)
     need_messages(found, [name])
     return found
 

@@ -56,10 +56,10 @@ def errors(
         jq 'select(.effect == "login failed")'
     """
     from wirecheck.decode.show.error_rows import error_rows
-    from wirecheck.decode.show.traffic import counted
+    from wirecheck.decode.show.traffic import Traffic
 
     with capture_frames(inputs, strict=strict) as frames:
-        traffic = counted(frames, ports)
+        traffic = Traffic().read(frames, ports)
         need_messages(traffic, inputs)
         need_seen(asked, traffic)
         found = [row for row in error_rows(traffic) if is_chosen(row, asked)]

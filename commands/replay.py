@@ -233,7 +233,7 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
     from wirecheck.commands.frame_tables import opened
     from wirecheck.dashboards.verdict import blamed
-    from wirecheck.decode.show.over_time import over_time
+    from wirecheck.decode.show.over_time import OverTime
 
     entries = blamed(result)
     if not entries:
@@ -241,7 +241,7 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     hurt = [one for entry in entries for name in ("clients", "briefly") for one in entry["card"]["harm"][name]]
     clients = {one["client_id"] or one["address"] for one in hurt}
     tables = (table for file in files if (table := opened(file, [])) is not None)
-    found = over_time(tables, clients, first_ns, last_ns)
+    found = OverTime(clients, first_ns, last_ns).read(tables)
     courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
     return {"courses": courses, "brokers": dict(found.brokers)}
 

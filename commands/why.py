@@ -62,11 +62,11 @@ def why(
       wirecheck why orders incident.pcapng --at 2026-11-21T00:20:03Z
       wirecheck why billing incident.pcapng --type group --format json
     """
-    from wirecheck.decode.show.subject import subject_of
+    from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import sections
 
     with capture_frames(inputs, strict=strict) as frames:
-        subject = subject_of(name, frames, ports)
+        subject = Subject(name).read(frames, ports)
         kind, others = kind_of(subject, asked["kind"])
         at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
         found = sections(subject, kind, at and at.ns)

@@ -32,6 +32,8 @@ from wirecheck.dashboards.verdict import (
     not_compared,
     not_read,
     overflow,
+    refused_besides,
+    refusing_addresses,
     sentence,
     share,
 )
@@ -312,7 +314,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read"})
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused"})
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
@@ -356,6 +358,10 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("unknown", words)
     for error in coverage["input_errors"]:
         yield labelled("not read", error)
+    if refused := refused_besides(result):
+        yield labelled("refused", refused)
+    if refusing := refusing_addresses(result):
+        yield labelled("refused", refusing)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, duration, state
-from wirecheck.story.harm import seconds
+from wirecheck.story.cards import MOST_CARDS, below, clients_seen, duration, listed, state
+from wirecheck.story.harm import HURT, is_partial, seconds
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
@@ -37,6 +37,7 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
+REFUSES_CONNECTIONS = "WIR008"
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -138,6 +139,26 @@ def not_compared(coverage: Row) -> list[str]:
     counts = [(coverage.get(f"unassigned_{noun}s", 0), noun) for noun in nouns]
     found = [plural(count, noun) for count, noun in counts if count]
     return [f"{', '.join(found)} of an unknown cluster not compared"] if found else []
+
+
+def refused_besides(result: Row) -> str:
+    """Which clients are blocked by errors that no finding explains, such as missing ACLs; empty without any, or where
+    cards do not name all of theirs.
+    """
+    cards = [entry["card"]["harm"] for entry in result["entries"]]
+    if result.get("not_listed") or any(card["others"] for card in cards):
+        return ""
+    known = {client["client_id"] for card in cards for client in (*card["clients"], *card["briefly"])}
+    rows = [row for row in result["harms"] if row["level"] == HURT and row["client_id"] and not is_partial(row)]
+    rows = [row for row in rows if row["client_id"] not in known]
+    errors = ", ".join(sorted({error for row in rows for error in row["errors"]}))
+    names = sorted({row["client_id"] for row in rows})
+    return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
+
+
+def refusing_addresses(result: Row) -> str:
+    """Advertised addresses that refuse all connections. Which clients that hurts is unknown, so they have no card."""
+    return listed([entry["card"]["headline"] for entry in result["entries"] if entry["code"] == REFUSES_CONNECTIONS])
 
 
 def not_read(coverage: Row) -> list[str]:

@@ -10,6 +10,12 @@ from wirecheck.decode.layouts.layout import layouts
 WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
 """A broker holds these until there is something to answer: their latency is no measure of it."""
 
+ACL_OPERATIONS = (
+    "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",
+)  # fmt: skip
+"""Kafka's AclOperation, by number; the number is also the bit of each in authorized operations."""
+
 
 @cache
 def names() -> dict[int, str]:

@@ -7,7 +7,7 @@
     nested(decoded, i)                                # decode/nested.py: values for people
     tables(decoded, "Fetch", "request")               # decode/columns.py: columns for the pipeline
 
-Foreign bytes raise nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours.
+Foreign bytes raise nothing, and no message's outcome depends on its neighbours.
 """
 
 from __future__ import annotations

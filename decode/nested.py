@@ -15,9 +15,7 @@ import numpy as np
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.layouts.form import Kind, Slot
-from wirecheck.decode.layouts.program import Dialect, form, programs
-from wirecheck.decode.message import REASONS, Status, decode
-from wirecheck.decode.wire import SIDES, pack
+from wirecheck.decode.layouts.program import programs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,16 +39,6 @@ def nested(decoded: Decoded, i: int, *, contents: bool = True) -> dict[str, Any]
             int(decoded.field[token]), int(decoded.row[token]), int(decoded.value[token]), int(decoded.length[token])
         )
     return builder.out
-
-
-def decode_one(data: bytes, side: str, api: str | int, version: int, dialect: int = Dialect.KAFKA) -> dict[str, Any]:
-    """One whole message (header and body, without its size) as `{"header": ..., "body": ...}`; raises a DecodeError."""
-    key = api if isinstance(api, int) else form(api, side).key
-    decoded = decode(pack([data], [SIDES.index(side)], [key], [version]), dialect=dialect)
-    status = Status(decoded.status[0])
-    if status != Status.OK:
-        raise REASONS[status](max(0, int(decoded.error_at[0])), decoded.error_path(0))
-    return nested(decoded, 0)
 
 
 @dataclass(slots=True)

@@ -39,10 +39,13 @@ class Text:
         return len(self.at)
 
     def codes(self) -> tuple[NDArray[np.int32], list[str]]:
-        """A number for each row, -1 if null or not kept, and the strings they stand for in order of first sight."""
+        """A number for each row, -1 if null or not kept, and the strings they stand for in order of first sight.
+
+        What was decoded is UTF-8; the client ID of a message that was not decoded may be any bytes.
+        """
         if not self.coded:
             codes, unique = numbered(bytes_of(self.data), vec64(self.at), vec[i32](self.length))
-            self.coded.append((int32s(codes), [text.decode() for text in unique]))
+            self.coded.append((int32s(codes), [text.decode(errors="replace") for text in unique]))
         return self.coded[0]
 
     def strings(self) -> list[str | None]:

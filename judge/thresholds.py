@@ -54,6 +54,10 @@ class Settings:
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30
     """... over at least this long."""
+    unavailable_s: int = 40
+    """A partition without a leader, or a topic that does not exist, is reported if clients ask for it for so long: the
+    restart of a broker with the only replica took up to 38 s in captures.
+    """
     stuck_fast_answers: int = 1_000
     """A client that retries without a pause is stuck sooner: so many error answers on one connection ..."""
     stuck_fast_s: int = 10

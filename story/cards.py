@@ -227,6 +227,12 @@ def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
     return f"{who(*client(worst))} {does_not(worst)}{more}"
 
 
+def still_hurt(facts: "CardFacts") -> list[Row]:
+    """The hurt clients that have not recovered; all of them where each has."""
+    still = {client(one.harm) for one in facts.harms if not one.harm["recovered"]}
+    return [one for one in facts.harmed["clients"] if client(one) in still] or facts.harmed["clients"]
+
+
 def names_clients(entry: Row, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
     rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
@@ -254,6 +260,8 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
     if fact["error"] == harm.LEADER_NOT_AVAILABLE:
         return f"finds no leader of {partitions_text(fact)} for {lasted}"
+    if fact["error"] == harm.UNKNOWN_PARTITION and fact["api"] == "Metadata":
+        return f"finds no topic {fact['topic']} for {lasted}"
     if fact["error"] == harm.NO_COORDINATOR:
         return f"finds no coordinator for {lasted}"
     if harm.is_partial(fact):
@@ -538,7 +546,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     return {
         **row["words"],
         "clients": affected(entry, facts.harmed, facts.context),
-        "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in facts.harmed["clients"]))),
+        "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in still_hurt(facts)))),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": numbered(entry["brokers"]) if entry["brokers"] else "",
         "all_brokers": numbered(entry["brokers"]) if facts.every_is_of_a_broker else "",

@@ -27,8 +27,8 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors outcome reason rule tolerance why")
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
-    "after agent before bound but created described does endpoint former group holder host latter one other ranges"
-    " sent server servers side went what who whose"
+    "after agent answered before bound but cannot created described does endpoint former group had holder host"
+    " latter one other ranges sent server servers side went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(

@@ -39,6 +39,7 @@ CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
+TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 
@@ -105,6 +106,8 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "unknown partition": partial(of_error, UNKNOWN_PARTITION),
     "timed out": partial(of_error, TIMED_OUT),
     "no coordinator": partial(of_error, NO_COORDINATOR),
+    "too few replicas": partial(of_error, TOO_FEW_REPLICAS),
+    "no leader": partial(of_error, LEADER_NOT_AVAILABLE),
 }
 """What a harm and a finding have in common where a relation holds, of either."""
 

@@ -170,13 +170,14 @@ def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Pat
     with as_input_error():
         from wirecheck.commands.changes import of_results
         from wirecheck.commands.inputs import result_folder
-        from wirecheck.decode.show.changes import Change
-        from wirecheck.decode.show.changes import changes as changes_of
+        from wirecheck.decode.show.changes import Change, Changes
 
         folder = result_folder(tuple(map(str, paths)))
-        frames = Source(paths, several(keylog)).tables() if folder is None else ()
-        found = list((changes_of(frames, ports) if folder is None else of_results(folder, ports)[0]).merged())
-    return table_of(Change, found, "changes")
+        if folder is None:
+            found = Changes().read(Source(paths, several(keylog)).tables(), ports)
+        else:
+            found, _ = of_results(folder, ports)
+        return table_of(Change, list(found.merged()), "changes")
 
 
 def errors(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[ErrorRow]:
@@ -201,11 +202,11 @@ def why(
     """
     with as_input_error():
         from wirecheck.commands.why import kind_of
-        from wirecheck.decode.show.subject import subject_of
+        from wirecheck.decode.show.subject import Subject
         from wirecheck.decode.show.subject_facts import Fact, sections
 
         time = span(at)
-        subject = subject_of(name, Source(paths, several(keylog)).tables(), ports)
+        subject = Subject(name).read(Source(paths, several(keylog)).tables(), ports)
         time = time and time.on_day_of(subject.traffic.first_ns)
         found = sections(subject, kind_of(subject, kind)[0], time and time.ns)
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}
@@ -238,9 +239,9 @@ def diff(
 
 def traffic(paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path]) -> Traffic:
     with as_input_error():
-        from wirecheck.decode.show.traffic import counted
+        from wirecheck.decode.show.traffic import Traffic
 
-        return counted(Source(paths, several(keylog)).tables(), ports)
+        return Traffic().read(Source(paths, several(keylog)).tables(), ports)
 
 
 def topics(

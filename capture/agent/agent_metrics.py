@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -105,18 +106,20 @@ def _by_name(counts: dict[str, int] | dict[str, float]) -> Sequence[Sample]:
     return [((name,), n) for name, n in dict(counts).items()]
 
 
-def _counter(name: str, text: str, labels: list[str], samples: Sequence[Sample]) -> Metric:
-    family = CounterMetricFamily(PREFIX + name, text, labels=labels)
+def _family(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    name: str,
+    text: str,
+    labels: list[str],
+    samples: Sequence[Sample],
+) -> Metric:
+    family = kind(PREFIX + name, text, labels=labels)
     for values, n in samples:
         family.add_metric(values, n)
     return family
 
 
-def _gauge(name: str, text: str, labels: list[str], samples: Sequence[Sample]) -> Metric:
-    family = GaugeMetricFamily(PREFIX + name, text, labels=labels)
-    for values, n in samples:
-        family.add_metric(values, n)
-    return family
+_counter, _gauge = partial(_family, CounterMetricFamily), partial(_family, GaugeMetricFamily)
 
 
 @contextmanager

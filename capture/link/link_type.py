@@ -128,6 +128,10 @@ def _untagged(data: bytes, at: i64, end: i64, ether_type: i64) -> i64:
     return start if kind in (_IPV4, _IPV6) else -NOT_IP
 
 
+def is_supported(link_type: i64) -> bool:
+    return _outermost(b"", 0, 0, link_type) != -UNSUPPORTED_LINK_TYPE
+
+
 def ip_start(data: bytes, at: i64, end: i64, link_type: i64) -> i64:
     """Where the innermost IP header begins, or minus the reason why there is none."""
     ip = _outermost(data, at, end, link_type)

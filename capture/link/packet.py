@@ -216,7 +216,6 @@ class Headers:
         self.skipped: vec[i64] = zeros(len(REASONS))  # packets that are no frames, by reason
         self._checksums = Checksums()
         # of the packet at hand
-        self._tcp: i64 = 0
         self._behind: i64 = 0  # where it ends on the wire
         self._most_payload_bytes: i64 = frames.MOST_PAYLOAD_BYTES
 

@@ -30,16 +30,6 @@ _OTHERS = {
     b"PK\x03\x04": "a zip archive; unpack it",
     b"snoo": "a snoop file; convert it with Wireshark's editcap",
 }
-
-_LINK_TYPES = {
-    link_type.LINK_NULL,
-    link_type.LINK_ETHERNET,
-    link_type.LINK_LOOP,
-    link_type.LINK_SLL,
-    link_type.LINK_SLL2,
-    link_type.LINK_RAW,
-}
-_LINK_TYPES |= {link_type.LINK_RAW_BSD, link_type.LINK_RAW_OPENBSD, link_type.LINK_IPV4, link_type.LINK_IPV6}
 _READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
 
 
@@ -147,8 +137,7 @@ class CaptureFile:
         windows.settle()
         while self.error is None:
             self.rows.begin()
-            used_up, broken = self._walk.walk(windows, self.rows, _NO_LIMIT)
-            self.rows.keep(windows.data)
+            used_up, broken = self._walk_on()
             yield Batch(self.rows.batch(self.source, stamp), self.rows.clock()) if self.rows.count else None
             position = int(self.rows.headers.position)
             if broken is not None:
@@ -164,12 +153,17 @@ class CaptureFile:
         """Read rows until the batch is full; False if the file ends before that."""
         used_up = going_on = True
         while used_up and going_on and self.rows.has_space:
-            used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
-            self.rows.keep(self._windows.data)
-            while self._walk.key_logs:
-                self.on_keys(self._walk.key_logs.pop(0))
+            used_up, broken = self._walk_on()
             going_on = self._go_on(used_up, broken)
         return going_on
+
+    def _walk_on(self) -> tuple[bool, str | None]:
+        """As far as the window goes; whether it is used up, and why the file ends where it is broken."""
+        used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+        self.rows.keep(self._windows.data)
+        while self._walk.key_logs:
+            self.on_keys(self._walk.key_logs.pop(0))
+        return used_up, broken
 
     def marks(self) -> list[frames.Mark]:
         """Marks for what could not be read; complete once the file was read to its end."""
@@ -184,8 +178,8 @@ class CaptureFile:
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         lies = self._walk.lies()
         unread = int(self.rows.headers.skipped[link_type.UNSUPPORTED_LINK_TYPE])
-        if unread and self._walk.link_types - _LINK_TYPES:
-            types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
+        types = ", ".join(str(number) for number in sorted(self._walk.link_types) if not link_type.is_supported(number))
+        if unread and types:
             lies = [*lies, f"{unread} packets of link type {types} are not supported; {_READ}"]
         reasons = lies if self.error is None else [*lies, self.error[1]]
         marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]

@@ -166,6 +166,18 @@ class Exchanges:
             found[half[half >= 0]] = numbers[half >= 0]
         return found
 
+    @property
+    def first(self) -> Ints:
+        """Per exchange: its request, or its response where the request was not seen."""
+        return np.where(self.request >= 0, self.request, self.response)
+
+    @property
+    def request_of(self) -> Ints:
+        """Per message: the request that it answers; -1 where there is none."""
+        found, answered = np.full(len(self.messages), -1, np.int64), self.response >= 0
+        found[self.response[answered]] = self.request[answered]
+        return found
+
 
 def joined(parts: Sequence[Exchanges]) -> Exchanges:
     """What several calls of one follower gave, as one; a connection that several of them name is there as often."""

@@ -80,13 +80,13 @@ def was_not_taken(direction: Direction, ts_ns: i64) -> bool:
 
 
 def hole_patience_ns(shared: Shared, both: bool) -> i64:
-    return shared.bounds.hole_ns * (BOTH if both else 1)
+    return shared.limits.hole_ns * (BOTH if both else 1)
 
 
 def overfull(shared: Shared, direction: Direction, both: bool) -> bool:
     times: i64 = BOTH_HELD if both else 1
     waiting = direction.out_of_order
-    return waiting.kept > times * shared.bounds.held_bytes or waiting.count > times * shared.bounds.held_chunks
+    return waiting.kept > times * shared.limits.held_bytes or waiting.count > times * shared.limits.held_pieces
 
 
 def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> None:
@@ -109,7 +109,7 @@ def begin_run(connection: Connection, direction: Direction, seq: i64, now: i64) 
 
 def close_holes(shared: Shared, connection: Connection, direction: Direction, now: i64) -> None:
     """Nothing more will come: every hole is final, also that up to what was sent or acknowledged."""
-    wait_no_more(connection, direction, now, shared.bounds.half_slack_ns)
+    wait_no_more(connection, direction, now, shared.limits.half_slack_ns)
     end = max(direction.acknowledged, direction.newest)
     if direction.fin != UNSET:
         end = min(end, direction.fin)
@@ -143,7 +143,7 @@ def hole_deadline(shared: Shared, connection: Connection, direction: Direction) 
     if direction.stream == RUNNING:
         hole_end = direction.next_offset
     if direction.acknowledged > hole_end:
-        at = (connection.half_slack + 1) * shared.bounds.half_slack_ns
+        at = (connection.half_slack + 1) * shared.limits.half_slack_ns
     if behind is not None:
         at = min(at, behind.ts_ns + hole_patience_ns(shared, shared.two_live(connection)))
     return at

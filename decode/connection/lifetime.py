@@ -68,7 +68,7 @@ def _cut_all(shared: Shared, connection: Connection, direction: Direction) -> No
 def set_closing(shared: Shared, connection: Connection, ts_ns: i64) -> None:
     """Both sides have sent all they had: over, as soon as late packets had their chance."""
     if connection.closed_by != NOT_CLOSED and _sent_all(connection.lower) and _sent_all(connection.higher):
-        connection.due_ns = min(connection.due_ns, ts_ns + shared.bounds.slack_ns)
+        connection.due_ns = min(connection.due_ns, ts_ns + shared.limits.slack_ns)
 
 
 def _sent_all(direction: Direction) -> bool:
@@ -97,8 +97,8 @@ def _patience_ns(shared: Shared, connection: Connection) -> i64:
     other's (RFC 9293 3.6: a half-closed connection).
     """
     if connection.closed_by == NOT_CLOSED or _may_go_on(connection.lower) or _may_go_on(connection.higher):
-        return shared.bounds.idle_ns
-    return shared.bounds.linger_ns
+        return shared.limits.idle_ns
+    return shared.limits.linger_ns
 
 
 def _may_go_on(direction: Direction) -> bool:
@@ -116,7 +116,7 @@ def expire(shared: Shared, connection: Connection, now: i64) -> None:
         if at >= connection.due_ns or at >= connection.last_ns + _patience_ns(shared, connection):
             close(shared, connection, at)
             continue
-        connection.remember_acknowledged(at, shared.bounds.half_slack_ns, shared.bounds.half_slack_frames)
+        connection.remember_acknowledged(at, shared.limits.half_slack_ns, shared.limits.half_slack_frames)
         moved = declare_gaps(shared, connection, connection.lower, at)
         moved = declare_gaps(shared, connection, connection.higher, at) or moved
         if moved:
@@ -139,7 +139,7 @@ def close(shared: Shared, connection: Connection, now: i64) -> None:
             progress(shared, connection)
     if connection.client >= 0:
         finish(shared, connection)
-    connection.over(shared.bounds.linger_ns)
+    connection.over(shared.limits.linger_ns)
     shared.output.touch(connection)
 
 

@@ -39,7 +39,7 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
         return
     early, in_flight = connection.early_responses, connection.in_flight
     if not request.is_raw():
-        place = early.find(request.correlation, early.reach(shared.bounds.waiting_messages))
+        place = early.find(request.correlation, early.reach(shared.limits.waiting_messages))
         if place >= 0:
             if place > 0 and _may_be_unseen(connection):
                 for _ in range(place):  # answers to earlier requests, none of which is to come any more
@@ -56,7 +56,7 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
 def on_response(shared: Shared, connection: Connection, response: Message) -> None:
     """A response is complete."""
     in_flight, early = connection.in_flight, connection.early_responses
-    reach = in_flight.reach(shared.bounds.waiting_messages)
+    reach = in_flight.reach(shared.limits.waiting_messages)
     # Answers come in order: no older request is answered any more, and many of them would hide the one that is due.
     while in_flight.count > reach and in_flight.messages[0].correlation < response.correlation:
         connection.limits_hit += 1
@@ -80,8 +80,8 @@ def on_response(shared: Shared, connection: Connection, response: Message) -> No
 
 
 def _too_many(shared: Shared, connection: Connection, queue: MessageQueue) -> bool:
-    bounds = shared.bounds
-    too_much = queue.count > bounds.waiting_messages or connection.waiting_size() > bounds.waiting_bytes
+    limits = shared.limits
+    too_much = queue.count > limits.waiting_messages or connection.waiting_size() > limits.waiting_bytes
     return too_much and queue.count > 0
 
 
@@ -135,7 +135,7 @@ def response_deadline(shared: Shared, connection: Connection, oldest: Message) -
     """When the oldest response without request is given up."""
     asked = connection.requests()
     open_question = asked.has_hole() or asked.mode == SEARCHING
-    return oldest.ts_last_ns + (shared.bounds.hole_ns if open_question else shared.bounds.slack_ns)
+    return oldest.ts_last_ns + (shared.limits.hole_ns if open_question else shared.limits.slack_ns)
 
 
 def finish(shared: Shared, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""What all connections of a follower share: bounds, the current frame, agents, output, totals.
+"""What all connections of a follower share: limits, the current frame, agents, output, totals.
 
 What must outlive a call is stored with the connections (state.py).
 """
@@ -22,36 +22,13 @@ if TYPE_CHECKING:
 MOST_FAILED: Final = 16  # that one call reports
 BOTH: Final = 4  # times hole_ns that a second agent is waited for: clocks of hosts differ by seconds at most
 BOTH_HELD: Final = 64  # times held_bytes and held_pieces meanwhile: its files come seconds later
-
-
-@final
-class Bounds:
-    def __init__(self, limits: Limits) -> None:
-        self.half_slack_frames: i64 = limits.slack_frames // 2
-        self.slack_ns: i64 = limits.slack_ns
-        self.half_slack_ns: i64 = max(limits.slack_ns // 2, 1)
-        self.hole_ns: i64 = limits.hole_ns
-        self.held_bytes: i64 = limits.held_bytes
-        self.held_chunks: i64 = limits.held_pieces
-        self.search_bytes: i64 = limits.search_bytes
-        self.search_chunks: i64 = limits.search_pieces
-        self.give_up_bytes: i64 = limits.give_up_bytes
-        self.message_bytes: i64 = limits.message_bytes
-        self.waiting_messages: i64 = limits.waiting_messages
-        self.waiting_bytes: i64 = limits.waiting_bytes
-        self.idle_ns: i64 = limits.idle_ns
-        self.linger_ns: i64 = limits.linger_ns
-        self.connections: i64 = limits.connections
-        self.pending_bytes: i64 = limits.pending_bytes
-
-
 MOST_AGENTS: Final = 62  # agents with a bit
 
 
 @final
 class Shared:
     def __init__(self, limits: Limits, known: Known, without_records: WithoutRecords | None) -> None:
-        self.bounds: Bounds = Bounds(limits)
+        self.limits: Limits = limits
         self.known: Known = known
         self.early: bool = without_records is not None
         """Requests are handed out when they are complete, not when they are answered."""
@@ -85,7 +62,7 @@ class Shared:
         if connection.run != THE_WIRES:
             return False
         if connection.second_agent < 0:
-            return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.bounds.hole_ns
+            return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.limits.hole_ns
         return not (self._is_gone(connection.agent) or self._is_gone(connection.second_agent))
 
     def _is_gone(self, agent: i64) -> bool:
@@ -111,6 +88,6 @@ class Shared:
         if connection is not None:
             connection.renumber(connection.agent, connection.run)
             connection.turn_off(OTHER)
-            connection.deadline_ns = connection.last_ns + self.bounds.idle_ns
+            connection.deadline_ns = connection.last_ns + self.limits.idle_ns
             self.output.touch(connection)
             self.recount(connection)

@@ -60,7 +60,7 @@ def follow(shared: Shared, keys: list[str], connections: list[Connection | None]
             output.place(-1, -1, -1)
         if owner is not connection:
             connections[frame.pair] = owner
-        if shared.pending > shared.bounds.pending_bytes:
+        if shared.pending > shared.limits.pending_bytes:
             return i + 1
     return count
 
@@ -226,7 +226,7 @@ def _begins_again(shared: Shared, connection: Connection) -> bool:
     of a SYN that was not seen, or the server acknowledges numbers of the new connection, far from those of the old one.
     """
     frame, again = shared.frame, connection.again
-    if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
+    if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.limits.slack_ns:
         again.forget()
         return False
     if frame.flags & ACK == 0 or connection.life != modes.OPEN:
@@ -270,7 +270,7 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
     if direction.stream == modes.UNSEEN:
         direction.begin(seq)
     elif direction.stream == modes.HELD:
-        direction.begin_late(seq, shared.bounds.held_bytes)
+        direction.begin_late(seq, shared.limits.held_bytes)
     return True
 
 
@@ -282,7 +282,7 @@ def _learn_roles(connection: Connection, frame: Frame) -> None:
 
 def _open(shared: Shared, keys: list[str]) -> Connection | None:
     """A new connection, or None if there are too many."""
-    if shared.open >= shared.bounds.connections:
+    if shared.open >= shared.limits.connections:
         shared.refused += 1
         return None
     shared.open += 1
@@ -291,7 +291,7 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     connection = Connection(keys[frame.pair], shared.serial)
     shared.current = connection
     connection.started_ns = connection.last_ns = frame.ts_ns
-    connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
+    connection.half_slack = frame.ts_ns // shared.limits.half_slack_ns
     connection.agent = frame.agent
     if frame.run != THE_WIRES:
         connection.renumber(frame.agent, frame.run)
@@ -313,7 +313,7 @@ def _on_late(shared: Shared, connection: Connection) -> None:
 
 
 def _on_segment(shared: Shared, connection: Connection) -> None:
-    frame, bounds = shared.frame, shared.bounds
+    frame, limits = shared.frame, shared.limits
     flags, ts_ns, length = frame.flags, frame.ts_ns, frame.length
     direction = connection.direction(frame.side)
     other = connection.other(direction)
@@ -326,7 +326,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     connection.last_ns = max(connection.last_ns, ts_ns)
     direction.frames += 1
     direction.payload_bytes += length
-    connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
+    connection.remember_acknowledged(ts_ns, limits.half_slack_ns, limits.half_slack_frames)
     seq = frame.seq + (1 if flags & SYN else 0)
     if frame.agent == connection.agent and (flags & SYN or _awaits_ack(connection)):
         _time_handshake(connection, frame)
@@ -350,7 +350,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         _note_close(connection, BY_FIN + frame.side, ts_ns)
     if flags & RST and (direction.stream != modes.RUNNING or direction.is_near(seq)):
         _note_close(connection, BY_RST + frame.side, ts_ns)
-        connection.due_ns = min(connection.due_ns, ts_ns + bounds.slack_ns)
+        connection.due_ns = min(connection.due_ns, ts_ns + limits.slack_ns)
     moved = length > 0
     if direction.has_hole():
         moved = declare_gaps(shared, connection, direction, ts_ns) or moved

@@ -7,7 +7,7 @@
     found["RegisterBrokerRecord"].inner("end_points")["host"]
 
 Rows are changes, not states: a PartitionChangeRecord raises the partition epoch by one, and the leader epoch where
-`leader` is present. Entries that do not decode are counted (`undecoded`).
+`leader` is present. Entries that do not decode have no row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.columns import Table, tables
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Projection, Status, decode, only
+from wirecheck.decode.message import Projection, decode, only
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,17 +82,10 @@ def _judged() -> Projection:
     return only(JUDGED)
 
 
-class LogTables(dict[str, LogTable]):
-    """By record type; only those that are there."""
-
-    undecoded: int = 0  # entries of any kind that the machine did not read
-
-
-def log_tables(entries: Entries) -> LogTables:
-    """Columns of the records that are judged by."""
+def log_tables(entries: Entries) -> dict[str, LogTable]:
+    """Columns of the records that are judged by, by record type; only those that are there."""
     decoded = decode(entries.messages, _judged())
-    found = LogTables()
-    found.undecoded = int((decoded.status != Status.OK).sum())
+    found: dict[str, LogTable] = {}
     there = set(zip(entries.messages.side.tolist(), entries.messages.key.tolist(), strict=True))
     for api, side in JUDGED:
         kind = form(api, side)

@@ -1,6 +1,6 @@
 """Who changed what: administrative requests with their sender and their response, as an audit of a capture.
 
-    for change in changes(tables): print(change.time_ns, change.action, change.object, change.principal)
+    for change in Changes().read(tables).merged(): print(change.time_ns, change.action, change.object, change.principal)
 
 A KRaft broker forwards such a request to the controller in an Envelope, with the client's principal and address. So one
 change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. Values of configurations
@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
-from wirecheck.decode.show.message_lines import answers, followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
@@ -30,12 +29,11 @@ from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterator
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Messages
 
 Body = dict[str, Any]
 MOST_CHANGES = 100_000
@@ -50,10 +48,6 @@ METADATA = 3
 LIST_OF_TYPES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 """ConfigResource.Type of Kafka's clients."""
 ACL_TYPES = {1: "any", 2: "topic", 3: "group", 4: "cluster", 5: "transactional ID", 6: "delegation token", 7: "user"}
-OPERATIONS = (
-    "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
-    "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",
-)  # fmt: skip
 PERMISSIONS = ("UNKNOWN", "ANY", "DENY", "ALLOW")
 PATTERNS = {1: "any", 2: "match", 4: "prefixed"}
 """ResourcePatternType; 3 (literal) is not printed."""
@@ -249,7 +243,9 @@ def requests_in(pairs: Exchanges) -> Iterator[Seen]:
     decoded = decode(pairs.messages)
     for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
         if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
-            yield from seen(pairs, decoded, request, response)
+            body, answer = body_of(decoded, request), body_of(decoded, response)
+            if body is not None:
+                yield seen(pairs, (request, response), (pairs.messages, request), body, answer)
     yield from enveloped(pairs, decoded)
 
 
@@ -266,14 +262,6 @@ def targets(api: str, request: Body, response: Body | None) -> tuple[list[Target
     return found, len(every) - len(found)
 
 
-def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
-    """All changes of frames tables; of connections with one of these ports, if some are given."""
-    found = Changes()
-    for exchanges in followed(tables, ports):
-        found.add(exchanges)
-    return found
-
-
 API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}
 OF_METADATA = {
     ("Metadata", "request"): ("allow_auto_topic_creation",),
@@ -282,8 +270,7 @@ OF_METADATA = {
 
 
 def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
-    half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-    return exchanges.only(np.flatnonzero(np.isin(exchanges.messages.key[half], keys)))
+    return exchanges.only(np.flatnonzero(np.isin(exchanges.messages.key[exchanges.first], keys)))
 
 
 def host_of(pairs: Exchanges, row: int) -> str:
@@ -295,23 +282,25 @@ def frame_of(pairs: Exchanges, row: int) -> Frame:
     return Frame(pairs.names[int(pairs.source[row])], first, first)
 
 
-def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Iterator[Seen]:
-    """A client's own request; none where it does not decode."""
-    body = body_of(decoded, request)
-    if body is None:
-        return
-    api = name_of(int(pairs.messages.key[request]))
-    found, others = targets(api, body, body_of(decoded, response))
-    yield Seen(
+def seen(
+    pairs: Exchanges, carriers: tuple[int, int], about: tuple[Messages, int], request: Body, response: Body | None
+) -> Seen:
+    """A client's request. `carriers`: the messages that were followed, the response -1 without one; `about`: the
+    request itself, which is the carrier or inside it.
+    """
+    (carrier, response_carrier), (messages, row) = carriers, about
+    api = name_of(int(messages.key[row]))
+    found, others = targets(api, request, response)
+    return Seen(
         api,
-        int(pairs.messages.correlation_id[request]),
-        client_id(pairs.messages, request),
-        host_of(pairs, request),
-        int(pairs.ts_ns[request]),
-        int(pairs.ts_ns[response]) if response >= 0 else None,
+        int(messages.correlation_id[row]),
+        client_id(messages, row),
+        host_of(pairs, carrier),
+        int(pairs.ts_ns[carrier]),
+        int(pairs.ts_ns[response_carrier]) if response_carrier >= 0 else None,
         found,
-        frame_of(pairs, request),
-        pairs.connections[int(pairs.connection[request])].name,
+        frame_of(pairs, carrier),
+        pairs.connections[int(pairs.connection[carrier])].name,
         others=others,
     )
 
@@ -325,37 +314,25 @@ def body_of(decoded: Decoded, row: int) -> Body | None:
 
 def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
-    inside = unwrapped(decoded, answers(pairs))
+    inside = unwrapped(decoded, pairs.request_of)
     if not len(inside.messages):
         return
     inner = decode(inside.messages)
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
-        api = API_KEYS.get(int(inside.messages.key[row])) if inside.messages.side[row] == REQUEST else None
-        if api is None:
+        if inside.messages.side[row] != REQUEST or int(inside.messages.key[row]) not in API_KEYS:
             continue
         body, envelope = body_of(inner, row), body_of(decoded, outer)
         if body is None or envelope is None:
             continue
-        host = client_host(base64.b64decode(envelope["clientHostAddress"]))
-        data = envelope["requestPrincipal"]
         response = response_to.get(row, -1)
-        found, others = targets(api, body, body_of(inner, response))
-        yield Seen(
-            api,
-            int(inside.messages.correlation_id[row]),
-            client_id(inside.messages, row),
-            host or host_of(pairs, outer),
-            int(pairs.ts_ns[outer]),
-            int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
-            found,
-            frame_of(pairs, outer),
-            pairs.connections[int(pairs.connection[outer])].name,
-            in_envelope=True,
-            forwarded_by=client_id(pairs.messages, outer) if response >= 0 else None,
-            principal=principal(None if data is None else base64.b64decode(data)),
-            others=others,
-        )
+        answered = int(inside.outer[response]) if response >= 0 else -1
+        one = seen(pairs, (outer, answered), (inside.messages, row), body, body_of(inner, response))
+        one.host = client_host(base64.b64decode(envelope["clientHostAddress"])) or one.host
+        data = envelope["requestPrincipal"]
+        one.principal = principal(None if data is None else base64.b64decode(data))
+        one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
+        yield one
 
 
 def carries(client: Seen, envelope: Seen) -> bool:
@@ -465,7 +442,7 @@ def acl(one: Body) -> str:
     pattern = PATTERNS.get(one.get("resourcePatternType") or one.get("patternTypeFilter") or 0, "")
     who = one.get("principal", one.get("principalFilter")) or "any principal"
     host = one.get("host", one.get("hostFilter")) or "any host"
-    permission, operation = of(PERMISSIONS, one["permissionType"]), of(OPERATIONS, one["operation"])
+    permission, operation = of(PERMISSIONS, one["permissionType"]), of(ACL_OPERATIONS, one["operation"])
     return " ".join(filter(None, (pattern, kind + ":", permission, who, operation, "from", host)))
 
 

@@ -1,6 +1,6 @@
 """Errors of a capture by client, API and topic: how often, from when to when, and whether they are ongoing.
 
-    for row in error_rows(counted(tables)): print(row.effect, row.error, row.client_id, row.count, row.status)
+    for row in error_rows(Traffic().read(tables)): print(row.effect, row.error, row.client_id, row.count, row.status)
 
 "Ongoing" needs evidence: the error is among the client's last responses of this API, and recent. Errors that are part
 of the protocol's normal course are `routine`.

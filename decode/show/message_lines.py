@@ -15,7 +15,7 @@ import heapq
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class DecodedBatch:
     @cached_property
     def answered(self) -> Ints:
         """By message, the one it answers; -1 if none."""
-        return answers(self.exchanges)
+        return self.exchanges.request_of
 
     def enveloped(self, reading: Reading) -> dict[int, Line]:
         return enveloped(self.decoded, self.answered, reading, self.topic_names)
@@ -187,12 +187,17 @@ def followed(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Iterator[
     yield follower.drain()
 
 
-def answers(exchanges: Exchanges) -> Ints:
-    """By message, the one it answers; -1 if none."""
-    out = np.full(len(exchanges.messages), -1, np.int64)
-    answered = exchanges.response >= 0
-    out[exchanges.response[answered]] = exchanges.request[answered]
-    return out
+class Accumulator:
+    """What sums up exchanges, as a follower gives them."""
+
+    def add(self, exchanges: Exchanges) -> object:
+        raise NotImplementedError
+
+    def read(self, tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Self:
+        """Add all of frames tables; of connections with one of these ports, if some are given."""
+        for exchanges in followed(tables, ports):
+            self.add(exchanges)
+        return self
 
 
 class Details:

@@ -1,6 +1,6 @@
 """What changes while a capture runs, by slots of its time: what reports draw.
 
-    over_time(tables, {"billing-7"}, first_ns, last_ns).courses()    {"errors": [Course("billing-7", ...)], ...}
+    OverTime({"billing-7"}, first_ns, last_ns).read(tables).courses()    {"errors": [Course("billing-7", ...)], ...}
 
 Errors of clients, epochs that controllers send, and the metadata-log offset that a broker reports: a course each, at
 most MOST of each kind. A slot without a value has None.
@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.traffic import THROTTLED, Traffic
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    import pyarrow as pa
+    from collections.abc import Collection
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.show.traffic import Chunk, Count, Selection
@@ -99,11 +96,3 @@ class OverTime(Traffic):
             known = [value if value >= 0 else None for value in values.tolist()]
             found.setdefault(kind, []).append(Course(who, what, known))
         return found
-
-
-def over_time(tables: Iterable[pa.Table], clients: Collection[str], first_ns: int, last_ns: int) -> OverTime:
-    """Of frames tables between two times (nanoseconds); errors of these clients, by ID or address."""
-    counted = OverTime(clients, first_ns, last_ns)
-    for exchanges in followed(tables):
-        counted.add(exchanges)
-    return counted

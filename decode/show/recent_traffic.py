@@ -38,8 +38,7 @@ class RecentTraffic:
         """What one call of a follower gave."""
         if not len(exchanges):
             return
-        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-        asked_ns = exchanges.ts_ns[half]
+        asked_ns = exchanges.ts_ns[exchanges.first]
         self.first_ns = min(self.first_ns or int(asked_ns.min()), int(asked_ns.min()))
         self.newest_ns = max(self.newest_ns, int(exchanges.ts_ns.max()))
         if self._window_s is None:

@@ -1,7 +1,6 @@
 """What a capture shows of one name: a topic, a client, a group or a broker.
 
-    subject = Subject("orders")
-    for exchanges in followed(tables): subject.add(exchanges)
+    subject = Subject("orders").read(tables)
     subject.views, subject.members, subject.commits
 
 Only what concerns the name is kept, and of that only what changed. Each list is bounded; what is beyond its bound is
@@ -18,16 +17,14 @@ import numpy as np
 from wirecheck.decode.api_names import keys
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.changes import Changes
-from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_summary import topic_codes
 from wirecheck.decode.show.traffic import Traffic
 from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Iterator
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.connection.exchanges import Exchanges
@@ -113,7 +110,7 @@ class Commit(NamedTuple):
 
 
 @dataclass
-class Subject:
+class Subject(Accumulator):
     """All that concerns one name."""
 
     name: str
@@ -193,8 +190,7 @@ class Subject:
     def see_client(self, chunk: Chunk) -> None:
         exchanges = chunk.exchanges
         mine = chunk.of_client(self.name)
-        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)[mine]
-        for index in np.unique(exchanges.connection[half]).tolist():
+        for index in np.unique(exchanges.connection[exchanges.first[mine]]).tolist():
             connection = exchanges.connections[index]
             if self.has_space(self.connections):
                 self.connections.add((connection.name, connection.started_ns))
@@ -316,14 +312,6 @@ class Subject:
             answer = answer_to(chunk, index, answers)
             if answer is not None and answers["error_code"][answer] == 0 and self.has_space(self.registrations):
                 self.registrations.append((int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])))
-
-
-def subject_of(name: str, tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Subject:
-    """All that frames tables show of a name; of connections with one of these ports, if some are given."""
-    subject = Subject(name)
-    for exchanges in followed(tables, ports):
-        subject.add(exchanges)
-    return subject
 
 
 def equal(column: Text, name: str) -> Ints:

@@ -1,6 +1,6 @@
 """What clients requested of brokers and the responses, counted in one pass: `errors`, `why` and `diff` read it.
 
-    traffic = counted(tables)
+    traffic = Traffic().read(tables)
     traffic.calls[Call("billing-7", "10.0.4.12", "10.0.1.3:9092", "Produce")].count
 
 Nothing runs in Python per message, only per error and per group of a chunk. Each table is bounded; what is beyond its
@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
-from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
@@ -32,7 +33,6 @@ from wirecheck.wording import clock, plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from wirecheck.decode.columns import Table
@@ -201,7 +201,7 @@ def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass
-class Coverage:
+class Coverage(Accumulator):
     """How much of a capture was read."""
 
     messages: int = 0
@@ -427,10 +427,10 @@ class Chunk:
     def __init__(self, exchanges: Exchanges, decoded: Decoded) -> None:
         self.exchanges, self.decoded = exchanges, decoded
         self.exchange_of = exchanges.exchange
-        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-        self.api = exchanges.messages.key[half].astype(np.int64)
-        self.asked_ns = exchanges.ts_ns[half]
-        connection = exchanges.connection[half]
+        first = exchanges.first
+        self.api = exchanges.messages.key[first].astype(np.int64)
+        self.asked_ns = exchanges.ts_ns[first]
+        connection = exchanges.connection[first]
         hosts, host_of = numbers_of([each.client.host for each in exchanges.connections])
         self._servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
         self.server = server_of[connection]
@@ -445,9 +445,7 @@ class Chunk:
     @property
     def kinds(self) -> list[tuple[int, int]]:
         """(API key, side) of messages that were decoded and of which a column is fields_of."""
-        well, messages = self.decoded.status == Status.OK, self.exchanges.messages
-        found = np.unique(messages.key[well].astype(np.int64) * 2 + messages.side[well])
-        return [(key, side) for key, side in (divmod(int(one), 2) for one in found) if fields_of(key, side)]
+        return [(key, side) for key, side in kinds(self.decoded) if fields_of(key, side)]
 
     def tables(self, key: int, side: int) -> dict[str, Table]:
         if (key, side) not in self._tables:
@@ -517,11 +515,3 @@ def projection(also: Selection = ()) -> Projection:
     for api, side, more in also:
         found[api, side] = (*found.get((api, side), ()), *more)
     return only(found)
-
-
-def counted(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Traffic:
-    """All that frames tables show; of connections with one of these ports, if some are given."""
-    traffic = Traffic()
-    for exchanges in followed(tables, ports):
-        traffic.add(exchanges)
-    return traffic

@@ -1,6 +1,7 @@
 """What differs between two captures: errors, clients, versions, topic IDs, latencies, rates.
 
-    for difference in differences(counted(before), counted(after)): print(difference.kind, difference.subject)
+    before, after = Traffic().read(tables), Traffic().read(others)
+    for difference in differences(before, after): print(difference.kind, difference.subject)
 
 Captures differ in length, so rates are compared and never counts. What was not seen often enough is not compared.
 """

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of
-from wirecheck.decode.columns import Table, tables
+from wirecheck.decode.columns import Table, kinds, tables
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.texts import Lists, Text
-from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, client_id
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
 from wirecheck.judge.claims.claim import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
 
@@ -50,10 +51,7 @@ class Batch:
 
     @cached_property
     def kinds(self) -> set[tuple[int, int]]:
-        good = self.decoded.status == Status.OK
-        messages = self.decoded.messages
-        pairs = np.unique(messages.key[good].astype(np.int64) * len(SIDES) + messages.side[good])
-        return {(int(pair) // len(SIDES), int(pair) % len(SIDES)) for pair in pairs}
+        return {*kinds(self.decoded)}
 
     def tables(self, api: str, side: str) -> dict[str, Table]:
         """The tables of one message kind; empty where no message of it was decoded."""
@@ -130,19 +128,7 @@ class Batch:
     @cached_property
     def client_ids(self) -> Column:
         """Per exchange the client id of its request's header; None where it was not seen."""
-        codes = np.full(len(self.exchanges.request), -1, np.int64)
-        known: dict[str, int] = {}
-        for key, side in sorted(self.kinds):
-            if side == REQUEST:
-                table = self.tables(name_of(key), "request")[""]
-                found = texts(table["client_id"])
-                lookup = [known.setdefault(v, len(known)) if v is not None else -1 for v in found.values or ()]
-                codes[self.exchange[table.message]] = np.array(lookup, np.int64)[found.codes]
-        messages = self.decoded.messages
-        for row in np.flatnonzero((self.decoded.status != Status.OK) & (messages.side == REQUEST)).tolist():
-            unread = client_id(messages, row)  # the header is whole where the body is not
-            if unread is not None and self.exchange[row] >= 0:
-                codes[self.exchange[row]] = known.setdefault(unread, len(known))
+        codes, known = client_ids(self.exchanges)
         return Column(codes, [*known, None])
 
     def client_id(self, message: Ints) -> Column:

@@ -41,6 +41,8 @@ MOST_MEMBERS = 128
 SUCCESS = "0"
 WAITED = "waited"
 """Among answers over time: those to requests that had waited, from when the first of them was sent."""
+TURNED_AWAY = "turned away"
+"""Among answers over time: connections that the server refused."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
 """What a sentence writes for fields that were not on the wire. For example, the metadata log removes topics by ID
 alone.

@@ -107,9 +107,7 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> Inside | None:
     """The inner exchanges of a batch; None where it has no Envelopes."""
     if not (decoded.messages.key == ENVELOPE).any():
         return None
-    request_of = np.full(len(decoded), -1, np.int64)
-    answered = exchanges.response >= 0
-    request_of[exchanges.response[answered]] = exchanges.request[answered]
+    request_of = exchanges.request_of
     messages, outer, _ = unwrapped(decoded, request_of)
     if not len(messages):
         return None

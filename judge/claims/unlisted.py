@@ -32,8 +32,7 @@ def is_unlisted(exchanges: Exchanges) -> NDArray[np.bool_]:
 def apart(exchanges: Exchanges) -> tuple[Exchanges, Exchanges]:
     """What has rows of its own, and the others."""
     others = is_unlisted(exchanges)
-    one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-    of_others = others[exchanges.connection[one]]
+    of_others = others[exchanges.connection[exchanges.first]]
     return exchanges.only(np.flatnonzero(~of_others)), exchanges.only(np.flatnonzero(of_others))
 
 

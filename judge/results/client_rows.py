@@ -7,7 +7,7 @@ response for so long that it had to give up. Anything less affected it briefly. 
 MOST rows are kept, and one more row counts the others. The story decides which finding a harm follows from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
@@ -17,15 +17,26 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
+    LEADER_NOT_AVAILABLE,
+    METADATA,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    WRITES_AND_READS,
     Streak,
     gathered,
+    is_unavailable,
+    of_claims,
     streaks,
     stuck,
+    succeeded_during,
     waits,
+    waits_for_a_leader,
     with_former,
+    with_successes,
     with_unseen,
     without_coordinator,
-    without_pause,
+    without_leader,
+    without_topic,
+    works,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -34,10 +45,7 @@ from wirecheck.judge.claims.claim import (
     SUCCESS,
     ZERO,
     Claim,
-    Run,
-    Runs,
     Subject,
-    add_runs,
     every_run,
 )
 from wirecheck.judge.claims.client_ids import is_internal
@@ -98,8 +106,6 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 HURT, BRIEFLY = "hurt", "briefly"
-METADATA, LEADER_NOT_AVAILABLE = "Metadata", 5
-WRITES_AND_READS = ("Produce", "Fetch", "ShareFetch")
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error: the response never came."""
 MS_NS = 1_000_000
@@ -163,7 +169,8 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             uses = uses_of_id(subject[1], group, context)
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
-            of_topic = uses_of_topic(topic, group, context)
+            clusters = (group, *context.clusters.formerly(group))
+            of_topic = [uses for cluster in clusters for uses in uses_of_topic(topic, cluster, context)]
             every = (
                 Refused(who, claims, uses.get(who, []), of_client(who, of_topic)) for who, claims in refused.items()
             )
@@ -192,18 +199,32 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
             topic = RefusedTopic(name, None)
-            every = (Refused(who, found, found, found) for who, found in by_client(claims).items())
+            by_id = uses_of_topic(topic, group, context)
+            every = (refused_by_name(who, found, of_client(who, by_id)) for who, found in by_client(claims).items())
             harms = (refusals(one, topic, group, context) for one in every)
             yield from rows("|".join((*subject[1:], name)), harms, group, context)
         for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
             of = RefusedTopic(*named_as)
+            if not of.name and of.topic_id is not None:
+                of = of._replace(name=name_of(("id", of.topic_id), group, context))
             by_name = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
             answers = [by_client(by_name), *uses_of_topic(of, group, context)]
             every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = (unanswered(one, of, group, context) for one in every)
-            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, of))), waited, group, context)
+            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, named_as))), waited, group, context)
+        yield from harms_without_topic(subject, group, context)
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
+
+
+def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
+    """A fetch names topics while the client lacks the ID of one of them, and has their IDs before and after."""
+    accepted = [run for claim in by_id for run in every_run(claim.runs, (SUCCESS,))]
+
+    def succeeded(last_ns: int, first_ns: int) -> bool:
+        return succeeded_during(Streak(0, last_ns, first_ns), accepted)
+
+    return Refused(who, claims, [with_successes(claim, succeeded) for claim in claims], [*claims, *by_id])
 
 
 def harms_without_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
@@ -218,9 +239,28 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
 
 
+def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """Topics that a client wrote or read, and which do not exist any more."""
+    for (name,), claims in gathered(context.claims("unknown_topic", group, *subject), "name"):
+        topic, client = RefusedTopic(name, None), (claims[0]["client_id"], claims[0]["host"])
+        by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
+        tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
+        uses = [claim for api in WRITES_AND_READS for claim in of_client((*client, api), tables)]
+        served = [run for claim in uses for run in every_run(claim.runs, (SUCCESS,))]
+        named_ns = [claim.first.ts_ns for claim in context.claims("binding", group, "name", name)]
+        longest = without_topic(claims, served, named_ns) if served and not is_internal(client[0]) else None
+        if longest is not None and is_unavailable(longest, context.settings):
+            later_ns = max([*named_ns, *(run[LAST] for run in served)])
+            longest = replace(longest, ended=later_ns > longest.last_ns)
+            error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
+            harm = Harm(who, topic, claims, HURT, [longest], [], error, longest_ms([longest]))
+            yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)
+
+
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
     """Partitions of topics that a client writes or reads, and for which brokers answered it that they had no leader.
-    Who merely asks, as a monitor does, is not hurt.
+    Who merely asks, as a monitor does, is not hurt. Where its writes and reads went to brokers that were not captured,
+    it must ask as often as one that waits.
     """
     for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
         topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
@@ -228,19 +268,20 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
         by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
-        if used and not is_internal(client[0]):
-            harm = without_leader(claims, by_name, topic, group, context)
+        if not is_internal(client[0]) and (used or works(subject, group, context)):
+            harm = harm_without_leader(claims, by_name, topic, group, context, used=used)
             yield from rows("|".join((*subject[1:], METADATA, *map(str, topic))), [harm], group, context)
 
 
-def without_leader(
-    claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext
+def harm_without_leader(
+    claims: list[Claim], by_name: list[Claim], topic: RefusedTopic, group: Group, context: CheckContext, *, used: bool
 ) -> Harm | None:
     about = ("id", topic.topic_id) if topic.topic_id else ("name", topic.name or "")
     states = context.claims("partition" if topic.topic_id else "unnumbered", group, *about)
-    longest = longest_without_leader(claims, by_name)
     found: dict[str, dict[int, Streak]] = {}
-    for number, one in longest.items():
+    for number, one in without_leader(claims, by_name, states).items():
+        if one.count < BRIEF_ANSWERS or not (used or waits_for_a_leader(one)):
+            continue
         led = (state for state in states if state["partition"] == number and state["leader"] >= 0)
         ended = any(state.last_word.ts_ns > one.last_ns for state in led)
         level = HURT if one.is_long(context.settings) else BRIEFLY
@@ -254,33 +295,6 @@ def without_leader(
     who, waited = (claims[0]["client_id"], claims[0]["host"], METADATA), [*of_level.values()]
     error = [named(LEADER_NOT_AVAILABLE)]
     return Harm(who, topic, claims, level, waited, [*of_level], error, longest_ms(waited), sorted(replicas))
-
-
-def longest_without_leader(claims: list[Claim], by_name: list[Claim]) -> dict[int, Streak]:
-    """By partition the longest time without a leader, by the answers of all brokers together; a write or read that
-    succeeds meanwhile breaks it.
-    """
-    slots, accepted = of_claims(claims)[str(LEADER_NOT_AVAILABLE)], of_claims(by_name).get(SUCCESS, {})
-    found = {}
-    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        served = of_port(accepted, number)
-        waited = (one for one in without_pause(of_port(slots, number)) if not succeeded_during(one, served))
-        longest = max(waited, key=lambda one: (one.seconds, one.count), default=None)
-        if longest is not None and longest.count >= BRIEF_ANSWERS:
-            found[number] = longest
-    return found
-
-
-def of_claims(claims: Iterable[Claim]) -> Runs:
-    """Their answers over time, together."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
-    return runs
-
-
-def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
-    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
 
 
 def by_client(claims: Iterable[Claim]) -> Uses:
@@ -357,11 +371,6 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
     accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
     blocked = longest_ms(wait for wait in of_level if not succeeded_during(wait, accepted))
     return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], blocked)
-
-
-def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
-    """Whether the first or the last success of a run came between the first and the last error."""
-    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:

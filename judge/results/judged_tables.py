@@ -123,8 +123,9 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
         "id": "id:refused id:use id:binding name:binding link:missing",
-        "client": "client:named_answer client:answer client:overdue client:leaderless link:answered"
-        " link:missing id:use id:partition name:binding name:unnumbered",
+        "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
+        " client:unknown_topic link:answered"
+        " link:missing id:binding id:use id:partition name:binding name:unnumbered",
     },
     shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from wirecheck.decode.api_names import ACL_OPERATIONS
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import gathered
@@ -314,24 +315,7 @@ def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             )
 
 
-OPERATIONS = {
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-    13: "CREATE_TOKENS",
-    14: "DESCRIBE_TOKENS",
-    15: "TWO_PHASE_COMMIT",
-}
-"""AclOperation of Kafka: the bit of each in authorized operations."""
-
-
 def operation_names(bits: int) -> list[str]:
     """The operations of a bit field, by name; an unknown bit keeps its number."""
-    return [OPERATIONS.get(bit, str(bit)) for bit in range(32) if bits & 0xFFFFFFFF & 1 << bit]
+    known = dict(enumerate(ACL_OPERATIONS))
+    return [known.get(bit, str(bit)) for bit in range(32) if bits & 0xFFFFFFFF & 1 << bit]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirecheck.capture.minimal_subset import around, enough
-from wirecheck.capture.pcapng_export import Pair, Size
+from wirecheck.capture.pcapng_export import Pair
 from wirecheck.decode.peer import Peer
 
 
@@ -16,8 +16,8 @@ def between(one, other):
     return Pair.of(Peer.of(one), Peer.of(other))
 
 
-EVERY = {pair(port): Size(1, port) for port in range(40000, 40012)}
-FAR = {between("10.9.9.1:50000", "10.9.9.9:9092"): Size(1, 1), between("10.0.0.1:7", "10.0.0.9:9093"): Size(1, 1)}
+EVERY = {pair(port): port for port in range(40000, 40012)}
+FAR = {between("10.9.9.1:50000", "10.9.9.9:9092"): 1, between("10.0.0.1:7", "10.0.0.9:9093"): 1}
 ASKED = {pair(40003)}
 
 

@@ -70,9 +70,9 @@ def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
     monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda: listing.shutil.os.terminal_size((80, 5)))
     found = wirecheck.changes(audit)
     from wirecheck.capture.agent import offline_agent
-    from wirecheck.decode.show.changes import changes
+    from wirecheck.decode.show.changes import Changes
 
-    command.LISTING.show(list(changes(offline_agent.read_frames([audit])).merged()), "text", every=False)
+    command.LISTING.show(list(Changes().read(offline_agent.read_frames([audit])).merged()), "text", every=False)
     shown = capsys.readouterr()
     assert ("CreateTopics" in shown.out, "DeleteTopics" in shown.out) == (False, True)
     assert "newest 1 of 2" in shown.err

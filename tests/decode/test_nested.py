@@ -7,42 +7,48 @@ import pytest
 
 from tests.build import build, case
 from tests.decode.test_message import vectors
-from wirecheck.decode.errors import BadText, Truncated, UnknownApi, UnknownVersion
-from wirecheck.decode.message import Dialect, decode
-from wirecheck.decode.nested import decode_one, nested
-from wirecheck.decode.wire import REQUEST, pack
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Dialect, Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import REQUEST, SIDES, pack
 
 TOPIC = bytes.fromhex("027424cc4332f7de45a3b24e33d61aa0d16c00")
 
 
+def decoded_one(data, side, api, version, dialect=Dialect.KAFKA):
+    """A batch of one whole message."""
+    return decode(pack([data], [SIDES.index(side)], [form(api, side).key], [version]), dialect=dialect)
+
+
 def test_one_message_by_itself():
     row = next(row for row in vectors("kafka-messages") if row["api"] == "Metadata" and row["side"] == "response")
-    assert decode_one(bytes.fromhex(row["hex"]), "response", "Metadata", row["version"]) == row["json"]
-    assert decode_one(bytes.fromhex(row["hex"]), "response", 3, row["version"]) == row["json"]
+    assert nested(decoded_one(bytes.fromhex(row["hex"]), "response", "Metadata", row["version"]), 0) == row["json"]
 
 
 def test_one_message_in_a_draft():
     layout = case("LeaderAndIsr", "request", 3, Dialect.KIP516_DRAFT)[1]
     built = build(layout, 3, random.Random(1))
-    assert decode_one(built.data, "request", "LeaderAndIsr", 3, Dialect.KIP516_DRAFT) == built.value
+    assert nested(decoded_one(built.data, "request", "LeaderAndIsr", 3, Dialect.KIP516_DRAFT), 0) == built.value
 
 
-def test_what_is_wrong_is_raised_with_its_place():
-    with pytest.raises(Truncated) as caught:
-        decode_one(TOPIC[:9], "record", "TopicRecord", 0)
-    assert (caught.value.at, caught.value.path) == (2, "topicId")
-    with pytest.raises(BadText) as caught:
-        decode_one(b"\x02\xff" + TOPIC[2:], "record", "TopicRecord", 0)
-    assert (caught.value.at, caught.value.path) == (1, "name")
-    with pytest.raises(UnknownVersion):
-        decode_one(TOPIC, "record", "TopicRecord", 9)
-    with pytest.raises(UnknownApi):
-        decode_one(b"", "request", 400, 0)
+@pytest.mark.parametrize(
+    ("data", "version", "status", "at", "path"),
+    [
+        (TOPIC[:9], 0, Status.TRUNCATED, 2, "topicId"),
+        (b"\x02\xff" + TOPIC[2:], 0, Status.BAD_TEXT, 1, "name"),
+        (TOPIC, 9, Status.UNKNOWN_VERSION, -1, ""),
+    ],
+)
+def test_what_is_wrong_has_its_place(data, version, status, at, path):
+    decoded = decoded_one(data, "record", "TopicRecord", version)
+    assert (decoded.status[0], decoded.error_at[0], decoded.error_path(0)) == (status, at, path)
+    assert nested(decoded, 0) == {}
 
 
 def test_values_of_records_and_blobs():
-    assert decode_one(TOPIC, "record", "TopicRecord", 0)["body"] == {"name": "t", "topicId": "JMxDMvfeRaOyTjPWGqDRbA"}
-    assert decode_one(b"\0\0\0\7", "data", "EndTxnMarker", 0)["body"] == {"coordinatorEpoch": 7}
+    topic, marker = decoded_one(TOPIC, "record", "TopicRecord", 0), decoded_one(b"\0\0\0\7", "data", "EndTxnMarker", 0)
+    assert nested(topic, 0)["body"] == {"name": "t", "topicId": "JMxDMvfeRaOyTjPWGqDRbA"}
+    assert nested(marker, 0)["body"] == {"coordinatorEpoch": 7}
 
 
 def test_a_message_that_was_not_decoded_has_no_value():

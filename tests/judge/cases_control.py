@@ -329,9 +329,9 @@ def led(lab, at, leader=2, server=B1):
     lab.talk(server).ask(at, "Metadata", 12, {"topics": None}, answer)
 
 
-def written(talk, at, error, *, by_name=False):
-    """A write to partition 0 of `solo`, and its answer."""
-    topic = {"name": "solo"} if by_name else {"topicId": ID_1}
+def written(talk, at, error, *, by_name=False, name="solo"):
+    """A write to partition 0 of a topic, and its answer."""
+    topic = {"name": name} if by_name else {"topicId": ID_1}
     rows = [{**topic, "partitionResponses": [{"index": 0, "errorCode": error}]}]
     talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 1}, {"responses": rows})
 
@@ -648,3 +648,177 @@ def ctl015_cannot_know(lab):
     """Two brokers failed, one after the other; what was written between is not in the capture."""
     unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
     ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], **unseen)
+
+
+def tid019_asks(lab, times, *, used=True, by_name=False, client_id="writer"):
+    """A client that wrote to orders is answered by two brokers that there is no such topic."""
+    lab.metadata(0, [("orders", ID_1)], version=9 if by_name else 12)
+    talks = [lab.talk(server, client_id) for server in (B1, B2)]
+    if used:
+        written(talks[0], 1, 0, by_name=by_name, name="orders")
+    for number, at in enumerate(times):
+        lab.metadata(at, [("orders", None, 3)], talk=talks[number % 2])
+
+
+def tid019_fires(lab):
+    tid019_asks(lab, range(2, 60, 3))
+
+
+def tid019_fires__by_name(lab):
+    tid019_asks(lab, range(2, 60, 3), by_name=True)
+
+
+def tid019_fires__and_is_created_again(lab):
+    for client_id in ("writer", "other"):
+        tid019_asks(lab, range(2, 60, 3), client_id=client_id)
+    lab.metadata(62, [("orders", ID_2)])
+
+
+def tid019_near_miss(lab):
+    """The topic is created again before long."""
+    tid019_asks(lab, range(2, 38, 2))
+
+
+def tid019_near_miss__twice(lab):
+    tid019_asks(lab, range(2, 38, 2))
+    lab.metadata(40, [("orders", ID_2)])
+    tid019_asks(lab, range(48, 86, 2))
+
+
+def tid019_near_miss__was_never_used(lab):
+    """A consumer waits for a topic that others will create."""
+    tid019_asks(lab, range(2, 60, 3), used=False)
+
+
+def tid019_near_miss__one_broker_does_not_know_it(lab):
+    tid019_asks(lab, range(2, 60, 3))
+    talk = lab.talk(B3, "writer")
+    for at in range(3, 60, 4):
+        written(talk, at, 0, name="orders")
+
+
+def tid019_cannot_know(lab):
+    """Whether the client used the topic was not captured: a broker's answers about it were."""
+    tid019_asks(lab, range(2, 60, 3), used=False)
+    lab.fetches([1], ID_1, client_id="another")
+
+
+def ctl017_fires(lab):
+    ctl015_writes(lab, range(2, 60, 3), error=19)
+
+
+def ctl017_fires__by_name(lab):
+    ctl015_writes(lab, range(2, 60, 3), error=19, by_name=True)
+
+
+def ctl017_near_miss(lab):
+    """A broker restarts."""
+    ctl015_writes(lab, range(2, 25, 2), error=19)
+
+
+def ctl017_near_miss__time_out(lab):
+    ctl015_writes(lab, range(2, 60, 3))
+
+
+def ctl017_cannot_know(lab):
+    """Two brokers restarted, one after the other; what was written between is not in the capture."""
+    unseen = {"gaps": ((ns(30), 1, 900),), "unseen_response_bytes": 900}
+    ctl015_writes(lab, [*range(2, 22, 2), *range(40, 60, 2)], error=19, **unseen)
+
+
+def metadata_of(talk, at, *leaders, version=12, epoch=4, replicas=(2,)):
+    """A Metadata response about orders with the leaders of its partitions from 0 on; -1: none."""
+    rows = [
+        {"partitionIndex": number, "leaderId": leader, "errorCode": 5 if leader < 0 else 0, "leaderEpoch": epoch}
+        | {"replicaNodes": [*replicas], "isrNodes": [*replicas]}
+        for number, leader in enumerate(leaders)
+    ]
+    topic = {"errorCode": 0, "name": "orders", "partitions": rows}
+    topic |= {"topicId": ID_1} if version >= 10 else {}
+    nodes = [{"nodeId": number, "host": f"10.0.0.{number}", "port": 9092} for number in (1, 2)]
+    answer = {"brokers": nodes, "clusterId": CLUSTER, "topics": [topic]}
+    talk.ask(at, "Metadata", version, {"topics": [{"name": "orders"}]}, answer)
+
+
+def ctl016_asks(lab, times, *, client_id="writer", writes=True, by_name=False, leaders=(-1,), **how):
+    """A client that wrote to orders asks one broker after the other for its leaders."""
+    talks = [lab.talk(server, client_id) for server in (B1, B2)]
+    if writes:
+        written(talks[0], 1, 0, by_name=by_name, name="orders")
+    for number, at in enumerate(times):
+        metadata_of(talks[number % 2], at, *leaders, **how)
+        lab.until = max(lab.until, at)
+
+
+def ctl016_fires(lab):
+    ctl016_asks(lab, range(2, 60, 3))
+
+
+def ctl016_fires__by_name(lab):
+    ctl016_asks(lab, range(2, 60, 3), by_name=True, version=9)
+
+
+def ctl016_fires__of_old_and_new_clients(lab):
+    """One finding: old clients ask by name and learn no ID."""
+    ctl016_asks(lab, range(2, 60, 3))
+    ctl016_asks(lab, range(2, 60, 3), by_name=True, version=5, client_id="old")
+
+
+def ctl016_fires__before_a_short_restart(lab):
+    """Of a client that learns no leader epochs: it wrote between the two times."""
+    ctl016_asks(lab, range(2, 46, 2), by_name=True, version=5)
+    written(lab.talk(client_id="writer"), 50, 0, by_name=True, name="orders")
+    ctl016_asks(lab, range(62, 70, 2), writes=False, version=5)
+
+
+def ctl016_fires__seen_at_another_broker(lab):
+    """The leader was not captured, so no write or read of the topic was: the client is in a group, and asks all the
+    time.
+    """
+    ctl016_asks(lab, range(2, 60), writes=False, client_id="reader")
+    lab.talk(client_id="reader").ask(1, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})
+
+
+def ctl016_near_miss__a_reader_that_looks_at_other_topics(lab):
+    ctl016_asks(lab, range(2, 120, 10), writes=False, client_id="reader")
+    lab.talk(client_id="reader").ask(1, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})
+
+
+def ctl016_fires__and_ends(lab):
+    for client_id in ("writer", "other"):
+        ctl016_asks(lab, range(2, 60, 3), leaders=(-1, 1, -1), replicas=(2, 3), client_id=client_id)
+    ctl016_asks(lab, [62], leaders=(2, 1, 2), epoch=5)
+
+
+def ctl016_fires__while_offsets_are_committed(lab):
+    """As a consumer's that commits by topic name: its coordinator is another broker."""
+    ctl016_asks(lab, range(2, 60, 3))
+    talk = lab.talk(B2, "writer")
+    for at in range(3, 60, 5):
+        topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
+        talk.ask(at, "OffsetCommit", 9, {"groupId": "g", "topics": topics}, {"topics": topics})
+
+
+def ctl016_near_miss(lab):
+    """A broker with the only replica restarts."""
+    ctl016_asks(lab, range(2, 40, 2))
+
+
+def ctl016_near_miss__two_restarts(lab):
+    ctl016_asks(lab, range(2, 38, 2))
+    ctl016_asks(lab, [40], leaders=(2,), epoch=5)
+    ctl016_asks(lab, range(52, 88, 2), epoch=6)
+
+
+def ctl016_near_miss__a_monitor(lab):
+    ctl016_asks(lab, [], client_id="writer")
+    ctl016_asks(lab, range(2, 60, 3), client_id="monitor", writes=False)
+
+
+def ctl016_near_miss__has_a_leader(lab):
+    ctl016_asks(lab, range(2, 60, 3), leaders=(2,))
+
+
+def ctl016_cannot_know(lab):
+    """Whether the client ever wrote or read is not in the capture."""
+    ctl016_asks(lab, range(2, 60, 3), writes=False)

@@ -1,6 +1,6 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from tests.judge.lab import ID_1, START
+from tests.judge.lab import BROKERS, ID_1, START, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
 
@@ -423,3 +423,48 @@ def vis008_cannot_know(lab):
     served(lab, [*range(20), 41, 42])
     waiting(lab, 22, 40.0)
     lab.until = 60
+
+
+DEAD = "10.0.0.9:9092"
+
+
+def wir008_refuses(lab, times, *, named_until=90, **facts):
+    """Brokers name a ninth one at an address where connections are reset."""
+    for at in range(0, 91, 5):
+        lab.metadata(at, brokers={**BROKERS, **({DEAD: 9} if at <= named_until else {})})
+    for at in times:
+        lab.talk(DEAD, over=True, close_ns=ns(at), **{"closed_by": "server-rst", **facts})
+
+
+def wir008_fires(lab):
+    wir008_refuses(lab, range(10, 80, 3))
+
+
+def wir008_near_miss(lab):
+    """A broker is down, and the others stop naming it."""
+    wir008_refuses(lab, range(10, 80, 3), named_until=20)
+
+
+def wir008_near_miss__a_restart(lab):
+    wir008_refuses(lab, range(10, 40, 2))
+
+
+def wir008_near_miss__answers_others(lab):
+    wir008_refuses(lab, range(10, 80, 3))
+    lab.metadata(40, brokers={**BROKERS, DEAD: 9}, server=DEAD)
+
+
+def wir008_near_miss__comes_back(lab):
+    """A broker was down. Since it is back, the others name it again."""
+    wir008_refuses(lab, range(10, 60, 3), named_until=15)
+    for server in (None, DEAD):
+        lab.metadata(70, brokers={**BROKERS, DEAD: 9}, **({"server": server} if server else {}))
+
+
+def wir008_near_miss__clients_give_up(lab):
+    wir008_refuses(lab, range(10, 80, 3), closed_by="client-rst")
+
+
+def wir008_cannot_know(lab):
+    """What was sent before the resets is not in the capture."""
+    wir008_refuses(lab, range(10, 80, 3), from_start=False)

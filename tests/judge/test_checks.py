@@ -173,3 +173,47 @@ def test_a_pause_begins_with_the_first_request_that_waited():
     cases_wire.vis008_fires(lab)
     (pause,) = [one["summary"] for one in lab.findings() if one["code"] == "VIS008"]
     assert "answered nothing for 18.0 s, from 2027-01-15 08:00:22.000 UTC to 2027-01-15 08:00:40.000 UTC" in pause
+
+
+def test_partitions_without_a_leader_are_named_until_they_have_one():
+    lab = Lab()
+    cases_control.ctl016_fires__and_ends(lab)
+    (finding,) = lab.findings("CTL016")
+    since, until = "2027-01-15 08:00:02.001 UTC", "2027-01-15 08:00:59.001 UTC"
+    assert finding["summary"] == (
+        f"orders partitions 0, 2 had no leader from {since} until {until}: 2 clients could not write or read."
+    )
+    assert (finding["topic"], finding["topic_ids"], finding["brokers"]) == ("orders", [ID_1], [2, 3])
+    assert finding["client_ids"] == ["other", "writer"]
+
+
+def test_partitions_that_still_have_no_leader_are_said_to_have_none():
+    lab = Lab()
+    cases_control.ctl016_fires(lab)
+    (finding,) = lab.findings("CTL016")
+    since = "2027-01-15 08:00:02.001 UTC"
+    assert finding["summary"] == f"orders partition 0 has had no leader since {since}: 1 client cannot write or read."
+
+
+def test_a_partition_without_a_leader_is_one_finding_for_clients_that_learn_its_id_and_those_that_do_not():
+    lab = Lab()
+    cases_control.ctl016_fires__of_old_and_new_clients(lab)
+    (finding,) = lab.findings("CTL016")
+    assert (finding["client_ids"], finding["topic_ids"]) == (["old", "writer"], [ID_1])
+
+
+def test_a_topic_that_is_missing_is_said_to_be_so_until_it_is_created_again():
+    lab = Lab()
+    cases_control.tid019_fires__and_is_created_again(lab)
+    (finding,) = lab.findings("TID019")
+    since, until = "2027-01-15 08:00:02.001 UTC", "2027-01-15 08:00:59.001 UTC"
+    assert finding["summary"] == (
+        f"Brokers answered from {since} until {until} that topic orders does not exist; "
+        "2 clients that used it asked for it."
+    )
+    assert finding["client_ids"] == ["other", "writer"]
+    rows = [row for row in lab.judge()["harms"].values() if row["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION"]]
+    assert [(row["client_id"], row["api"], row["count"], row["recovered"]) for row in rows] == [
+        ("other", "Metadata", 20, True),
+        ("writer", "Metadata", 20, True),
+    ]

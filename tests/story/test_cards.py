@@ -422,6 +422,33 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     assert len(lines) == 2
 
 
+def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
+    """As by a missing ACL. Who is on a card, or was refused in part, is not."""
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import refused_besides
+
+    denied = refused("denied", errors=["TOPIC_AUTHORIZATION_FAILED"], blocked_ms=48_000)
+    partly = refused("partly", errors=["CORRUPT_MESSAGE"], blocked_ms=500)
+    brief = refused("brief", level="briefly", blocked_ms=48_000)
+    result = {**RESULT, "entries": [], "harms": [denied, partly, brief]}
+    assert refused_besides(result) == "denied, which no finding explains (TOPIC_AUTHORIZATION_FAILED): wirecheck errors"
+    on_a_card = {"clients": [{"client_id": "denied"}], "briefly": [], "others": 0}
+    assert refused_besides({**result, "entries": [{"card": {"harm": on_a_card}}]}) == ""
+    some = {"clients": [], "briefly": [], "others": 3}
+    assert refused_besides({**result, "entries": [{"card": {"harm": some}}]}) == ""
+    assert refused_besides({**result, "not_listed": 1}) == ""
+
+
+def test_an_address_that_refuses_connections_is_named_below():
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import refusing_addresses
+
+    headline = "Brokers name h:1 for broker 6, but it has refused all connections since 16:25:42 UTC, 175 times"
+    entry = {"code": "WIR008", "card": {"headline": headline}}
+    assert refusing_addresses({**RESULT, "entries": [entry]}) == headline
+    assert refusing_addresses({**RESULT, "entries": [{**entry, "code": "WIR007"}]}) == ""
+
+
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
@@ -481,3 +508,61 @@ def test_a_client_without_a_coordinator_is_hurt():
 )
 def test_errors_are_of_partitions_and_a_closed_connection_is_of_a_request(api, error, count, text):
     assert rejected(api, error, count) == text
+
+
+def test_who_finds_no_leader_is_hurt_by_a_partition_without_one():
+    gone = found("CTL016", topic="t", topic_ids=[OLD], brokers=[5], client_ids=["reader"])
+    asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
+    (card,) = cards([gone], [asked, refused("writer", "Produce", errors=["NOT_LEADER_OR_FOLLOWER"])])
+    assert (named(card), card["headline"]) == (
+        ["reader"],
+        "reader (10.0.0.7) finds no leader of t partition 0 for 48 s",
+    )
+
+
+def test_only_writes_that_lack_replicas_follow_from_too_few_replicas():
+    few = found("CTL017", topic="t", client_ids=["writer"], brokers=[1])
+    writes = refused("writer", "Produce", errors=["REQUEST_TIMED_OUT", "NOT_ENOUGH_REPLICAS"])
+    (card,) = cards([few], [writes, refused("other", "Produce", errors=["NOT_ENOUGH_REPLICAS"])])
+    assert named(card) == ["writer"]
+
+
+def test_writes_to_a_server_that_lets_others_wait_may_wait_for_it():
+    """A write may wait for other brokers, so it is no evidence that the server answers nothing."""
+    silent = found("WIR007", client_ids=["reader"], brokers=[4], words={"apis": "Fetch"})
+    waited = {"errors": ["NO_RESPONSE"], "topic": "t"}
+    (card,) = cards([silent], [refused("writer", "Produce", brokers=[4], **waited)])
+    assert named(card) == ["writer"]
+    assert card["cause"]["sentence"].endswith("this may be why writer gets no response")
+    (card,) = cards([silent], [refused("writer", "Produce", brokers=[5], **waited)])
+    assert named(card) == []
+
+
+def test_what_followed_from_a_pause_ended_with_it():
+    paused = found("VIS008", brokers=[5])
+    gone = found("CTL016", topic="t", topic_ids=[OLD], brokers=[5], client_ids=["reader"])
+    asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
+    (card,) = cards([paused, gone], [asked])
+    assert named(card) == ["reader"]
+    assert card["action"]["sentence"].startswith(
+        "No action needed in Kafka: the pause is over. On the host of broker 5,"
+    )
+    assert "Start the broker" not in card["action"]["sentence"]
+
+
+def test_who_asks_for_a_topic_that_is_gone_is_hurt():
+    gone = found("TID019", topic="t", topic_ids=[OLD], client_ids=["writer"])
+    asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, partitions=[])
+    (card,) = cards([gone], [asked])
+    assert (named(card), card["headline"]) == (["writer"], "writer (10.0.0.7) finds no topic t for 48 s")
+    (card,) = cards([found("TID007", topic="t", topic_ids=[OLD], brokers=[2]), gone], [asked])
+    assert named(card) == ["writer"]
+
+
+def test_only_who_has_not_recovered_has_to_be_restarted():
+    """After a topic was gone for a minute most clients find it again, and one keeps its old ID."""
+    gone = found("TID019", topic="t", topic_ids=[NEW], client_ids=["writer"], words={"until": " until 12:01"})
+    asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, recovered=True)
+    (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), {**asked, "partitions": []}])
+    assert sorted(named(card)) == ["reader", "writer"]
+    assert card["action"]["sentence"].startswith("Restart reader (10.0.0.7). Find out who deleted topic t")

@@ -83,12 +83,12 @@ def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bo
         return True
     direction.message_state = READABLE
     if not is_request:
-        return _response_head(connection, direction, data, shared.bounds.message_bytes)
+        return _response_head(connection, direction, data, shared.limits.message_bytes)
     if direction.mode == OPENING:
         return on_opening(shared, connection, direction)
     if connection.tokens_may_follow:
         return _token_or_request(shared, connection, direction, data)
-    return _request_head(direction, data, shared.bounds.message_bytes)
+    return _request_head(direction, data, shared.limits.message_bytes)
 
 
 def _request_head(direction: Direction, data: bytes, largest: i64) -> bool:
@@ -116,7 +116,7 @@ def _request_head(direction: Direction, data: bytes, largest: i64) -> bool:
 
 def _token_or_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> bool:
     """After SaslHandshake v0 every frame is a raw token until one is a request again."""
-    at, largest = direction.message_begin, shared.bounds.message_bytes
+    at, largest = direction.message_begin, shared.limits.message_bytes
     have = direction.next_offset - at
     size = int32(data, 0)
     if size < 0 or size > largest:
@@ -204,7 +204,7 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
 def _look_into_request(shared: Shared, connection: Connection, direction: Direction, data: bytes) -> tuple[bool, i64]:
     """(whether a response is due, flags): what the connection learns from a request that begins so."""
     key = direction.key
-    verdict, header, client = taken_request(shared.known, data, shared.bounds.message_bytes)
+    verdict, header, client = taken_request(shared.known, data, shared.limits.message_bytes)
     if direction.correlation < recognise.RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation
     if verdict <= recognise.WAIT:

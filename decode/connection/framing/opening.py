@@ -97,7 +97,7 @@ def _version_2(data: bytes) -> ProxyHeader:
 
 def on_opening(shared: Shared, connection: Connection, direction: Direction) -> bool:
     """The client's first bytes, of which at least the size is there; False: more are needed."""
-    at, largest = direction.message_begin, shared.bounds.message_bytes
+    at, largest = direction.message_begin, shared.limits.message_bytes
     have = direction.next_offset - at
     data = direction.ordered.look(at, min(have, FAR))
     n, size = i64(len(data)), int32(data, 0)
@@ -157,8 +157,8 @@ def _on_proxy_header(connection: Connection, direction: Direction, header: Proxy
 
 
 def _may_wait(shared: Shared, direction: Direction) -> bool:
-    bounds, waiting = shared.bounds, direction.ordered
-    return waiting.kept <= bounds.search_bytes and waiting.count <= bounds.search_chunks
+    limits, waiting = shared.limits, direction.ordered
+    return waiting.kept <= limits.search_bytes and waiting.count <= limits.search_pieces
 
 
 def _believe(connection: Connection, direction: Direction) -> None:
@@ -179,7 +179,7 @@ def _on_doubted(shared: Shared, connection: Connection, direction: Direction, da
     if direction.next_offset <= end:
         return False
     data = direction.ordered.look(end, min(direction.next_offset - end, FAR))
-    verdict, _, following = taken_request(shared.known, data, shared.bounds.message_bytes)
+    verdict, _, following = taken_request(shared.known, data, shared.limits.message_bytes)
     if verdict == recognise.NO:
         connection.turn_off(OTHER)
     elif verdict != recognise.WAIT and following == client and int32(data, 8) > correlation:
@@ -194,7 +194,7 @@ def confirmed_by_answer(shared: Shared, connection: Connection, answers: Directi
 
     The id must not be 0: zeros are everywhere.
     """
-    if answers.ordered.kept > shared.bounds.search_bytes:
+    if answers.ordered.kept > shared.limits.search_bytes:
         connection.turn_off(OTHER)
         return False
     asked = connection.other(answers)
@@ -205,7 +205,7 @@ def confirmed_by_answer(shared: Shared, connection: Connection, answers: Directi
     if len(data) < 8:
         return False
     size, correlation = int32(data, 0), int32(data, 4)
-    if 4 <= size <= shared.bounds.message_bytes and correlation == asked.correlation:
+    if 4 <= size <= shared.limits.message_bytes and correlation == asked.correlation:
         if correlation != 0:
             _believe(connection, asked)
         return connection.protocol == KAFKA

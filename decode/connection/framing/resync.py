@@ -119,8 +119,8 @@ def _trust(connection: Connection, direction: Direction, at: i64) -> None:
 
 def _drop_useless(shared: Shared, connection: Connection, direction: Direction) -> None:
     """Give up what no candidate needs."""
-    bounds, ordered = shared.bounds, direction.ordered
-    if connection.protocol == UNDECIDED and connection.searched_bytes > bounds.give_up_bytes:
+    limits, ordered = shared.limits, direction.ordered
+    if connection.protocol == UNDECIDED and connection.searched_bytes > limits.give_up_bytes:
         connection.turn_off(OTHER)
         return
     is_response = connection.client >= 0 and not connection.carries_requests(direction)
@@ -137,7 +137,7 @@ def _drop_useless(shared: Shared, connection: Connection, direction: Direction) 
             upto = min(upto, max(ordered.begin, direction.next_offset - RESCAN_BYTES))
         direction.drop(upto)
     first = ordered.first
-    while first is not None and (ordered.kept > bounds.search_bytes or ordered.count > bounds.search_chunks):
+    while first is not None and (ordered.kept > limits.search_bytes or ordered.count > limits.search_pieces):
         direction.drop(first.end)
         first = ordered.first
 
@@ -186,7 +186,7 @@ class Scan:
         """(positions tested, offset of a message that needs no further proof or -1) of bytes that lie at `at`."""
         self.steps = WALK
         n = i64(len(data))
-        highest = self.shared.bounds.message_bytes >> 24
+        highest = self.shared.limits.message_bytes >> 24
         for i in range(n - 7):
             if i64(data[i]) > highest:
                 continue
@@ -203,7 +203,7 @@ class Scan:
 
     def _is_response(self, data: bytes, i: i64, at: i64, ids: InFlightIds) -> bool:
         size, correlation = int32(data, i), int32(data, i + 4)
-        if size < 4 or size > self.shared.bounds.message_bytes or ids.place(correlation) < 0:
+        if size < 4 or size > self.shared.limits.message_bytes or ids.place(correlation) < 0:
             return False
         if self._fills_packets(at + i, at + i + 4 + size):
             return True
@@ -212,7 +212,7 @@ class Scan:
 
     def _is_request(self, data: bytes, i: i64, at: i64) -> i64:
         """STRONG: for certain, WAIT: too few bytes to say, NO: not, or a candidate."""
-        direction, known, largest = self.direction, self.shared.known, self.shared.bounds.message_bytes
+        direction, known, largest = self.direction, self.shared.known, self.shared.limits.message_bytes
         head = data[i : i + recognise.HEADER_LIMIT]
         verdict, _, client = request_header(known, head, largest)
         if verdict == recognise.NO and self.sure:  # an unusual client ID counts if it is this connection's
@@ -303,7 +303,7 @@ def confirm(shared: Shared, direction: Direction, candidate: Candidate, ids: InF
     """What the bytes at the end of a candidate, where the next message should begin, say about it; of a response with
     the ids in flight.
     """
-    end, largest = candidate.end, shared.bounds.message_bytes
+    end, largest = candidate.end, shared.limits.message_bytes
     have = direction.next_offset - end
     if have <= 0:
         return WAITING

@@ -19,7 +19,7 @@ from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 
-LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 5, 41, 104
+UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3, 5, 41, 104
 OVER_TIME = (
     *((api, "") for api in ("Fetch", "AlterPartition", "BrokerHeartbeat")),
     *((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica")),
@@ -55,6 +55,11 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield from refused_clusters(header, api)
     if topics := batch.lines("Metadata", "request", "topics"):
         yield from metadata_requests(topics)
+    if topics := batch.lines("Metadata", "response", "topics"):
+        error = topics["error_code"]
+        yield topics.states(
+            "unknown_topic", ["@who", "name"], (error == UNKNOWN_TOPIC) & topics.given("name"), error=error
+        )
     if partitions := batch.lines("Metadata", "response", "topics.partitions"):
         yield leaderless(partitions)
     for _, partitions, name, number in batch.each("response", PARTITION_ANSWERS):

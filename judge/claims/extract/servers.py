@@ -15,7 +15,7 @@ import numpy as np
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
-from wirecheck.decode.log.metadata_tables import LogTables
+from wirecheck.decode.log.metadata_tables import LogTable
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
@@ -128,7 +128,7 @@ def registrations(batch: Batch) -> Iterator[Rows]:
         yield registered(batch.endpoint, listeners.table, listeners["node_id"], listeners.message)
 
 
-def registered_in_log(found: LogTables, message: Ints, endpoint: Endpoint) -> Iterator[Rows]:
+def registered_in_log(found: dict[str, LogTable], message: Ints, endpoint: Endpoint) -> Iterator[Rows]:
     """The same out of records of the metadata log (VotersRecord, KIP-853; RegisterControllerRecord, KIP-919); `message`
     of each of its entries.
     """

@@ -23,7 +23,7 @@ from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, value_per
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Sighting, slot_name
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Claim, Sighting, slot_name
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 
 FACTS = (
@@ -98,8 +98,25 @@ def connections(batch: Batch) -> Iterator[Claim]:
         for ts_ns, side, size in connection.gaps:
             seen = moment(ts_ns, connection.name)
             yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
+        if (
+            connection.over
+            and connection.closed_by == "server-rst"
+            and connection.from_start
+            and not connection.payload_bytes
+        ):
+            yield turned_away(connection)
         if connection.protocol == "kafka":
             yield Claim("server", (server,), *span(connection), peak={"answers": int(connection.responses > 0)})
+
+
+def turned_away(connection: Connection) -> Claim:
+    """A connection that the server reset before anything was sent, as where no process listens."""
+    port = str(connection.client).rpartition(":")[2]
+    runs = {
+        TURNED_AWAY: {slot_name(connection.close_ns // SLOT_NS): {port: [1, connection.close_ns, connection.close_ns]}}
+    }
+    key = (connection.client.host, str(connection.server))
+    return Claim("turned_away", key, moment(connection.close_ns, connection.name), runs=runs)
 
 
 def span(connection: Connection) -> tuple[Sighting, Sighting]:
@@ -124,14 +141,13 @@ def read(batch: Batch) -> Iterator[Rows]:
     every = np.arange(len(batch.decoded))
     names = ["decoded_messages", *(f"undecoded_messages:{Status(s).name.lower()}" for s in range(1, len(Status)))]
     exchanges = batch.exchanges
-    one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = words(exchanges.outcome, [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
     for message, counted in (
         (every, constant("messages", len(every))),
         (every, words(batch.decoded.status, names)),
         proxied(batch),
         *possible_drafts(batch),
-        (one, outcome),
+        (exchanges.first, outcome),
     ):
         yield batch.states("connection", "@connection", message, tally=counted)
 

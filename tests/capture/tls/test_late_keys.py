@@ -1,12 +1,15 @@
 """Keys that come later than the handshake, as of every key log that is still written: rows wait for them, so long."""
 
+import struct
+
 import pyarrow as pa
 import pytest
 
 from tests.capture.tls.test_decryption import capture, conversation, lines
-from tests.traffic import Talk
+from tests.traffic import Talk, block, packets, padded, pcapng, section
 from wirecheck.capture import frames
-from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.capture.agent.offline_agent import read_frames, read_growing
+from wirecheck.capture.source.pcapng import TLS_KEY_LOG
 from wirecheck.capture.tls import decryption
 from wirecheck.capture.tls.decryption import Decryption
 from wirecheck.capture.tls.key_log import NO_KEY, Secrets
@@ -115,3 +118,23 @@ def test_where_only_some_secrets_come_they_are_used_in_the_end(tls, tmp_path, co
     undoing.advance(rows.column("ts_ns")[-1].as_py() + decryption.KEY_NS + SECOND)
     assert undoing.frames == len(rows)
     assert len([line for line in undoing.lines() if "body" in line]) >= count - 2
+
+
+class NothingNewError(Exception):
+    """Raised where a capture that grows would be waited for."""
+
+
+def test_keys_in_a_growing_capture_are_used(tls, tmp_path, count):
+    wrapped = conversation(tls("1.3"))
+    whole, log = pcapng(packets(wrapped.segments)), wrapped.key_log.read_bytes()
+    secrets = block(10, struct.pack("<II", TLS_KEY_LOG, len(log)) + padded(log))
+    path, at = tmp_path / "growing.pcapng", len(section("<"))
+    path.write_bytes(whole[:at] + secrets + whole[at:])
+
+    def wait():
+        raise NothingNewError
+
+    found = []
+    with pytest.raises(NothingNewError):
+        found.extend(read_growing(path, wait))
+    assert len(lines(found)) == count > 0

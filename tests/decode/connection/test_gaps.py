@@ -24,7 +24,7 @@ def holed(size=10):
     chunk.ts_ns = 100 * SECOND
     direction.out_of_order.add(chunk)
     direction.newest = 50 + size
-    connection.half_slack = 100 * SECOND // shared.bounds.half_slack_ns
+    connection.half_slack = 100 * SECOND // shared.limits.half_slack_ns
     return shared, connection, direction
 
 

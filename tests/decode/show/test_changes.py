@@ -9,7 +9,7 @@ from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.show import changes as audit
-from wirecheck.decode.show.changes import ACTIONS, Frame, changes
+from wirecheck.decode.show.changes import ACTIONS, Changes, Frame
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
 CLIENT, BROKER, CONTROLLER = ("10.0.4.12", 40000), ("10.0.1.3", 9092), ("10.0.1.9", 9093)
@@ -61,7 +61,7 @@ def envelope(inner, answer=None, at=5 * MS, number=1, principal=ALICE, host=b"\x
 def found(*talks):
     """What is listed of these connections, as one capture."""
     segments = sorted((segment for talk in talks for segment in talk.segments), key=lambda one: one.ts_ns)
-    return list(changes([frames(segments)]).merged())
+    return list(Changes().read([frames(segments)]).merged())
 
 
 def brief(every):
@@ -315,5 +315,5 @@ def test_requests_beyond_the_bound_are_counted(monkeypatch):
     monkeypatch.setattr(audit, "MOST_CHANGES", 1)
     segments = direct("CreateTopics", 7, CREATE, CREATED).segments
     more = direct("DeleteTopics", 5, {"topicNames": ["songs"]}, at=SECOND, client=("10.0.4.12", 40009)).segments
-    kept = changes([frames([*segments, *more])])
+    kept = Changes().read([frames([*segments, *more])])
     assert ([one.action for one in kept.merged()], kept.others) == (["CreateTopics"], 1)

@@ -4,11 +4,11 @@ import pytest
 
 from tests.decode.show.test_traffic import SECOND, capture, exchange, fetch, produce, talking
 from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import counted
+from wirecheck.decode.show.traffic import Traffic
 
 
 def rows(*talks):
-    return error_rows(counted([capture(*talks)]))
+    return error_rows(Traffic().read([capture(*talks)]))
 
 
 def writes(errors, every_s=5, topic="orders", at=0, client=("10.0.4.12", 40000)):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from wirecheck.capture.agent.offline_agent import read_frames
-from wirecheck.decode.show.over_time import SLOTS, over_time
-from wirecheck.decode.show.traffic import counted
+from wirecheck.decode.show.over_time import SLOTS, OverTime
+from wirecheck.decode.show.traffic import Traffic
 
 ROOT = Path(__file__).resolve().parents[3]
 STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
@@ -12,8 +12,8 @@ ZOMBIE = ROOT / "tests/scenarios/captures/zk39-zombie-controller/capture.pcap.gz
 
 
 def seen(capture, clients):
-    whole = counted(read_frames([capture]))
-    return over_time(read_frames([capture]), clients, whole.first_ns, whole.last_ns).courses(), whole
+    whole = Traffic().read(read_frames([capture]))
+    return OverTime(clients, whole.first_ns, whole.last_ns).read(read_frames([capture])).courses(), whole
 
 
 def test_errors_of_the_named_clients_are_in_slots_and_all_of_them():

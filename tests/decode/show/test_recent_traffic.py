@@ -7,7 +7,7 @@ import pytest
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.recent_traffic import RecentTraffic
-from wirecheck.decode.show.traffic import counted
+from wirecheck.decode.show.traffic import Traffic
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
@@ -20,7 +20,7 @@ def test_without_a_window_all_is_counted_as_errors_and_diff_count_it():
     recent = RecentTraffic(None)
     for batch in batches():
         recent.add(batch)
-    whole, traffic = counted(read_frames([EXAMPLE])), recent.traffic()
+    whole, traffic = Traffic().read(read_frames([EXAMPLE])), recent.traffic()
     assert {call: one.count for call, one in traffic.calls.items()} == {
         call: one.count for call, one in whole.calls.items()
     }

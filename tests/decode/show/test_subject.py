@@ -6,7 +6,7 @@ import pytest
 
 from tests.decode.show.test_traffic import MS, SECOND, capture, exchange, fetch, produce, talking
 from tests.traffic import Talk
-from wirecheck.decode.show.subject import subject_of
+from wirecheck.decode.show.subject import Subject
 from wirecheck.decode.show.subject_facts import kinds_of, sections
 
 OLD, NEW = "JMxDMvfeRaOyTjPWGqDRbA", "qC48IeRqScOXv2y8GPXuKw"
@@ -14,7 +14,7 @@ OLD, NEW = "JMxDMvfeRaOyTjPWGqDRbA", "qC48IeRqScOXv2y8GPXuKw"
 
 def about(name, *talks, kind=None, at_ns=None):
     segments = [capture(*talks)]
-    subject = subject_of(name, segments)
+    subject = Subject(name).read(segments)
     return sections(subject, kind or kinds_of(subject)[0], at_ns)
 
 
@@ -208,4 +208,4 @@ ALIVE = {"throttleTimeMs": 0, "errorCode": 0}
 def test_a_name_that_was_not_seen():
     talk = talking()
     produce(talk, 1, 0)
-    assert kinds_of(subject_of("nosuch", [capture(talk.close())])) == []
+    assert kinds_of(Subject("nosuch").read([capture(talk.close())])) == []

@@ -1,12 +1,14 @@
 """What was counted in one pass: calls, uses, failures, whoever sent them and however the capture is cut."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.show import traffic as counting
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Use, counted, quantile_ms
+from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Traffic, Use, quantile_ms
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -62,7 +64,7 @@ def busy():
 
 
 def test_calls_uses_and_failures_of_one_client(busy):
-    traffic = counted([capture(busy)])
+    traffic = Traffic().read([capture(busy)])
     calls = traffic.calls[Call("billing-7", "10.0.4.12", "10.0.1.3:9092", "Produce")]
     assert (calls.count, calls.versions, sum(calls.latencies.values())) == (4, {9}, 4)
     assert quantile_ms(calls.latencies, 0.5) == pytest.approx(6, rel=0.03)  # 5 ms, and 1 ms a packet
@@ -82,8 +84,8 @@ def test_calls_uses_and_failures_of_one_client(busy):
 @pytest.mark.parametrize("cut", [1, 5, 9, 14])
 def test_a_capture_cut_anywhere_counts_the_same(busy, cut):
     whole = capture(busy)
-    apart = counted([whole.slice(0, cut), whole.slice(cut)])
-    together = counted([whole])
+    apart = Traffic().read([whole.slice(0, cut), whole.slice(cut)])
+    together = Traffic().read([whole])
     assert (apart.calls, apart.uses, apart.failures, apart.messages) == (
         together.calls, together.uses, together.failures, together.messages,
     )  # fmt: skip
@@ -92,7 +94,7 @@ def test_a_capture_cut_anywhere_counts_the_same(busy, cut):
 def test_a_follower_is_no_reader():
     talk = talking()
     fetch(talk, 1, replica=4, client_id="broker-4-fetcher-0")
-    assert [use.replica for use in counted([capture(talk.close())]).uses] == [4]
+    assert [use.replica for use in Traffic().read([capture(talk.close())]).uses] == [4]
 
 
 def test_clients_are_told_apart_by_client_id_and_address():
@@ -103,7 +105,7 @@ def test_clients_are_told_apart_by_client_id_and_address():
     ]
     for talk, client_id in zip(talks, ["a", None, "a"], strict=True):
         produce(talk, 1, 0, client_id=client_id)
-    who = {(call.client_id, call.host) for call in counted([capture(*(talk.close() for talk in talks))]).calls}
+    who = {(call.client_id, call.host) for call in Traffic().read([capture(*(talk.close() for talk in talks))]).calls}
     assert who == {("a", "10.0.4.12"), (None, "10.0.4.12"), ("a", "10.0.4.13")}
 
 
@@ -111,7 +113,7 @@ def test_a_broker_that_closes_before_it_answers():
     talk = talking()
     exchange(talk, "ApiVersions", 0, {}, None, 1)
     talk.reset()
-    failures = counted([capture(talk)]).failures
+    failures = Traffic().read([capture(talk)]).failures
     assert [(failure.error, failure.api) for failure in failures] == [(UNANSWERED, "ApiVersions")]
 
 
@@ -127,3 +129,12 @@ def test_quantiles_of_nothing_and_of_few():
     assert quantile_ms({}, 0.99) is None
     assert quantile_ms({0: 98, 160: 2}, 0.5) == pytest.approx(0.001, rel=0.03)
     assert quantile_ms({0: 98, 160: 2}, 0.99) == pytest.approx(1.024, rel=0.03)
+
+
+def test_a_client_id_that_is_no_text_is_counted_and_hides_nothing():
+    talk = talking()
+    exchange(talk, "Fetch", 12, {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "topics": [], "sessionId": 0,
+             "sessionEpoch": -1}, None, 1, client_id="?ppx")  # fmt: skip
+    fetch(talk, 2)
+    strange = [replace(one, payload=one.payload.replace(b"?ppx", b"\xffppx")) for one in talk.segments]
+    assert Traffic().read([frames(strange)]).client_ids() == {"\ufffdppx", "billing-7"}

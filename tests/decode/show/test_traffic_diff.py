@@ -2,7 +2,7 @@
 
 from tests.decode.show.test_subject import NEW, metadata
 from tests.decode.show.test_traffic import SECOND, capture, produce, talking
-from wirecheck.decode.show.traffic import counted
+from wirecheck.decode.show.traffic import Traffic
 from wirecheck.decode.show.traffic_diff import KINDS, MATTERS, differences
 
 
@@ -15,7 +15,7 @@ def writes(errors, every_ms=1000, wait_ms=5, client_id="billing-7"):
 
 
 def found(before, after):
-    sides = [counted([capture(*talks)]) for talks in (before, after)]
+    sides = [Traffic().read([capture(*talks)]) for talks in (before, after)]
     return [(one.kind, one.subject) for one in differences(*sides)]
 
 

@@ -1,6 +1,7 @@
 """Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
 
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
 from wirecheck.judge.results import client_rows
@@ -82,6 +83,20 @@ def test_by_name_each_partition_counts_by_itself():
     assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", None, ["NOT_LEADER_OR_FOLLOWER"])
 
 
+def test_reads_by_id_between_two_bursts_of_errors_by_name_part_them():
+    """A consumer fetches by name while it lacks the new ID of a topic that was recreated, twice."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(client_id="reader")
+    for start in (2, 42):
+        for at in range(start, start + 6):
+            row = {"partitionIndex": 0, "errorCode": 3, "records": None, "abortedTransactions": None}
+            asked = {"topics": [{"topic": "orders", "partitions": [{}]}], "sessionEpoch": -1, "replicaId": -1}
+            talk.ask(at, "Fetch", 12, asked, {"responses": [{"topic": "orders", "partitions": [row]}]})
+        lab.fetches(range(start + 10, start + 30, 5), ID_1, talk=talk)
+    assert levels(lab) == [("reader", "briefly", 6, True)]
+
+
 def answers_without_leader(lab, times, *, client_id="writer", partition=0, server=B1, led=None):
     """Metadata answers that a partition of orders has no leader, or, where `led` is true, that it has one."""
     talk = lab.talk(server, client_id)
@@ -125,6 +140,16 @@ def test_a_partition_that_is_written_meanwhile_has_a_leader():
     produces(lab, [1, 20], "orders")
     answers_without_leader(lab, range(2, 50, 4))
     assert levels(lab) == []
+
+
+def test_a_new_leader_between_two_elections_parts_them():
+    """The records are written by topic ID, so no partition's success is known."""
+    lab = Lab()
+    lab.fetches([1], ID_1, client_id="writer")
+    for start in (2, 36):
+        answers_without_leader(lab, range(start, start + 20, 2))
+        answers_without_leader(lab, [start + 22], led=True)
+    assert levels(lab) == [("writer", "briefly", 10, True)]
 
 
 def test_short_and_rare_elections_are_brief():
@@ -181,6 +206,21 @@ def test_a_success_by_another_id_of_the_topic_shows_that_not_all_is_refused():
     assert blocked(lab_of(ID_3))["reader"] == 48_500
 
 
+def test_addresses_that_lead_to_two_clusters_in_turn_serve_a_part():
+    """A load balancer: at one of its addresses the reader's connection leads to the ID's cluster, at the other not."""
+    lab = Lab()
+    other, beside = {"cluster_id": "another-cluster-id-000"}, "10.0.1.1:9092"
+    for at in range(0, 80, 8):
+        for server, later in ((B1, 0), (B2, 4), (B3, 0)):
+            lab.metadata(at + later, [("orders", ID_1)], server=server)
+        for server, later in ((B1, 4), (B2, 0), (beside, 0)):
+            lab.metadata(at + later, [("orders", ID_2)], brokers={B1: 1, B2: 2, beside: 3}, server=server, **other)
+        for number, topic_id in enumerate((ID_1, ID_2)):
+            lab.fetches([at + 5], topic_id, UNKNOWN_TOPIC_ID * (1 - number), client_id="reader", server=B2)
+            lab.fetches([at + 5.5], topic_id, UNKNOWN_TOPIC_ID * number, client_id="reader", server=B1)
+    assert {row["blocked_ms"] < 10_000 for row in harms(lab) if row["level"] == HURT} == {True}
+
+
 def test_a_success_of_another_client_or_partition_by_name():
     lab = Lab()
     lab.metadata(1, [("orders", ID_1)])
@@ -226,6 +266,18 @@ def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_squ
         assert len(harms(lab)) == clients
         costs.append(len(looked_at))
     assert costs[1] < 5 * costs[0]
+
+
+def test_a_write_by_id_that_gets_no_response_names_its_topic():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(client_id="writer")
+    body = {"acks": 1, "timeoutMs": 30000, "topicData": [{"topicId": ID_1, "partitionData": []}]}
+    talk.ask(2, "Produce", 13, body, outcome=CLOSED_BY_CLIENT)
+    talk.facts |= {"closed_by": "client-fin", "close_ns": ns(40), "responses": 1}
+    lab.until = 60
+    (row,) = harms(lab)
+    assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", ID_1, ["NO_RESPONSE"])
 
 
 def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
