@@ -54,6 +54,7 @@ WORK = WRITES_AND_READS | {
     "JoinGroup",
     "ConsumerGroupHeartbeat",
     "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
 }
 """What producers and consumers send, and tools that only look at topics do not."""
 
