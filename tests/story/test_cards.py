@@ -352,6 +352,16 @@ def test_who_asks_for_partitions_of_before_a_recreation_may_be_hurt_by_it(client
     assert named(card) == clients
 
 
+def test_a_client_that_keeps_the_leader_of_a_recreated_topic_did_not_keep_the_id():
+    former = found("FET007", at_s=12, topic="t", client_ids=["writer"], brokers=[4])
+    refuses = refused("writer", "Produce", topic_id=None, errors=["NOT_LEADER_OR_FOLLOWER"])
+    (card,) = cards([RECREATED, former], [refuses])
+    assert card["cause"]["sentence"].endswith("; writer kept the old leader")
+    assert card["action"]["sentence"] == "Restart writer (10.0.0.7)."
+    (card,) = cards([RECREATED, STUCK, former], [refused(), refuses])
+    assert card["cause"]["sentence"].endswith("; reader kept the old topic ID; writer kept the old leader")
+
+
 def test_the_tables_name_checks_and_relations_that_there_are():
     assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
     for rule in (rule for each in harm.relations().values() for rule in each):
