@@ -459,6 +459,20 @@ def test_an_address_that_refuses_connections_is_named_below():
     assert refusing_addresses({**RESULT, "entries": [{**entry, "code": "WIR007"}]}) == ""
 
 
+def test_records_that_an_unclean_election_lost_are_named_below():
+    """As after a broker came back with an old disk. An election that hurts a client has its own card."""
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import lost_records
+
+    headline = "Broker 6 became leader of t partition 1 at 21:30:36 UTC in an unclean election"
+    harmless = {"headline": headline, "harm": {"clients": []}}
+    entry = {"code": "CTL013", "kind": "information", "consequences": [], "card": harmless}
+    assert lost_records({**RESULT, "entries": [entry]}) == headline
+    assert lost_records({**RESULT, "entries": [{**entry, "code": "CTL014"}]}) == ""
+    hurts = {"headline": headline, "harm": {"clients": [{"client_id": "reader"}]}}
+    assert lost_records({**RESULT, "entries": [{**entry, "card": hurts}]}) == ""
+
+
 def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
