@@ -27,6 +27,7 @@ from wirecheck.dashboards.verdict import (
     counted,
     first_cards,
     heading,
+    lost_records,
     mood,
     named_cluster,
     not_compared,
@@ -362,6 +363,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("refused", refused)
     if refusing := refusing_addresses(result):
         yield labelled("refused", refusing)
+    if lost := lost_records(result):
+        yield labelled("lost", lost)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")
