@@ -315,7 +315,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused"})
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused", "lost"})
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
