@@ -54,8 +54,6 @@ class CardContext:
 
     findings: Mapping[str, Row]
     """By ID."""
-    clients: int
-    """How many clients were seen, without brokers and controllers."""
     end_s: float
     """When something was seen last."""
     dated: bool = False

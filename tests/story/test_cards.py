@@ -80,7 +80,7 @@ def cards(rows, harms, **options):
     rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
     links = linked(rows)
     findings = [plain(shown(row, links)) for row in rows]
-    context = CardContext({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **options)
+    context = CardContext({row["id"]: row for row in findings}, harm.seconds(at(60)), **options)
     return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
 
 
