@@ -6,7 +6,7 @@ It checks which options go together and turns errors into one line each; reading
 import errno
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from wirecheck.wording import plural
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts
+    from wirecheck.capture.agent.offline_agent import Summary
 
 SPOOL_BYTES = 10 << 30
 """Default limit of the bytes that wait to be shipped."""
@@ -132,9 +133,23 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         tell(f"wirecheck: {line}")
-    note(f"{summary.frames:,} frames in {plural(len(summary.files), 'file')} under {out}")
+    note(offline_line(summary, out))
     if strict and summary.input_errors:
         raise Stop(NOT_WHOLE)
+
+
+def offline_line(summary: "Summary", out: Path) -> str:
+    """`1,234 frames in 5 files under DIR; lost 7 before the capture file; skipped 3 not-ip`."""
+    parts = [f"{summary.frames:,} frames in {plural(len(summary.files), 'file')} under {out}"]
+    if summary.dropped:
+        parts.append(f"lost {summary.dropped:,} before the capture file")
+    return "; ".join([*parts, *skipped(summary.skipped)])
+
+
+def skipped(packets: Mapping[str, int]) -> list[str]:
+    """Packets that are no frames, by reason, in a few words; empty without any."""
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in sorted(packets.items()))
+    return [f"skipped {reasons}"] if reasons else []
 
 
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> None:
@@ -192,9 +207,7 @@ def summary_line(counts: "Counts", out: Path) -> str:
         parts.append(
             f"TLS connections: {tls.decrypted:,} decrypted, {tls.without_keys:,} without keys, {tls.failed:,} failed"
         )
-    if counts.skipped:
-        parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
-    return "; ".join(parts)
+    return "; ".join([*parts, *skipped(counts.skipped)])
 
 
 def served(counts: "Counts", address: str, port: int | None) -> Any:

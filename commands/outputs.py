@@ -107,7 +107,7 @@ def exchange(stage: Path, out: Path) -> None:
     new = list(stage.iterdir())
     old = stage / "earlier"
     old.mkdir()
-    for entry in [entry for entry in out.iterdir() if entry != stage]:
+    for entry in [entry for entry in out.iterdir() if entry.name != stage.name]:
         entry.rename(old / entry.name)
     for entry in new:
         entry.rename(out / entry.name)

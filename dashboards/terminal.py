@@ -27,6 +27,7 @@ from wirecheck.dashboards.verdict import (
     counted,
     first_cards,
     heading,
+    lost_records,
     mood,
     named_cluster,
     not_compared,
@@ -314,7 +315,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused"})
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused", "lost"})
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
@@ -362,6 +363,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("refused", refused)
     if refusing := refusing_addresses(result):
         yield labelled("refused", refusing)
+    if lost := lost_records(result):
+        yield labelled("lost", lost)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

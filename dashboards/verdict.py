@@ -37,7 +37,7 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
-REFUSES_CONNECTIONS = "WIR008"
+REFUSES_CONNECTIONS, UNCLEAN_ELECTION = "WIR008", "CTL013"
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -57,13 +57,14 @@ def sentence(result: Row) -> str:
 
 
 def blamed(result: Row) -> list[Row]:
-    """Entries that need a look, for themselves or for their consequences; none without messages."""
-    return [
-        entry
-        for entry in result["entries"]
-        if result["coverage"]["messages"]
-        if entry["card"]["harm"]["clients"] or any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
-    ]
+    """Entries that need a look; none without messages."""
+    return [entry for entry in result["entries"] if result["coverage"]["messages"] if needs_a_look(entry)]
+
+
+def needs_a_look(entry: Row) -> bool:
+    """Whether an entry does, for itself or for its consequences."""
+    rows = (entry, *entry["consequences"])
+    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] in BLAMED for row in rows)
 
 
 class ShownCard(NamedTuple):
@@ -159,6 +160,12 @@ def refused_besides(result: Row) -> str:
 def refusing_addresses(result: Row) -> str:
     """Advertised addresses that refuse all connections. Which clients that hurts is unknown, so they have no card."""
     return listed([entry["card"]["headline"] for entry in result["entries"] if entry["code"] == REFUSES_CONNECTIONS])
+
+
+def lost_records(result: Row) -> str:
+    """Elections that lost records but are on no card, because nothing was refused."""
+    elections = [entry for entry in result["entries"] if entry["code"] == UNCLEAN_ELECTION]
+    return listed([entry["card"]["headline"] for entry in elections if not needs_a_look(entry)])
 
 
 def not_read(coverage: Row) -> list[str]:

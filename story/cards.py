@@ -54,8 +54,6 @@ class CardContext:
 
     findings: Mapping[str, Row]
     """By ID."""
-    clients: int
-    """How many clients were seen, without brokers and controllers."""
     end_s: float
     """When something was seen last."""
     dated: bool = False
@@ -417,19 +415,35 @@ def party(one: Row) -> str:
     return who(one["client_id"], one["principal"], one["host"])
 
 
-def kept_old_id(facts: CardFacts) -> str:
-    hurt = [(one["client_id"] or "a client", one["error"] == harm.UNKNOWN_PARTITION) for one in facts.harmed["clients"]]
+def kept_of_before(facts: CardFacts) -> str:
+    """What clients and brokers kept from before a topic was recreated: its ID, a leader, or partitions."""
+    hurt = facts.harmed["clients"]
     if not hurt:
-        rejects = [name for one in facts.entry["consequences"] if one["code"] == REJECTED for name in one["findings"]]
-        brokers = sorted({broker for name in rejects for broker in facts.context.findings[name]["brokers"]})
+        brokers = sorted(of_consequences(facts, REJECTED, "brokers"))
         verb = "rejects" if len(brokers) == 1 else "reject"
         return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
-    kept, lost = (list(dict.fromkeys(name for name, gone in hurt if gone is which)) for which in (False, True))
-    if not kept:
-        verb = "uses" if len(lost) == 1 else "use"
-        return f"; {listed(lost)} {verb} partitions that it may no longer have"
-    text = f"; {listed(kept)} kept the old topic ID"
-    return f"{text}, which {numbered(facts.stale)} may still give them" if facts.stale else text
+    former = of_consequences(facts, FORMER_LEADER, "client_ids")
+    names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": []}
+    for one in hurt:
+        lost = "partitions" if one["error"] == harm.UNKNOWN_PARTITION else "ID"
+        of_it = names["leader" if one["client_id"] in former else lost]
+        if (name := one["client_id"] or "a client") not in of_it:
+            of_it.append(name)
+    kept = [f"{listed(names['ID'])} kept the old topic ID"] if names["ID"] else []
+    if kept and facts.stale:
+        kept = [f"{kept[0]}, which {numbered(facts.stale)} may still give them"]
+    if names["leader"]:
+        kept.append(f"{listed(names['leader'])} kept the old leader")
+    if kept:
+        return f"; {'; '.join(kept)}"
+    verb = "uses" if len(names["partitions"]) == 1 else "use"
+    return f"; {listed(names['partitions'])} {verb} partitions that it may no longer have"
+
+
+def of_consequences(facts: CardFacts, code: str, column: str) -> set[Any]:
+    """The values of a column in all findings of a check that follow from the entry."""
+    names = [name for one in facts.entry["consequences"] if one["code"] == code for name in one["findings"]]
+    return {value for name in names for value in facts.context.findings[name][column]}
 
 
 def numbered(brokers: Sequence[int]) -> str:
@@ -512,7 +526,7 @@ UNKNOWN_TOPIC = "no such topic"
 """What brokers report that do not know a topic, in place of its ID."""
 OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
-RECREATED, REJECTED = "TID001", "TID002"
+RECREATED, REJECTED, FORMER_LEADER = "TID001", "TID002", "FET007"
 """Its sentences name all of its clients; several of it are several topics."""
 RETURNED = "VER007"
 """Its sentence names all brokers, where every finding of the entry is of one."""
@@ -557,7 +571,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "created": created,
         "at_once": created if created == deleted else "",
         "by": by_whom(row),
-        "kept": kept_old_id(facts),
+        "kept": kept_of_before(facts),
         "unknown": "yes" if row["words"].get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry["consequences"] or facts.harmed["possibly"] else "yes",
     }

@@ -20,6 +20,7 @@ from wirecheck.judge.checks import (
     fetching,
     groups,
     metadata_log,
+    outages,
     topic_id_uses,
     topic_ids,
     versions,
@@ -35,22 +36,22 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, topic_id_uses, controllers)),
+    "TID": ("Topic IDs", (topic_ids, topic_id_uses, controllers, outages)),
     "VER": ("Versions", (versions,)),
     "FET": ("Fetching", (fetching,)),
-    "CTL": ("Controllers, leaders and replicas", (controllers,)),
+    "CTL": ("Controllers, leaders and replicas", (controllers, outages)),
     "LOG": ("The metadata log", (metadata_log,)),
-    "GRP": ("Groups, offsets and producers", (groups,)),
+    "GRP": ("Groups, offsets and producers", (groups, outages)),
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
     "DRF": ("Draft dialects", (wire_checks,)),
-    "WIR": ("Messages on the wire", (wire_checks,)),
+    "WIR": ("Messages on the wire", (wire_checks, outages)),
     "VIS": ("Blind spots", (wire_checks,)),
 }
 KINDS: Mapping[str, str] = {
     "violation": "Kafka's rules forbid it, or two sources contradict each other",
     "anomaly": "legal, but worth an operator's attention",
-    "information": "a normal event worth knowing",
+    "information": "an event or an outage worth knowing; it contradicts nothing",
     "visibility": "data that was not captured or not decoded",
 }
 STATUSES: Mapping[str, str] = {

@@ -16,7 +16,6 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    WRITES_AND_READS,
     Streak,
     answers_as,
     by_id_and_name,
@@ -24,7 +23,6 @@ from wirecheck.judge.checks.shapes import (
     clock,
     ends,
     gathered,
-    is_unavailable,
     lasting,
     of_id,
     requesters,
@@ -32,17 +30,11 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     storm,
     stuck_client,
-    users_by_id,
-    waits_for_a_leader,
-    with_unseen,
-    without_leader,
-    works,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
     SUCCESS,
-    ZERO,
     Claim,
     Run,
     Sighting,
@@ -50,15 +42,14 @@ from wirecheck.judge.claims.claim import (
     error_name,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import broker_of, is_internal
+from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-REQUEST_TIMED_OUT, STALE_CONTROLLER_EPOCH, NOT_ENOUGH_REPLICAS, NOT_CONTROLLER, STALE_BROKER_EPOCH = 7, 11, 19, 41, 77
+STALE_CONTROLLER_EPOCH, NOT_CONTROLLER, STALE_BROKER_EPOCH = 11, 41, 77
 DENIALS = (6, 75)
 """NOT_LEADER_OR_FOLLOWER, UNKNOWN_LEADER_EPOCH."""
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
@@ -599,88 +590,3 @@ def went_back(one: Process, other: Process, timeout_ns: int) -> bool:
 def process(claims: list[Claim], accepted_ns: int, registered: list[Claim], text: str) -> Process:
     addresses = ", ".join(sorted({claim["address"] for claim in registered}))
     return Process(min(c.first for c in claims), max(c.last for c in claims), accepted_ns, addresses, text)
-
-
-def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    yield from rejected_writes(REQUEST_TIMED_OUT, subject, group, context)
-
-
-def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    yield from rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context)
-
-
-def rejected_writes(error: int, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """By topic ID, or, of producers that name topics, by client."""
-    by_id = subject[0] == "id"
-    errors = context.claims("refused" if by_id else "named_answer", group, *subject)
-    if not any(claim["api"] == "Produce" and str(error) in claim.runs for claim in errors):
-        return
-    every = context.claims("use", group, *subject) if by_id else errors
-    writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
-    for claim, streak in lasting(writes, {error}, None, context):
-        about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
-        key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
-        last_ns = {"last_ns": streak.last_ns}
-        yield stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
-
-
-def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """For so long that a client that writes or reads the topic was stuck. One that only asks, as a monitor does, does
-    not count. Where its writes and reads went to brokers that were not captured, it must ask as often as one that
-    waits.
-    """
-    name = subject[1]
-    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
-    by_name = context.claims("unnumbered", group, *subject)
-    for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), lambda c: (id_of(c, bound),)):
-        states = by_name + (context.claims("partition", group, "id", topic_id) if topic_id else [])
-        users = users_by_id(name, group, context)
-        context.watch()
-        stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
-        for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
-            client = ("client", who[0] or "", who[1])
-            named = [claim for claim in context.claims("named_answer", group, *client) if claim["name"] == name]
-            used = who in users or any(claim["api"] in WRITES_AND_READS for claim in named)
-            if not is_internal(who[0]) and (used or works(client, group, context)):
-                found = without_leader(answers, named, states).items()
-                long = {number: one for number, one in found if used or waits_for_a_leader(one)}
-                long = {number: one for number, one in long.items() if is_unavailable(one, context.settings)}
-                stuck |= {who: long} if long else {}
-        if stuck:
-            mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
-            yield leaderless(mine, [*stuck.values()], states, topic=name, topic_id=topic_id)
-
-
-def id_of(claim: Claim, bound: list[Claim]) -> str | None:
-    """The ID of a topic that a claim is about; where it gives the name alone, the ID that the name got last then."""
-    if claim["topic_id"] not in {None, ZERO}:
-        return str(claim["topic_id"])
-    known = [one for one in bound if one.first.ts_ns <= claim.last.ts_ns]
-    return str(max(known, key=lambda one: one.first)["topic_id"]) if known else None
-
-
-MOST_NUMBERS = 16
-"""So many partitions are named; the others are counted."""
-
-
-def leaderless(
-    claims: list[Claim], stuck: list[dict[int, Streak]], states: list[Claim], *, topic: str, topic_id: str | None
-) -> Evidence:
-    """`stuck`: by client and partition, when it got answers that there is no leader."""
-    streaks = [one for found in stuck for one in found.values()]
-    numbers = sorted({number for found in stuck for number in found})
-    first_ns, last_ns = min(one.first_ns for one in streaks), max(one.last_ns for one in streaks)
-    led = {state["partition"] for state in states if state["leader"] >= 0 and state.last_word.ts_ns > last_ns}
-    without = [state for state in states if state["partition"] in numbers and state["leader"] < 0]
-    replicas = {broker for state in without for broker in integers(state["replicas"])}
-    over, left = led.issuperset(numbers), len(numbers) - MOST_NUMBERS
-    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
-    words: dict[str, Any] = {"clients": len(stuck)}
-    words["partitions"] = f"partition{'' if len(numbers) == 1 else 's'} {shown}"
-    words |= {"had": "had" if over else "has had", "cannot": "could not" if over else "cannot"}
-    words |= {"since": f"{'from' if over else 'since'} {clock(first_ns)}"}
-    words |= {"until": f" until {clock(last_ns)}" if over else ""}
-    about = {"topic": topic, "topic_ids": (topic_id,) if topic_id else (), "client_ids": clients_of(claims)}
-    times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in streaks)}
-    brokers = tuple(sorted(replicas))
-    return resting_on(claims, topic, topic_id or "", **about, brokers=brokers, **times, words=words)

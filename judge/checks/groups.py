@@ -14,18 +14,15 @@ import numpy as np
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.shapes import (
-    FIND_COORDINATOR,
     clock,
     counted,
     gathered,
     of_topic,
     resting_on,
     seen_whole,
-    without_coordinator,
 )
 from wirecheck.judge.checks.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -182,13 +179,3 @@ def group_describe_contradicts_binding(subject: Subject, group: Group, context: 
                 {"topic": name, "topic_ids": (subject[1],)},
             )
             yield resting_on([claim], claim["group"], claim["name"], subject[1], **about, words=words)
-
-
-def coordinator_unavailable(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = context.claims("answer", group, *subject)
-    claims = [claim for claim in answers if claim["api"] == FIND_COORDINATOR]
-    longest = without_coordinator(claims)
-    if longest is not None and longest.is_long(context.settings) and not is_internal(subject[1]):
-        times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns, "count": longest.count}
-        words = {"since": clock(longest.first_ns)}
-        yield resting_on(claims, *subject[1:], client_ids=(claims[0]["client_id"],), **times, words=words)

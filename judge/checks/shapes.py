@@ -21,7 +21,6 @@ from wirecheck.judge.claims.claim import (
     SLOT_NS,
     SUCCESS,
     WAITED,
-    ZERO,
     Claim,
     Run,
     Runs,
@@ -40,19 +39,6 @@ from wirecheck.judge.topology.clusters import Group
 
 PAUSE_NS = 5 * SECOND_NS
 """A client that is refused at one broker without a pause this long was refused there all the time."""
-FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
-METADATA, UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE = "Metadata", 3, 5
-REPORTED = "metadata"
-"""The source of claims from Metadata responses."""
-WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
-WORK = WRITES_AND_READS | {
-    "InitProducerId",
-    "OffsetCommit",
-    "JoinGroup",
-    "ConsumerGroupHeartbeat",
-    "ShareGroupHeartbeat",
-}
-"""What producers and consumers send, and tools that only look at topics do not."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -169,108 +155,6 @@ def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]
         else:
             found.append(one)
     return found
-
-
-def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
-    """The longest time in which a client asked brokers for its coordinator without a pause, and none knew it."""
-    runs = of_claims(claims)
-    errors, found = [*every_run(runs, {str(COORDINATOR_NOT_AVAILABLE)})], list[Streak]()
-    for streak in streaks(runs, (COORDINATOR_NOT_AVAILABLE,)):
-        within = (run for run in errors if streak.first_ns <= run[FIRST] and run[LAST] <= streak.last_ns)
-        found += [replace(one, ended=streak.ended) for one in without_pause(within, PAUSE_NS)]
-    return max(found, key=lambda one: (one.seconds, one.count), default=None)
-
-
-def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
-    """By partition the longest time in which a client got answers that it had no leader, by all brokers together.
-
-    `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
-    `states`: what is known of the partitions; a new leader in a Metadata response ends it.
-    """
-    slots = of_claims(answers).get(str(LEADER_NOT_AVAILABLE), {})
-    accepted = of_claims(claim for claim in by_name if claim["api"] in WRITES_AND_READS).get(SUCCESS, {})
-    led: dict[int, list[int]] = {}
-    for state in states:
-        if state["leader"] >= 0 and state["source"] == REPORTED:
-            led.setdefault(state["partition"], []).append(state.first.ts_ns)
-    found = {}
-    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        longest = longest_outage(of_port(slots, number), led.get(number, []), of_port(accepted, number))
-        if longest is not None:
-            found[number] = longest
-    return found
-
-
-def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: Collection[int]) -> Streak | None:
-    """The longest time in which a client got answers that a topic does not exist, by all brokers together.
-
-    `served`: successes of its requests about the topic; `named_ns`: when the topic got an ID.
-    """
-    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
-    return longest_outage(runs, named_ns, served)
-
-
-def longest_outage(runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run]) -> Streak | None:
-    """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
-    succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
-    """
-    outages: list[list[Run]] = []
-    for run in sorted(runs, key=lambda run: run[FIRST:]):
-        if not outages or came_back(outages[-1][-1], run, named_ns, served):
-            outages.append([])
-        outages[-1].append(run)
-    waited = (one for outage in outages for one in without_pause(outage) if not succeeded_during(one, served))
-    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
-
-
-def came_back(last: Run, run: Run, named_ns: Iterable[int], served: Iterable[Run]) -> bool:
-    pause = Streak(0, last[LAST], run[FIRST])
-    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in named_ns)
-    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
-
-
-def works(client: Subject, group: Group, context: CheckContext) -> bool:
-    """Whether a client writes or reads anything, or is in a group."""
-    claims = context.claims("client", group, *client)
-    return any(word.partition(":")[0] in WORK for claim in claims for word in claim.tally)
-
-
-def waits_for_a_leader(one: Streak) -> bool:
-    """Whether a client asked as often as one that has something to write or read there."""
-    return one.seconds * SECOND_NS <= one.count * PAUSE_NS
-
-
-def is_unavailable(one: Streak, settings: Settings) -> bool:
-    """Whether a client asked for a partition or a topic for so long that it is an outage."""
-    return one.count >= settings.stuck_answers and one.seconds >= settings.unavailable_s
-
-
-def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[str | None, str], list[Claim]]:
-    """Who writes or reads a topic by one of its IDs, and how that was answered: by client ID and address."""
-    bound = {claim["topic_id"] for claim in context.claims("binding", group, "name", name)} - {None, ZERO}
-    uses = (claim for topic_id in sorted(bound) for claim in context.claims("use", group, "id", topic_id))
-    found: dict[tuple[str | None, str], list[Claim]] = {}
-    for claim in uses:
-        if claim["api"] in WRITES_AND_READS:
-            found.setdefault((claim["client_id"], claim["host"]), []).append(claim)
-    return found
-
-
-def of_claims(claims: Iterable[Claim]) -> Runs:
-    """Their answers over time, together."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
-    return runs
-
-
-def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
-    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
-
-
-def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
-    """Whether the first or the last success of a run came between the first and the last error."""
-    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:

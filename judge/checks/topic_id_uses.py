@@ -12,9 +12,6 @@ from typing import Any
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    REPORTED,
-    WRITES_AND_READS,
-    Streak,
     apis_of,
     clients_of,
     clock,
@@ -22,11 +19,8 @@ from wirecheck.judge.checks.shapes import (
     counted,
     ends,
     gathered,
-    is_unavailable,
     numbered,
     resting_on,
-    users_by_id,
-    without_topic,
 )
 from wirecheck.judge.checks.topic_ids import renumbered
 from wirecheck.judge.claims.claim import (
@@ -35,13 +29,12 @@ from wirecheck.judge.claims.claim import (
     LAST,
     METADATA_LOG,
     RESERVED,
-    SUCCESS,
     ZERO,
     Claim,
     Subject,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import broker_of, is_internal
+from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -263,37 +256,3 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
         and (other["topic_id"] not in deleted or deleted[other["topic_id"]].last < other.first)
     ]
     return max(has, key=lambda other: other.first, default=None)
-
-
-def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """For so long that a client that wrote or read the topic was stuck. Others may wait for its creation."""
-    name, claims = subject[1], context.claims("unknown_topic", group, *subject)
-    if not claims:
-        return
-    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
-    named_ns, users = [claim.first.ts_ns for claim in bound], users_by_id(name, group, context)
-    context.watch()
-    stuck: dict[tuple[str | None, str], Streak] = {}
-    for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
-        by_name = context.claims("named_answer", group, "client", who[0] or "", who[1])
-        uses = [claim for claim in by_name if claim["name"] == name and claim["api"] in WRITES_AND_READS]
-        served = [run for claim in (*uses, *users.get(who, ())) for run in every_run(claim.runs, (SUCCESS,))]
-        longest = without_topic(answers, served, named_ns) if served and not is_internal(who[0]) else None
-        if longest is not None and is_unavailable(longest, context.settings):
-            stuck[who] = longest
-    if stuck:
-        mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
-        yield missing(name, mine, [*stuck.values()], bound)
-
-
-def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Claim]) -> Evidence:
-    """`stuck`: when each client asked; `bound`: who gives the topic an ID."""
-    first_ns, last_ns = min(one.first_ns for one in stuck), max(one.last_ns for one in stuck)
-    back = any(claim["source"] == REPORTED and claim.last.ts_ns > last_ns for claim in bound)
-    words: dict[str, Any] = {"clients": len(stuck), "answered": "answered" if back else "have answered"}
-    words["since"] = f"{'from' if back else 'since'} {clock(first_ns)}"
-    words["until"] = f" until {clock(last_ns)}" if back else ""
-    topic_ids = (max(bound, key=lambda claim: claim.first)["topic_id"],) if bound else ()
-    times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in stuck)}
-    about = {"topic": name, "topic_ids": topic_ids, "client_ids": clients_of(claims)}
-    return resting_on(claims, name, **about, **times, words=words)

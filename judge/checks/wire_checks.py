@@ -20,10 +20,7 @@ from wirecheck.judge.checks.shapes import (
     counted,
     end_ns,
     gathered,
-    is_unavailable,
-    longest_outage,
     longest_wait,
-    of_claims,
     of_link,
     resting_on,
     server_name,
@@ -33,11 +30,9 @@ from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
     SUCCESS,
-    TURNED_AWAY,
     WAITED,
     Claim,
     Subject,
-    every_run,
     slot_name,
 )
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
@@ -146,31 +141,6 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
         words["to"] = clock(longest.last_ns)
         words["more"] = f" {len(found) - 1} shorter pauses." if len(found) > 1 else ""
         yield Evidence((endpoint,), sides, brokers=(broker,), count=len(found), words=words)
-
-
-def address_refuses_connections(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Of an address that brokers name although nothing listens there. They stop naming a broker that is down; of one
-    that answers again it is unknown whether they named it meanwhile. Who never answered is in no cluster, so those who
-    name it may be of any.
-    """
-    claims = context.claims("turned_away", group, *subject)
-    answers = context.claims("answered", group, *subject) if claims else []
-    served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
-    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
-    if longest is None or not is_unavailable(longest, context.settings):
-        return
-    if any(run[LAST] > longest.first_ns for run in served):
-        return
-    context.watch()
-    endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
-    named = (claim for claim in context.ledger.claims("address", "server") if claim["address"] == endpoint)
-    late = [claim for claim in named if claim.last.ts_ns >= named_ns]
-    if late:
-        node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
-        words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
-        about = {"brokers": (node,), "count": longest.count}
-        times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
-        yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
 
 
 def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -14,29 +14,31 @@ from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import (
+from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
     LEADER_NOT_AVAILABLE,
     METADATA,
     UNKNOWN_TOPIC_OR_PARTITION,
     WRITES_AND_READS,
-    Streak,
-    gathered,
     is_unavailable,
     of_claims,
-    streaks,
-    stuck,
     succeeded_during,
-    waits,
     waits_for_a_leader,
-    with_former,
-    with_successes,
-    with_unseen,
     without_coordinator,
     without_leader,
     without_topic,
     works,
+)
+from wirecheck.judge.checks.shapes import (
+    Streak,
+    gathered,
+    streaks,
+    stuck,
+    waits,
+    with_former,
+    with_successes,
+    with_unseen,
 )
 from wirecheck.judge.claims.claim import (
     FIRST,

@@ -6,7 +6,6 @@ closed sets: what the layouts do not know is `other`.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from wirecheck.capture.frames import LATE
@@ -59,34 +58,38 @@ class Totals:
         """What was last seen at `oldest_ns` or later, before the ledger has absorbed it: it says how far a connection
         was counted.
         """
-        sums: Counter[tuple[str, str]] = Counter()
+        grown, words, requests = Counter[str](), Counter[str](), Counter[str]()
         for claim in claims:
             if claim.last.ts_ns < oldest_ns:
                 continue
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
-                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), sums)
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), grown)
+                for word, count in claim.tally.items():
+                    words[word] += count
             elif claim.kind == "mark" and claim["agent"] == OTHERS:
                 self.unlisted(str(claim["what"]), claim["reason"], claim.tally["count"])
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    sums["exchanges", api_and_version(word)] += count
-        for (measure, detail), count in sums.items():
-            self.add(measure, detail, count)
+                    requests[word] += count
+        for measure, count in grown.items():
+            self.add(measure, "", count)
+        for word, count in words.items():
+            for measured in measures(word):
+                self.add(*measured, count)
+        for word, count in requests.items():
+            self.add("exchanges", api_and_version(word), count)
 
-    def connection(self, claim: Claim, before: Claim | None, sums: Counter[tuple[str, str]]) -> None:
-        """`sums`: most of what it adds, which many connections add to."""
+    def connection(self, claim: Claim, before: Claim | None, grown: Counter[str]) -> None:
+        """`grown`: what many connections add to, by measure."""
         peak = before.peak if before else {}
         for fact, measure in GROWING.items():
-            if (grown := claim.peak.get(fact, 0) - peak.get(fact, 0)) > 0:
-                sums[measure, ""] += grown
+            if (more := claim.peak.get(fact, 0) - peak.get(fact, 0)) > 0:
+                grown[measure] += more
         if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
             self.add("connections", now, 1)
-        for word, count in claim.tally.items():
-            for measured in measures(word):
-                sums[measured] += count
 
     def unlisted(self, measure: str, detail: str | None, count: int) -> None:
         """What connections without rows of their own add."""
@@ -145,7 +148,6 @@ class Totals:
         return to_cell(self.known)
 
 
-@lru_cache(maxsize=1 << 12)
 def measures(word: str) -> tuple[tuple[str, str], ...]:
     """What one of a connection's counters adds to."""
     measure, _, detail = word.partition(":")
@@ -156,7 +158,6 @@ def measures(word: str) -> tuple[tuple[str, str], ...]:
     return (("exchanges", f"{OTHER}:{OTHER}"),) if word in ALONE else ()
 
 
-@lru_cache(maxsize=1 << 12)
 def api_and_version(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from wirecheck.judge.results.result_table import ResultTable, Shown
-from wirecheck.story.cards import CardContext, clients_seen, with_cards
+from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
@@ -96,7 +96,6 @@ class Result:
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
         context = CardContext(
             {finding["id"]: finding for finding in every},
-            clients_seen(tables["clients"]),
             max(
                 (seconds(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0.0
             ),

@@ -11,10 +11,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests import traffic as t
 from tests.awaited import PATIENCE_S, await_line
 from tests.capture.agent.test_live_agent import has_libpcap, may_listen
 from wirecheck import cli
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.offline_agent import Summary
+from wirecheck.commands.capture import offline_line
 from wirecheck.commands.units import duration, size
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,6 +137,15 @@ def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
     assert table["kind"].to_pylist() == [frames.STARTED, frames.ENDED, frames.PROGRESS]
     assert set(table["cluster"].to_pylist()) == {"prod"}
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_files_end_with_what_is_no_frame_of_theirs(tmp_path):
+    path, segments = tmp_path / "noise.pcap", t.Talk().open().close().segments
+    path.write_bytes(t.pcap([t.Packet(0, t.ethernet(bytes(28), kind=0x0806)), *t.packets(segments)]))
+    result = run("-r", path, "--out", tmp_path / "out")
+    said = f"{len(segments)} frames in 1 file under {tmp_path}/out; skipped 1 not-ip\n"
+    assert (result.exit_code, result.stderr) == (0, said)
+    assert offline_line(Summary(dropped=1200), tmp_path).endswith("; lost 1,200 before the capture file")
 
 
 def test_the_agent_s_path_imports_neither_spark_nor_pandas():

@@ -71,7 +71,7 @@ RESULT = {
 def read(result, every=()):
     """The same with its findings as entries and their cards, as the JSON has them."""
     findings = {finding["id"]: finding for finding in (*every, *result["findings"])}
-    context = CardContext(findings, len(result["clients"]), 0.0)
+    context = CardContext(findings, 0.0)
     made = with_cards(entries(result["findings"], every), result["harms"], context)
     return result | {"entries": made}
 

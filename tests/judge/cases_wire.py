@@ -238,6 +238,13 @@ def wir007_near_miss__transactions_wait_for_replicas_and_the_controller(lab):
     given_up(lab, "EndTxn", 3)
 
 
+def wir007_near_miss__replicas_have_to_confirm_it(lab):
+    given_up(lab, "StreamsGroupHeartbeat", 0, groupId="g")
+    given_up(lab, "ShareAcknowledge", 1, topics=[])
+    given_up(lab, "DeleteRecords", 2, topics=[])
+    given_up(lab, "DeleteGroups", 2, groupsNames=[])
+
+
 def wir007_near_miss__waits_that_are_far_apart(lab):
     given_up(lab, "Metadata", 12, waited=15, times=(10, 100, 200), topics=None)
 

@@ -80,7 +80,7 @@ def cards(rows, harms, **options):
     rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
     links = linked(rows)
     findings = [plain(shown(row, links)) for row in rows]
-    context = CardContext({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **options)
+    context = CardContext({row["id"]: row for row in findings}, harm.seconds(at(60)), **options)
     return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
 
 
@@ -352,6 +352,16 @@ def test_who_asks_for_partitions_of_before_a_recreation_may_be_hurt_by_it(client
     assert named(card) == clients
 
 
+def test_a_client_that_keeps_the_leader_of_a_recreated_topic_did_not_keep_the_id():
+    former = found("FET007", at_s=12, topic="t", client_ids=["writer"], brokers=[4])
+    refuses = refused("writer", "Produce", topic_id=None, errors=["NOT_LEADER_OR_FOLLOWER"])
+    (card,) = cards([RECREATED, former], [refuses])
+    assert card["cause"]["sentence"].endswith("; writer kept the old leader")
+    assert card["action"]["sentence"] == "Restart writer (10.0.0.7)."
+    (card,) = cards([RECREATED, STUCK, former], [refused(), refuses])
+    assert card["cause"]["sentence"].endswith("; reader kept the old topic ID; writer kept the old leader")
+
+
 def test_the_tables_name_checks_and_relations_that_there_are():
     assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
     for rule in (rule for each in harm.relations().values() for rule in each):
@@ -447,6 +457,20 @@ def test_an_address_that_refuses_connections_is_named_below():
     entry = {"code": "WIR008", "card": {"headline": headline}}
     assert refusing_addresses({**RESULT, "entries": [entry]}) == headline
     assert refusing_addresses({**RESULT, "entries": [{**entry, "code": "WIR007"}]}) == ""
+
+
+def test_records_that_an_unclean_election_lost_are_named_below():
+    """As after a broker came back with an old disk. An election that hurts a client has its own card."""
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.verdict import lost_records
+
+    headline = "Broker 6 became leader of t partition 1 at 21:30:36 UTC in an unclean election"
+    harmless = {"headline": headline, "harm": {"clients": []}}
+    entry = {"code": "CTL013", "kind": "information", "consequences": [], "card": harmless}
+    assert lost_records({**RESULT, "entries": [entry]}) == headline
+    assert lost_records({**RESULT, "entries": [{**entry, "code": "CTL014"}]}) == ""
+    hurts = {"headline": headline, "harm": {"clients": [{"client_id": "reader"}]}}
+    assert lost_records({**RESULT, "entries": [{**entry, "card": hurts}]}) == ""
 
 
 def test_errors_that_go_on_in_the_next_cluster_count_once():

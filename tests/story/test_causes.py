@@ -130,6 +130,13 @@ def test_a_client_that_keeps_an_id_which_ended_follows_from_the_recreation():
     assert linked([RECREATED, STUCK | {"topic_ids": [NEW]}])["FET001"].cause is None
 
 
+def test_a_client_that_keeps_the_leader_of_a_recreated_topic_follows_from_the_recreation():
+    former = found("FET007", at_s=5, topic="t", client_ids=["writer"], brokers=[4])
+    assert linked([RECREATED, former])["FET007"].cause == "TID001"
+    for other in ({"topic": "u"}, {"first_seen": NOON + dt.timedelta(hours=1)}):
+        assert linked([RECREATED, former | other])["FET007"].cause is None
+
+
 def test_a_cause_that_explains_some_of_the_brokers_only_is_possible():
     served = found("TID010", at_s=30, topic="t", topic_ids=[OLD], brokers=[4, 5])
     assert linked([ASLEEP, served])["TID010"].possible_causes == ("LOG003",)

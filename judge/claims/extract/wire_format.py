@@ -57,8 +57,18 @@ TRANSACTIONS = {"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndT
 """Replicas of the transactions' log have to confirm these (TransactionStateManager); the first may also wait for a
 block of producer IDs, which the controller allocates (RPCProducerIdManager of Kafka 3.4).
 """
+REPLICATED = {
+    *("Produce", "OffsetCommit", "TxnOffsetCommit", "OffsetDelete", "DeleteGroups", "DeleteRecords", "WriteTxnMarkers"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch", "ShareAcknowledge"),
+    *("InitializeShareGroupState", "WriteShareGroupState", "DeleteShareGroupState"),
+    *("AlterShareGroupOffsets", "DeleteShareGroupOffsets"),
+}
+"""Replicas of a topic have to confirm these, of __consumer_offsets or __share_group_state for most of them."""
+OF_BROKERS = {"AlterPartition", "AllocateProducerIds", "AssignReplicasToDirs"}
+"""What brokers ask the controller for themselves: the other controllers have to confirm it."""
 ON_OTHERS = {
-    *("Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"),
+    *REPLICATED,
+    *OF_BROKERS,
     *TRANSACTIONS,
     *ROUNDS,
     *FORWARDABLE,

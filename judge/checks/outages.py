@@ -1,0 +1,315 @@
+"""Outages: for how long clients could not work, and the checks that report it.
+
+An outage is no disagreement about topic IDs or versions, so its findings are informations.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import (
+    PAUSE_NS,
+    Streak,
+    clients_of,
+    clock,
+    gathered,
+    lasting,
+    of_id,
+    resting_on,
+    streaks,
+    stuck_client,
+    with_unseen,
+    without_pause,
+)
+from wirecheck.judge.claims.claim import (
+    FIRST,
+    LAST,
+    OTHERS,
+    SUCCESS,
+    TURNED_AWAY,
+    ZERO,
+    Claim,
+    Run,
+    Runs,
+    Subject,
+    add_runs,
+    every_run,
+)
+from wirecheck.judge.claims.client_ids import is_internal
+from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.results.topic_rows import integers
+from wirecheck.judge.thresholds import SECOND_NS, Settings
+from wirecheck.judge.topology.clusters import Group
+
+FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
+REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS = 7, 19
+METADATA, UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE = "Metadata", 3, 5
+REPORTED = "metadata"
+"""The source of claims from Metadata responses."""
+WRITES_AND_READS = frozenset({"Produce", "Fetch", "ShareFetch"})
+WORK = WRITES_AND_READS | {
+    "InitProducerId",
+    "OffsetCommit",
+    "JoinGroup",
+    "ConsumerGroupHeartbeat",
+    "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
+}
+"""What producers and consumers send, and tools that only look at topics do not."""
+
+
+def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
+    """The longest time in which a client asked brokers for its coordinator without a pause, and none knew it."""
+    runs = of_claims(claims)
+    errors, found = [*every_run(runs, {str(COORDINATOR_NOT_AVAILABLE)})], list[Streak]()
+    for streak in streaks(runs, (COORDINATOR_NOT_AVAILABLE,)):
+        within = (run for run in errors if streak.first_ns <= run[FIRST] and run[LAST] <= streak.last_ns)
+        found += [replace(one, ended=streak.ended) for one in without_pause(within, PAUSE_NS)]
+    return max(found, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
+    """By partition the longest time in which a client got answers that it had no leader, by all brokers together.
+
+    `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
+    `states`: what is known of the partitions; a new leader in a Metadata response ends it.
+    """
+    slots = of_claims(answers).get(str(LEADER_NOT_AVAILABLE), {})
+    accepted = of_claims(claim for claim in by_name if claim["api"] in WRITES_AND_READS).get(SUCCESS, {})
+    led: dict[int, list[int]] = {}
+    for state in states:
+        if state["leader"] >= 0 and state["source"] == REPORTED:
+            led.setdefault(state["partition"], []).append(state.first.ts_ns)
+    found = {}
+    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
+        longest = longest_outage(of_port(slots, number), led.get(number, []), of_port(accepted, number))
+        if longest is not None:
+            found[number] = longest
+    return found
+
+
+def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: Collection[int]) -> Streak | None:
+    """The longest time in which a client got answers that a topic does not exist, by all brokers together.
+
+    `served`: successes of its requests about the topic; `named_ns`: when the topic got an ID.
+    """
+    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
+    return longest_outage(runs, named_ns, served)
+
+
+def longest_outage(runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run]) -> Streak | None:
+    """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
+    succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
+    """
+    outages: list[list[Run]] = []
+    for run in sorted(runs, key=lambda run: run[FIRST:]):
+        if not outages or came_back(outages[-1][-1], run, named_ns, served):
+            outages.append([])
+        outages[-1].append(run)
+    waited = (one for outage in outages for one in without_pause(outage) if not succeeded_during(one, served))
+    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
+
+
+def came_back(last: Run, run: Run, named_ns: Iterable[int], served: Iterable[Run]) -> bool:
+    pause = Streak(0, last[LAST], run[FIRST])
+    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in named_ns)
+    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
+
+
+def works(client: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether a client writes or reads anything, or is in a group."""
+    claims = context.claims("client", group, *client)
+    return any(word.partition(":")[0] in WORK for claim in claims for word in claim.tally)
+
+
+def waits_for_a_leader(one: Streak) -> bool:
+    """Whether a client asked as often as one that has something to write or read there."""
+    return one.seconds * SECOND_NS <= one.count * PAUSE_NS
+
+
+def is_unavailable(one: Streak, settings: Settings) -> bool:
+    """Whether a client asked for a partition or a topic for so long that it is an outage."""
+    return one.count >= settings.stuck_answers and one.seconds >= settings.unavailable_s
+
+
+def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[str | None, str], list[Claim]]:
+    """Who writes or reads a topic by one of its IDs, and how that was answered: by client ID and address."""
+    bound = {claim["topic_id"] for claim in context.claims("binding", group, "name", name)} - {None, ZERO}
+    uses = (claim for topic_id in sorted(bound) for claim in context.claims("use", group, "id", topic_id))
+    found: dict[tuple[str | None, str], list[Claim]] = {}
+    for claim in uses:
+        if claim["api"] in WRITES_AND_READS:
+            found.setdefault((claim["client_id"], claim["host"]), []).append(claim)
+    return found
+
+
+def of_claims(claims: Iterable[Claim]) -> Runs:
+    """Their answers over time, together."""
+    runs: Runs = {}
+    for claim in claims:
+        add_runs(runs, claim.runs)
+    return runs
+
+
+def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
+    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
+
+
+def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
+    """Whether the first or the last success of a run came between the first and the last error."""
+    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
+
+
+def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from rejected_writes(REQUEST_TIMED_OUT, subject, group, context)
+
+
+def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context)
+
+
+def rejected_writes(error: int, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """By topic ID, or, of producers that name topics, by client."""
+    by_id = subject[0] == "id"
+    errors = context.claims("refused" if by_id else "named_answer", group, *subject)
+    if not any(claim["api"] == "Produce" and str(error) in claim.runs for claim in errors):
+        return
+    every = context.claims("use", group, *subject) if by_id else errors
+    writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
+    for claim, streak in lasting(writes, {error}, None, context):
+        about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
+        key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
+        last_ns = {"last_ns": streak.last_ns}
+        yield stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
+
+
+def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """For so long that a client that writes or reads the topic was stuck. One that only asks, as a monitor does, does
+    not count. Where its writes and reads went to brokers that were not captured, it must ask as often as one that
+    waits.
+    """
+    name = subject[1]
+    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
+    by_name = context.claims("unnumbered", group, *subject)
+    for (topic_id,), claims in gathered(context.claims("leaderless", group, *subject), lambda c: (id_of(c, bound),)):
+        states = by_name + (context.claims("partition", group, "id", topic_id) if topic_id else [])
+        users = users_by_id(name, group, context)
+        context.watch()
+        stuck: dict[tuple[str | None, str], dict[int, Streak]] = {}
+        for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
+            client = ("client", who[0] or "", who[1])
+            named = [claim for claim in context.claims("named_answer", group, *client) if claim["name"] == name]
+            used = who in users or any(claim["api"] in WRITES_AND_READS for claim in named)
+            if not is_internal(who[0]) and (used or works(client, group, context)):
+                found = without_leader(answers, named, states).items()
+                long = {number: one for number, one in found if used or waits_for_a_leader(one)}
+                long = {number: one for number, one in long.items() if is_unavailable(one, context.settings)}
+                stuck |= {who: long} if long else {}
+        if stuck:
+            mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
+            yield leaderless(mine, [*stuck.values()], states, topic=name, topic_id=topic_id)
+
+
+def id_of(claim: Claim, bound: list[Claim]) -> str | None:
+    """The ID of a topic that a claim is about; where it gives the name alone, the ID that the name got last then."""
+    if claim["topic_id"] not in {None, ZERO}:
+        return str(claim["topic_id"])
+    known = [one for one in bound if one.first.ts_ns <= claim.last.ts_ns]
+    return str(max(known, key=lambda one: one.first)["topic_id"]) if known else None
+
+
+MOST_NUMBERS = 16
+"""So many partitions are named; the others are counted."""
+
+
+def leaderless(
+    claims: list[Claim], stuck: list[dict[int, Streak]], states: list[Claim], *, topic: str, topic_id: str | None
+) -> Evidence:
+    """`stuck`: by client and partition, when it got answers that there is no leader."""
+    streaks = [one for found in stuck for one in found.values()]
+    numbers = sorted({number for found in stuck for number in found})
+    first_ns, last_ns = min(one.first_ns for one in streaks), max(one.last_ns for one in streaks)
+    led = {state["partition"] for state in states if state["leader"] >= 0 and state.last_word.ts_ns > last_ns}
+    without = [state for state in states if state["partition"] in numbers and state["leader"] < 0]
+    replicas = {broker for state in without for broker in integers(state["replicas"])}
+    over, left = led.issuperset(numbers), len(numbers) - MOST_NUMBERS
+    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
+    words: dict[str, Any] = {"clients": len(stuck)}
+    words["partitions"] = f"partition{'' if len(numbers) == 1 else 's'} {shown}"
+    words |= {"had": "had" if over else "has had", "cannot": "could not" if over else "cannot"}
+    words |= {"since": f"{'from' if over else 'since'} {clock(first_ns)}"}
+    words |= {"until": f" until {clock(last_ns)}" if over else ""}
+    about = {"topic": topic, "topic_ids": (topic_id,) if topic_id else (), "client_ids": clients_of(claims)}
+    times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in streaks)}
+    brokers = tuple(sorted(replicas))
+    return resting_on(claims, topic, topic_id or "", **about, brokers=brokers, **times, words=words)
+
+
+def coordinator_unavailable(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    answers = context.claims("answer", group, *subject)
+    claims = [claim for claim in answers if claim["api"] == FIND_COORDINATOR]
+    longest = without_coordinator(claims)
+    if longest is not None and longest.is_long(context.settings) and not is_internal(subject[1]):
+        times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns, "count": longest.count}
+        words = {"since": clock(longest.first_ns)}
+        yield resting_on(claims, *subject[1:], client_ids=(claims[0]["client_id"],), **times, words=words)
+
+
+def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """For so long that a client that wrote or read the topic was stuck. Others may wait for its creation."""
+    name, claims = subject[1], context.claims("unknown_topic", group, *subject)
+    if not claims:
+        return
+    bound = [claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO}]
+    named_ns, users = [claim.first.ts_ns for claim in bound], users_by_id(name, group, context)
+    context.watch()
+    stuck: dict[tuple[str | None, str], Streak] = {}
+    for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
+        by_name = context.claims("named_answer", group, "client", who[0] or "", who[1])
+        uses = [claim for claim in by_name if claim["name"] == name and claim["api"] in WRITES_AND_READS]
+        served = [run for claim in (*uses, *users.get(who, ())) for run in every_run(claim.runs, (SUCCESS,))]
+        longest = without_topic(answers, served, named_ns) if served and not is_internal(who[0]) else None
+        if longest is not None and is_unavailable(longest, context.settings):
+            stuck[who] = longest
+    if stuck:
+        mine = [claim for claim in claims if (claim["client_id"], claim["host"]) in stuck]
+        yield missing(name, mine, [*stuck.values()], bound)
+
+
+def missing(name: str, claims: list[Claim], stuck: list[Streak], bound: list[Claim]) -> Evidence:
+    """`stuck`: when each client asked; `bound`: who gives the topic an ID."""
+    first_ns, last_ns = min(one.first_ns for one in stuck), max(one.last_ns for one in stuck)
+    back = any(claim["source"] == REPORTED and claim.last.ts_ns > last_ns for claim in bound)
+    words: dict[str, Any] = {"clients": len(stuck), "answered": "answered" if back else "have answered"}
+    words["since"] = f"{'from' if back else 'since'} {clock(first_ns)}"
+    words["until"] = f" until {clock(last_ns)}" if back else ""
+    topic_ids = (max(bound, key=lambda claim: claim.first)["topic_id"],) if bound else ()
+    times = {"first_ns": first_ns, "last_ns": last_ns, "count": sum(one.count for one in stuck)}
+    about = {"topic": name, "topic_ids": topic_ids, "client_ids": clients_of(claims)}
+    return resting_on(claims, name, **about, **times, words=words)
+
+
+def address_refuses_connections(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Of an address that brokers name although nothing listens there. They stop naming a broker that is down; of one
+    that answers again it is unknown whether they named it meanwhile. Who never answered is in no cluster, so those who
+    name it may be of any.
+    """
+    claims = context.claims("turned_away", group, *subject)
+    answers = context.claims("answered", group, *subject) if claims else []
+    served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
+    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
+    if longest is None or not is_unavailable(longest, context.settings):
+        return
+    if any(run[LAST] > longest.first_ns for run in served):
+        return
+    context.watch()
+    endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
+    named = (claim for claim in context.ledger.claims("address", "server") if claim["address"] == endpoint)
+    late = [claim for claim in named if claim.last.ts_ns >= named_ns]
+    if late:
+        node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
+        words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
+        about = {"brokers": (node,), "count": longest.count}
+        times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
+        yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
