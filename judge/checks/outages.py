@@ -305,7 +305,7 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
         return
     context.watch()
     endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
-    named = (claim for claim in context.ledger.claims("address", "server") if claim["address"] == endpoint)
+    named = (claim for claim in context.believed(("server",), "address") if claim["address"] == endpoint)
     late = [claim for claim in named if claim.last.ts_ns >= named_ns]
     if late:
         node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]

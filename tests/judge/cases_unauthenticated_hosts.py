@@ -5,7 +5,8 @@ import struct
 from tests.decode.log.batches import voters
 from tests.judge.cases_control import log_batch
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3
+from tests.judge.cases_wire import DEAD
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, ID_3, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 
 EVIL = "10.66.6.6"
@@ -222,3 +223,14 @@ def clu001_near_miss__of_an_outsider(lab):
 
 def tid007_near_miss__of_an_outsiders_server(lab):
     clu002_fires__a_server(lab)
+
+
+def wir008_near_miss__of_an_outsiders_server(lab):
+    """It alone names an address where connections are reset."""
+    cluster(lab)
+    for at in range(0, 91, 5):
+        lab.metadata(at, [("orders", ID_1)])
+        rogue, brokers = lab.talk(f"{EVIL}:9092", "evil", EVIL), {**BROKERS, DEAD: 9}
+        lab.metadata(at, [("orders", ID_2)], server=f"{EVIL}:9092", cluster_id=CLUSTER, brokers=brokers, talk=rogue)
+    for at in range(10, 80, 3):
+        lab.talk(DEAD, over=True, close_ns=ns(at), closed_by="server-rst")
