@@ -139,10 +139,10 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 
 
 def offline_line(summary: "Summary", out: Path) -> str:
-    """`1,234 frames in 5 files under DIR; lost 7 before the capture file; skipped 3 not-ip`."""
+    """`1,234 frames in 5 files under DIR; lost 7 while it was captured; skipped 3 not-ip`."""
     parts = [f"{summary.frames:,} frames in {plural(len(summary.files), 'file')} under {out}"]
     if summary.dropped:
-        parts.append(f"lost {summary.dropped:,} before the capture file")
+        parts.append(f"lost {summary.dropped:,} while it was captured")
     return "; ".join([*parts, *skipped(summary.skipped)])
 
 

@@ -21,22 +21,22 @@ from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     BLAMED,
     KINDS,
+    LINES,
     ShownCard,
     blamed,
     by_kind,
     counted,
     first_cards,
     heading,
-    lost_records,
     mood,
     named_cluster,
     not_compared,
     not_read,
     overflow,
     refused_besides,
-    refusing_addresses,
     sentence,
     share,
+    without_card,
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.wording import hex_id, plural
@@ -315,7 +315,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", "refused", "lost"})
+LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES})
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
@@ -361,10 +361,9 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("not read", error)
     if refused := refused_besides(result):
         yield labelled("refused", refused)
-    if refusing := refusing_addresses(result):
-        yield labelled("refused", refusing)
-    if lost := lost_records(result):
-        yield labelled("lost", lost)
+    for label, code in LINES.items():
+        if found := without_card(result, code):
+            yield labelled(label, found)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

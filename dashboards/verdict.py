@@ -37,7 +37,8 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
-REFUSES_CONNECTIONS, UNCLEAN_ELECTION = "WIR008", "CTL013"
+LINES = {"refused": "WIR008", "lost": "CTL013"}
+"""By label the checks of which the first screen has a line: addresses that refuse connections, and lost records."""
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -157,15 +158,10 @@ def refused_besides(result: Row) -> str:
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
 
 
-def refusing_addresses(result: Row) -> str:
-    """Advertised addresses that refuse all connections. Which clients that hurts is unknown, so they have no card."""
-    return listed([entry["card"]["headline"] for entry in result["entries"] if entry["code"] == REFUSES_CONNECTIONS])
-
-
-def lost_records(result: Row) -> str:
-    """Elections that lost records but are on no card, because nothing was refused."""
-    elections = [entry for entry in result["entries"] if entry["code"] == UNCLEAN_ELECTION]
-    return listed([entry["card"]["headline"] for entry in elections if not needs_a_look(entry)])
+def without_card(result: Row, code: str) -> str:
+    """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
+    entries = [entry for entry in result["entries"] if entry["code"] == code and not needs_a_look(entry)]
+    return listed([entry["card"]["headline"] for entry in entries])
 
 
 def not_read(coverage: Row) -> list[str]:

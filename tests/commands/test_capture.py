@@ -145,7 +145,7 @@ def test_files_end_with_what_is_no_frame_of_theirs(tmp_path):
     result = run("-r", path, "--out", tmp_path / "out")
     said = f"{len(segments)} frames in 1 file under {tmp_path}/out; skipped 1 not-ip\n"
     assert (result.exit_code, result.stderr) == (0, said)
-    assert offline_line(Summary(dropped=1200), tmp_path).endswith("; lost 1,200 before the capture file")
+    assert offline_line(Summary(dropped=1200), tmp_path).endswith("; lost 1,200 while it was captured")
 
 
 def test_the_agent_s_path_imports_neither_spark_nor_pandas():

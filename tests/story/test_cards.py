@@ -451,26 +451,27 @@ def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
 
 def test_an_address_that_refuses_connections_is_named_below():
     from tests.dashboards.results import RESULT
-    from wirecheck.dashboards.verdict import refusing_addresses
+    from wirecheck.dashboards.verdict import without_card
 
     headline = "Brokers name h:1 for broker 6, but it has refused all connections since 16:25:42 UTC, 175 times"
-    entry = {"code": "WIR008", "card": {"headline": headline}}
-    assert refusing_addresses({**RESULT, "entries": [entry]}) == headline
-    assert refusing_addresses({**RESULT, "entries": [{**entry, "code": "WIR007"}]}) == ""
+    card = {"headline": headline, "harm": {"clients": []}}
+    entry = {"code": "WIR008", "kind": "information", "consequences": [], "card": card}
+    assert without_card({**RESULT, "entries": [entry]}, "WIR008") == headline
+    assert without_card({**RESULT, "entries": [{**entry, "code": "WIR007"}]}, "WIR008") == ""
 
 
 def test_records_that_an_unclean_election_lost_are_named_below():
     """As after a broker came back with an old disk. An election that hurts a client has its own card."""
     from tests.dashboards.results import RESULT
-    from wirecheck.dashboards.verdict import lost_records
+    from wirecheck.dashboards.verdict import without_card
 
     headline = "Broker 6 became leader of t partition 1 at 21:30:36 UTC in an unclean election"
     harmless = {"headline": headline, "harm": {"clients": []}}
     entry = {"code": "CTL013", "kind": "information", "consequences": [], "card": harmless}
-    assert lost_records({**RESULT, "entries": [entry]}) == headline
-    assert lost_records({**RESULT, "entries": [{**entry, "code": "CTL014"}]}) == ""
+    assert without_card({**RESULT, "entries": [entry]}, "CTL013") == headline
+    assert without_card({**RESULT, "entries": [{**entry, "code": "CTL014"}]}, "CTL013") == ""
     hurts = {"headline": headline, "harm": {"clients": [{"client_id": "reader"}]}}
-    assert lost_records({**RESULT, "entries": [{**entry, "card": hurts}]}) == ""
+    assert without_card({**RESULT, "entries": [{**entry, "card": hurts}]}, "CTL013") == ""
 
 
 def test_errors_that_go_on_in_the_next_cluster_count_once():
