@@ -38,6 +38,8 @@ KIP516 = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRA
 DRAFTS = (*KIP516, Dialect.KIP4_DRAFT)
 # What a person may name, and the readings it adds to the shipped ones, in the order of trying.
 DIALECTS: dict[str, tuple[Dialect, ...]] = {SHIPPED: (), "kip516-draft": KIP516, "kip4-draft": (Dialect.KIP4_DRAFT,)}
+NAMES = {reading: name for name, readings in DIALECTS.items() for reading in readings}
+"""By reading of a draft the dialect that a person names."""
 
 # Read as flexible, these drafts are the shipped bytes and one unknown tag in each row of this table: a shipped decoder
 # reads them without harm.
@@ -77,9 +79,8 @@ def read_as_any(messages: Messages, projection: Projection = EVERYTHING) -> Deco
 
 def suggested(messages: Messages) -> list[str | None]:
     """By message the name of the draft that reads it, where one does; of messages that are not read as shipped."""
-    names = {reading: name for name, readings in DIALECTS.items() for reading in readings}
     found = _found(messages, np.arange(len(messages)), DRAFTS)
-    return [names.get(Dialect(reading)) for reading in found.tolist()]
+    return [NAMES.get(Dialect(reading)) for reading in found.tolist()]
 
 
 def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection: Projection) -> Decoded:

@@ -24,7 +24,6 @@ STRENGTH = {
     "metadata": 4,
     "describe-topic-partitions": 4,
     "delete-topics": 4,
-    "group-describe": 4,
 }
 """Sources that bind a topic ID to a name, 1 the most reliable (PROTOCOL 5.0)."""
 CONTROL = ("leader-and-isr", "update-metadata")
@@ -296,10 +295,15 @@ def stated_order(one: History, other: History) -> int:
     return 0 if len(later) != 1 else -1 if later.pop() else 1
 
 
+WEAKEST = 5
+"""The strength of sources that repeat what they were sent."""
+
+
 def name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:
     """The name of a topic ID, by its most reliable binding."""
-    bindings = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
-    return min(bindings, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if bindings else None
+    bindings = context.claims("binding", group, *subject)
+    best = min(bindings, key=lambda claim: (STRENGTH.get(claim["source"], WEAKEST), claim.first), default=None)
+    return None if best is None else best["name"]
 
 
 def former_name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:

@@ -39,7 +39,7 @@ SPEAKS = fields(
 DIFFERS = fields(
     "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
     " highest how isr last low minimum more names new offset offsets old one_brokers other_brokers"
-    " partition partitions seconds since subjects then time to topic topic_id topics until"
+    " partition partitions seconds since subjects then time to topic topic_id topics until which"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import (
     administration,
+    agreement,
     clusters,
     controllers,
     fetching,
@@ -36,7 +37,7 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, topic_id_uses, controllers, outages)),
+    "TID": ("Topic IDs", (topic_ids, topic_id_uses, agreement, controllers, outages)),
     "VER": ("Versions", (versions,)),
     "FET": ("Fetching", (fetching,)),
     "CTL": ("Controllers, leaders and replicas", (controllers, outages)),

@@ -131,5 +131,5 @@ def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
     if subject[0] not in {"name", "id"}:
         return
     for claim in list(ledger.claims_of(*subject).values()):
-        if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation"}:
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation", "stated"}:
             yield from claim.subjects()

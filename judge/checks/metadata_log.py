@@ -12,7 +12,7 @@ from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_t
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import topic_of
+from wirecheck.judge.topic_history import REPORTS, topic_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import Generation
 
@@ -26,10 +26,11 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
         after = logged[0].first.ts_ns + context.settings.broker_grace_ns
         for claim in old.bindings:
             lasts = goes_on(claim, logged[0].first.ts_ns, context.settings.broker_grace_ns)
-            if claim["source"] == "metadata" and claim.last.ts_ns > after and lasts:
+            if claim["source"] in REPORTS and claim.last.ts_ns > after and lasts:
                 node, sides = context.node(claim), (first_of(logged[0]), last_of(claim))
                 words = {"where": node, "old": old.topic_id, "new": new.topic_id, "last": clock(claim.last.ts_ns)}
                 about = {**of_topic(topic, old, new), "brokers": if_broker(node)}
+                about["first_ns"] = max(logged[0].first.ts_ns, claim.first.ts_ns)
                 yield resting_on([claim], topic.name, node, sides=sides, **about, words=words)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
@@ -390,6 +390,26 @@ def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> 
     brokers = {broker for broker, host in named if broker is not None and context.acts_as(broker, host, group)}
     words = {"requester": ",".join(map(str, sorted(brokers)))}
     return words | ({"client": f"broker {words['requester']}"} if len(brokers) == len(named) == 1 else {})
+
+
+def stale_controllers(group: Group, context: CheckContext) -> set[str]:
+    """Controllers, as controller@epoch, of which a broker rejected a request as outdated."""
+    context.watch()
+    return {
+        f"{claim['controller']}@{claim['controller_epoch']}"
+        for claim in context.claims("control", group, "server")
+        if claim["error"] == STALE_CONTROLLER_EPOCH
+    }
+
+
+def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether the requests to the servers of a cluster during that time were captured without a gap."""
+    context.watch()
+    gaps = (
+        span for endpoint in group.endpoints for busy in context.ledger.claims("busy", "link", endpoint)
+        for span in busy.peak["gaps"]
+    )  # fmt: skip
+    return not any(begin_ns <= last_ns and first_ns <= end_ns for begin_ns, end_ns in gaps)
 
 
 def controllers_named(by: Iterable[str]) -> str:

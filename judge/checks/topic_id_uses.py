@@ -19,10 +19,12 @@ from wirecheck.judge.checks.shapes import (
     counted,
     ends,
     gathered,
+    goes_on,
     numbered,
     resting_on,
 )
-from wirecheck.judge.checks.topic_ids import renumbered
+from wirecheck.judge.checks.statements import disagreements
+from wirecheck.judge.checks.topic_ids import recreation, renumbered
 from wirecheck.judge.claims.claim import (
     COUNT,
     FIRST,
@@ -36,7 +38,7 @@ from wirecheck.judge.claims.claim import (
 )
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import History, name_of, topic_of
+from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 BEFORE_FIRST_NS = 2_000_000_000
@@ -64,6 +66,7 @@ def stale_topic_id_in_replication(subject: Subject, group: Group, context: Check
 def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, brokers: bool) -> Iterator[Evidence]:
     ended = end_of(subject, group, context)
     if ended is None:
+        yield from uses_of_a_foreign_id(subject, group, context, brokers=brokers)
         return
     name, side = ended
     began = (one.began for one in context.generations(group).every if one.began is not None)
@@ -82,9 +85,36 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
             continue
         about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
         count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
-        words = {"ended": clock(ended_ns), "last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}
+        words = {"does": "still uses", "which": f"ended at {clock(ended_ns)}", "ended": clock(ended_ns)}
+        words |= {"last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}
         sides, about["brokers"] = (side, *map(last_of, claims)), who if brokers else ()
         yield resting_on(claims, subject[1], *who, sides=sides, count=count, **about, words=words)
+
+
+def uses_of_a_foreign_id(subject: Subject, group: Group, context: CheckContext, *, brokers: bool) -> Iterator[Evidence]:
+    """Requests that call a topic by an ID that no broker, controller or log gave it, while they give it another one."""
+    grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
+    found: dict[tuple[Any, ...], list[Claim]] = {}
+    given: dict[str, Claim] = {}
+    for claim in context.claims("stated", group, *subject):
+        topic, broker = topic_of(claim["name"], group, context), sender_of(claim, group, context)
+        if not topic.histories or any(history.topic_id == subject[1] for history in topic.histories):
+            continue
+        current = topic.histories[-1]
+        both_ns = max(claim.first.ts_ns, current.born_ns)
+        if (broker is not None) is brokers and goes_on(claim, both_ns, grace_ns):
+            who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
+            found.setdefault((claim["name"], *who), []).append(claim)
+            given[claim["name"]] = current.last
+    for (name, *who), claims in sorted(found.items(), key=str):
+        actual = given[name]
+        words = {"does": "uses", "which": f"is not that of {name} ({actual['topic_id']})", "ended": ""}
+        words |= {"last": clock(max(claim.last.ts_ns for claim in claims)), "apis": apis_of(claims)}
+        first_ns = max(min(claim.first.ts_ns for claim in claims), actual.first.ts_ns)
+        about = {"topic": name, "topic_ids": (subject[1], actual["topic_id"]), "client_ids": clients_of(claims)}
+        sides = (last_of(actual), *ends(claims))
+        about |= {"brokers": tuple(who) if brokers else (), "first_ns": first_ns}
+        yield resting_on(claims, subject[1], *who, sides=sides, **about, words=words)
 
 
 def sender_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
@@ -136,10 +166,20 @@ def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, 
             ended, successor = topic.ended(history), topic.successor(history)
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
-            if successor is not None and not renumbered(topic, history, successor):
+            if successor is None or renumbered(topic, history, successor):
+                return None
+            if not disputed(topic, history, successor, context):
                 side = replaced_by(successor, history)
                 return None if side is None else (name, side)
     return None
+
+
+def disputed(topic: Topic, history: History, successor: History, context: CheckContext) -> bool:
+    """Whether both IDs are still stated, and nothing but times shows that one took the other's place (TID020)."""
+    if stated_order(history, successor) or recreation(topic, history, successor) is not None:
+        return False
+    ids = {history.topic_id, successor.topic_id}
+    return any({*found.ids} == ids for found in disagreements(topic, context))
 
 
 def replaced_by(successor: History, history: History) -> Side | None:

@@ -24,7 +24,9 @@ from wirecheck.judge.checks.shapes import (
     resting_on,
     servers_of,
     slots,
+    stale_controllers,
     start_ns,
+    whole,
 )
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
 from wirecheck.judge.claims.kinds import FORWARDED
@@ -239,16 +241,6 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
     return found
 
 
-def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether the requests to the servers of a cluster during that time were captured without a gap."""
-    context.watch()
-    gaps = (
-        span for endpoint in group.endpoints for busy in context.ledger.claims("busy", "link", endpoint)
-        for span in busy.peak["gaps"]
-    )  # fmt: skip
-    return not any(begin_ns <= last_ns and first_ns <= end_ns for begin_ns, end_ns in gaps)
-
-
 def refused_by_replicas(history: History, group: Group, context: CheckContext) -> bool:
     """Whether all replicas of a partition, two at least, hold another id on their disks: whatever was not captured, the
     topic was not deleted there.
@@ -280,7 +272,9 @@ def epoch(claim: Claim) -> int:
 
 def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ...], how: str) -> Evidence:
     words = {"old": old.topic_id, "how": how, "new": f" ({ids[1]})" if len(ids) > 1 else ""}
-    return Evidence((topic.name, old.topic_id), sides, topic=topic.name, topic_ids=ids, words=words)
+    first_ns = max(side.sighting.ts_ns for side in sides)
+    key = topic.name, old.topic_id
+    return Evidence(key, sides, topic=topic.name, topic_ids=ids, first_ns=first_ns, words=words)
 
 
 def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -378,17 +372,12 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
             sides = (first_of(old.first), first_of(new.first), *map(last_of, again))
             time = clock(max(claim.last.ts_ns for claim in again))
             words = {"old": old.topic_id, "new": new.topic_id, "time": time}
-            yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(again), words=words)
+            yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(again), first_ns=new.born_ns, words=words)
 
 
 def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
     """Whether all of these requests come from a controller that brokers rejected."""
-    context.watch()
-    stale = {
-        f"{claim['controller']}@{claim['controller_epoch']}"
-        for claim in context.claims("control", group, "server")
-        if claim["error"] == 11
-    }
+    stale = stale_controllers(group, context)
     return all(claim["by"] in stale for claim in again)
 
 
@@ -396,7 +385,6 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
     topic = topic_of(subject[1], group, context)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
-    yield from unheeded(topic, claims, context)
     for number, one in enumerate(claims):
         for other in claims[number + 1 :]:
             if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
@@ -406,7 +394,9 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
                 words = {"by": controllers_named([one["by"]])}
                 words |= {which: f"{c['topic_id']} in {c.first.api}" for which, c in (("one", one), ("other", other))}
                 about = {"brokers": (int(one["by"].partition("@")[0]),), "count": one.count + other.count}
+                about["first_ns"] = max(one.first.ts_ns, other.first.ts_ns)
                 yield two_ids(topic, one["topic_id"], other["topic_id"], ends([one, other]), **about, words=words)
+    yield from unheeded(topic, claims, context)
 
 
 def two_ids(topic: Topic, one: str, other: str, sides: tuple[Side, ...], **columns: Any) -> Evidence:
@@ -444,6 +434,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             new.topic_id,
             tuple(sides),
             brokers=brokers_of([answer for answer, _, _ in still], context),
+            first_ns=min(max(answer.first.ts_ns, seen.ts_ns) for answer, _, seen in still),
             count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
@@ -538,6 +529,7 @@ def disagreement(
         *(topic.name, ids if len(ids) > 1 else (*ids, "unknown")),
         sides=ends((*one, *other)),
         **about,
+        first_ns=max(min(claim.first.ts_ns for claim in claims) for claims in between),
         last_ns=max(claim.last.ts_ns for claim in one),
         words={**words, "one_brokers": answering(brokers), "other_brokers": answering(against)},
     )

@@ -307,8 +307,7 @@ def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> 
 
 def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in context.claims("dialect", group, *subject):
-        words = {"host": claim["host"], "server": servers_of([claim], context), "dialect": claim["dialect"]}
-        yield resting_on([claim], claim["host"], claim["endpoint"], claim["dialect"], words=words)
+        yield resting_on([claim], claim["dialect"], words={"dialect": claim["dialect"]})
 
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.columns import Table, kinds, tables
 from wirecheck.decode.connection.exchanges import Exchanges
-from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.message import Decoded, Dialect, Status
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
@@ -148,6 +148,12 @@ class Batch:
 
     def version(self, message: Ints) -> Ints:
         return self.decoded.messages.version[message].astype(np.int64)
+
+    def drafted(self, message: Ints) -> Bools:
+        """Which messages were read by the layouts of a draft."""
+        decoded = self.decoded
+        found: Bools = (decoded.dialect[message] >= Dialect.KIP516_DRAFT) & (decoded.status[message] == Status.OK)
+        return found
 
     def slot(self, message: Ints) -> Ints:
         """The 10 s of capture time a message began in."""

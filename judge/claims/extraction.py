@@ -27,6 +27,7 @@ from wirecheck.judge.claims.extract import (
     drafts,
     error_answers,
     log_entries,
+    named_ids,
     overdue,
     peers,
     replicas,
@@ -48,6 +49,7 @@ FAMILIES = (
     wire_format,
     log_entries,
     drafts,
+    named_ids,
     client_sets,
     peers,
 )

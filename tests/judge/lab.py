@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 
 import numpy as np
 
-from tests.build import HEADERS, Writer, case
+from tests.build import CASES, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from wirecheck.decode.layouts.program import Dialect
@@ -59,6 +59,12 @@ def written(api, side, version, body, header=None, dialect=Dialect.KAFKA):
     return bytes(writer.out), layout.key
 
 
+def own_dialect(api, side, version, dialect):
+    """The dialect if it has a layout for this message; what it does not change is Kafka's."""
+    drafted = any((c[0], c[1].api, c[1].side, c[2]) == (dialect, api, side, version) for c in CASES)
+    return dialect if drafted else Dialect.KAFKA
+
+
 @dataclass
 class Talk:
     """One connection."""
@@ -102,7 +108,7 @@ class Talk:
         number = len(self.exchanges) + 1
         for side, body, code in (("request", request, REQUEST), ("response", response, RESPONSE)):
             head = {"correlationId": number, **({"clientId": self.client_id} if side == "request" else {})}
-            data, key = written(api, side, version, body, head, self.dialect)
+            data, key = written(api, side, version, body, head, own_dialect(api, side, version, self.dialect))
             self.messages.append((data, code, key, version, number, at))
         self.exchanges.append((len(self.messages) - 2, len(self.messages) - 1, ANSWERED))
 

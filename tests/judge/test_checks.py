@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.judge import (
+    cases_agreement,
     cases_control,
     cases_drafts,
     cases_fetching,
@@ -23,7 +24,7 @@ from wirecheck.judge.checks import catalogue
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
+    cases_agreement, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

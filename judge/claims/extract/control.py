@@ -79,7 +79,7 @@ def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
     sender = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
     deleting = np.zeros(len(topics), np.bool_)
     deleting[partitions.table.parent[gone]] = True
-    yield topics.states("binding", ["topic_name", "topic_id", *sender], ~deleting)
+    yield topics.states("binding", ["topic_name", "topic_id", *sender], ~deleting, tally=topics.slots)
     key = ["topic_name", topics.column("topic_id").only(numbered), *sender]
     yield topics.states("deletion", key, deleting, tally=topics.slots)
     tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
@@ -112,5 +112,7 @@ def requests(header: Lines, api: str) -> Rows:
     """Who gives orders in which epoch, and how the receiver takes it."""
     kraft = next((name for name in header.table.names if name.replace("_", "") == "iskraftcontroller"), None)
     is_kraft, error = kraft or constant(0, len(header)), Column(errors(header.batch, api, header.message))
-    key = ["@endpoint", "controller_id", "controller_epoch", is_kraft, f"={api}", "@version", error, "@host"]
+    drafted = header.batch.drafted(header.message).astype(np.int64)
+    named = Column(drafted, [api, f"{api} (draft)"])  # its versions are of no release
+    key = ["@endpoint", "controller_id", "controller_epoch", is_kraft, named, "@version", error, "@host"]
     return header.states("control", key)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.dialect import id_tags
-from wirecheck.decode.message import Dialect
 from wirecheck.judge.claims.batch import Batch, Lines
 from wirecheck.judge.claims.extract.control import accepted, controllers
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, ids
@@ -39,8 +38,7 @@ def ordered(batch: Batch) -> Iterator[Rows]:
     partitions = batch.lines("LeaderAndIsr", "request", "topic_states.partition_states")
     if header and partitions:
         kind, key = kinds(partitions), ["topic_name", "topic_id", "partition_index", "@endpoint"]
-        drafted = batch.decoded.dialect[partitions.message] >= Dialect.KIP516_DRAFT
-        where = (drafted | (kind == FULL)) & partitions.given("topic_id")
+        where = (batch.drafted(partitions.message) | (kind == FULL)) & partitions.given("topic_id")
         yield partitions.states("ordered", [*key, controllers(partitions), Column(kind, TYPES)], where)
         yield header.states("full_order", ["@endpoint", controllers(header)], kinds(header) == FULL)
 
@@ -59,7 +57,7 @@ def stopped(batch: Batch) -> Iterator[Rows]:
     topic_id = drafted_ids(topics.table, tags.table)
     named = (batch.version(topics.message) == 2) & random_uuid(topic_id)
     name, number, by = topics.column("name"), ids(topic_id), controllers(topics)
-    yield topics.states("binding", [name, number, "=stop-replica", "-", by], named)
+    yield topics.states("binding", [name, number, "=stop-replica", "-", by], named, tally=topics.slots)
     partition, offsets = topics.table["partition_indexes"].flat()
     row = np.repeat(np.arange(len(topics)), np.diff(offsets))
     message = topics.message[row]

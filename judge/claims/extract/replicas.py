@@ -60,7 +60,8 @@ def followed(batch: Batch) -> Iterator[Rows]:
     yield header.states("follower", [replica, "@endpoint", "@client_id", "@host"], follows, peak=peak)
     sent = spelled("{}:{}".format, Column(batch.slot(header.message)), Column(batch.version(header.message)))
     key = [replica, "@host", port(header.column("@endpoint"))]
-    yield header.states("fetch_versions", key, follows, tally=sent, peak=trusted)
+    shipped = follows & ~batch.drafted(header.message)  # versions of a draft are of no release
+    yield header.states("fetch_versions", key, shipped, tally=sent, peak=trusted)
     replica, follows = replicas(partitions)
     asked = ["topic_id", "partition", replica, "@endpoint", "@client_id", "@host"]
     yield partitions.states("follows", asked, partitions.present("topic_id") & follows)

@@ -32,6 +32,7 @@ from wirecheck.judge.claims.claim import (
     every_run,
     least,
 )
+from wirecheck.judge.claims.extract import named_ids
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
@@ -212,9 +213,10 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
 
 
 def names(claims: list[Claim]) -> Iterator[Member]:
-    """The topic IDs that endpoints report for names."""
+    """The topic IDs that endpoints report for names, without those that they merely repeat."""
     for claim in claims:
-        name, topic_id = (claim["name"], claim["topic_id"]) if claim.kind == "binding" else (None, None)
+        reports = claim.kind == "binding" and claim["source"] not in named_ids.SOURCES
+        name, topic_id = (claim["name"], claim["topic_id"]) if reports else (None, None)
         if name is not None and topic_id is not None and topic_id not in RESERVED:
             yield "names", (claim.server(),), claim, 0, f"{LEAST}{hash_of(name)}:{topic_id}", 1
 

@@ -19,7 +19,7 @@ from wirecheck.decode.connection.exchanges import (
     RESPONSE_UNSEEN,
     Connection,
 )
-from wirecheck.decode.dialect import suggested
+from wirecheck.decode.dialect import NAMES, suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, value_per
@@ -88,12 +88,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield unanswered(batch)
     yield from broken(batch)
     yield from unpaired(batch)
-    message = np.flatnonzero((batch.decoded.dialect >= Dialect.KIP516_DRAFT) & (batch.decoded.status == Status.OK))
-    dialect = words(batch.decoded.dialect[message], [Dialect(number).label for number in range(len(Dialect))])
-    yield batch.states("dialect", ["@host", "@endpoint", dialect], message)
+    message = np.flatnonzero(batch.drafted(np.arange(len(batch.decoded))))
+    dialect = words(batch.decoded.dialect[message], [NAMES.get(reading) for reading in Dialect])
+    yield batch.states("dialect", [dialect], message)
 
 
-def words(codes: NDArray[Any], values: Sequence[str]) -> Column:
+def words(codes: NDArray[Any], values: Sequence[str | None]) -> Column:
     return Column(codes.astype(np.int64), values)
 
 

@@ -14,8 +14,7 @@ from wirecheck.judge.results.judged_tables import JUDGED
 BUILT = [*catalogue.CHECKS]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
-    "the lives of the metadata log": {"server:log_epoch", "server:log_diverged"},
-    "what is judged with what": {"id:creation"},
+    "what is judged with what": {"id:creation", "name:stated"},
     "which hosts are unauthenticated": {"link:asked", "host:serving"},
     "what a connection adds to sums": {
         "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",

@@ -1,0 +1,192 @@
+"""Statements: who keeps stating which ID of a topic, in which messages, and which of them disagree.
+
+A statement is one party's word in one kind of message: a controller's requests, a broker's granted responses, the
+records of the metadata log. Two statements disagree if both are stated again after both were stated, and still after
+the grace period from there: then neither has replaced the other, whichever came first and whatever messages carry them.
+
+Rule: requests of clients are not statements, because a client alone contradicts nobody. Nothing is compared across
+generations of a metadata log.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import controllers_named, end_ns, slots, stale_controllers, start_ns, whole
+from wirecheck.judge.claims.claim import AT, FIRST, LAST, RESERVED, SUCCESS, Claim, every_run
+from wirecheck.judge.claims.extract.log_entries import SOURCE
+from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
+from wirecheck.judge.topology.log_generations import ALWAYS
+
+ORDERS = (*CONTROL, "stop-replica")
+"""Sources that are requests of controllers."""
+STATED_ONCE = frozenset({SOURCE, "create-topics", "delete-topics"})
+"""Sources that are never repeated: offsets order the records of one log, and a deletion names what ended."""
+LOG, CONTROLLER, BROKER = range(3)
+"""Who is right where two disagree, the most reliable first."""
+AUTHORITIES = ("the metadata log", "the controller", "the broker")
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One party's word about the topic, in one kind of message."""
+
+    topic_id: str
+    claim: Claim
+    authority: int
+    party: str
+    api: str
+    spans: Sequence[Span]
+    """When it was stated: at least once from each beginning to its end, in order."""
+    last_ns: int
+
+    @property
+    def first_ns(self) -> int:
+        return self.spans[0][0]
+
+    def again_ns(self, since_ns: int) -> int | None:
+        """By when it had surely been stated again at or after a time."""
+        return min((end for begin, end in self.spans if begin >= since_ns), default=None)
+
+
+class Disagreement(NamedTuple):
+    """Two IDs of one name, the statements of each that disagree with one of the other, and since when they do."""
+
+    ids: tuple[str, str]
+    statements: tuple[list[Statement], list[Statement]]
+    authorities: tuple[int, int]
+    """Who is the most reliable that stated each of the IDs, repeatedly or once."""
+    since_ns: int
+
+
+def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]:
+    """The pairs of IDs that are both stated without an end, by their order."""
+    ids = {claim["topic_id"] for claim in topic.bindings} - {None} - RESERVED
+    since_ns = current_ns(topic)
+    if len(ids) > 1 and since_ns > ALWAYS:
+        ids -= {claim["topic_id"] for claim in topic.bindings if claim.first.ts_ns < since_ns}
+    if len(ids) < 2 or topic.mixed:
+        return
+    grace_ns = context.settings.broker_grace_ns
+    by_id: dict[str, list[Statement]] = {}
+    for one in statements(topic, sorted(ids), context):
+        by_id.setdefault(one.topic_id, []).append(one)
+    for ids_of in combinations(sorted(by_id), 2):
+        one, other = (by_id[topic_id] for topic_id in ids_of)
+        pairs = [(a, b) for a in lasting(one, other, grace_ns) for b in other if disagree(a, b, grace_ns)]
+        pairs = without_proxies(pairs)
+        if pairs:
+            sides = ([*dict.fromkeys(a for a, _ in pairs)], [*dict.fromkeys(b for _, b in pairs)])
+            authorities = min(a.authority for a in one), min(b.authority for b in other)
+            yield Disagreement(ids_of, sides, authorities, min(max(a.first_ns, b.first_ns) for a, b in pairs))
+
+
+def current_ns(topic: Topic) -> int:
+    """Since when the current generation of the metadata log has been seen."""
+    return topic.context.generations(topic.group).every[-1].since_ns
+
+
+def lasting(one: Sequence[Statement], other: Sequence[Statement], grace_ns: int) -> list[Statement]:
+    """Statements of one ID that go on after another ID was first stated, and begin before that was last stated."""
+    first_ns, last_ns = min(b.first_ns for b in other), max(b.last_ns for b in other)
+    return [a for a in one if a.last_ns >= first_ns + grace_ns and a.first_ns + grace_ns <= last_ns]
+
+
+def disagree(one: Statement, other: Statement, grace_ns: int) -> bool:
+    """Whether both are stated again after both had been stated, and still after the grace period from there."""
+    since_ns = max(one.first_ns, other.first_ns)
+    again = one.again_ns(since_ns), other.again_ns(since_ns)
+    if again[0] is None or again[1] is None:
+        return False
+    return min(one.last_ns, other.last_ns) >= max(again[0], again[1]) + grace_ns
+
+
+def without_proxies(pairs: list[tuple[Statement, Statement]]) -> list[tuple[Statement, Statement]]:
+    """Without the endpoints that answer different clients with different IDs: a proxy may rename topics. One client
+    that gets both on one connection shows that it is the server.
+    """
+    renaming = {
+        endpoint
+        for a, b in pairs
+        if reports(a)
+        and reports(b)
+        and (endpoint := a.claim["endpoint"]) == b.claim["endpoint"]
+        and connections(a).isdisjoint(connections(b))
+    }
+    return [(a, b) for a, b in pairs if renaming.isdisjoint({at_endpoint(a), at_endpoint(b)})]
+
+
+def reports(one: Statement) -> bool:
+    """Whether it is what a server tells its clients about the topic."""
+    return one.claim.kind == "binding" and one.claim["source"] in REPORTS
+
+
+def connections(one: Statement) -> set[str]:
+    return {one.claim.first.connection, one.claim.last.connection}
+
+
+def at_endpoint(one: Statement) -> str | None:
+    return one.claim["endpoint"] if one.authority == BROKER else None
+
+
+def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Iterator[Statement]:
+    stale = stale_controllers(topic.group, context)
+    for claim in topic.bindings:
+        source, topic_id = claim["source"], claim["topic_id"]
+        if topic_id not in ids or source in STATED_ONCE:
+            continue
+        api = claim.first.api
+        if source not in ORDERS:
+            yield Statement(topic_id, claim, BROKER, party(claim, context), api, spans(claim), claim.last.ts_ns)
+        elif claim["by"] not in stale:
+            by = f"controller {controllers_named([claim['by']])}"
+            yield Statement(topic_id, claim, CONTROLLER, by, api, spans(claim), claim.last.ts_ns)
+    for topic_id in ids:
+        for claim in context.claims("use", topic.group, "id", topic_id):
+            granted = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, {SUCCESS}))
+            if granted:
+                last_ns = max(last for _, last in granted)
+                yield Statement(topic_id, claim, BROKER, party(claim, context), claim["api"], granted, last_ns)
+    yield from logged(topic, context)
+
+
+def logged(topic: Topic, context: CheckContext) -> Iterator[Statement]:
+    """The last ID that the metadata log gave the name, for as long as the log is seen to be read on without another
+    record about it. Offsets decide between records; only what was written during the capture counts, as a node with an
+    empty disk reads records again that ended long ago.
+    """
+    records = [claim for claim in topic.bindings if claim["source"] == SOURCE]
+    last = max(records, key=lambda claim: claim.peak["offset"], default=None)
+    removed = context.claims("deletion", topic.group, "id", last["topic_id"]) if last is not None else []
+    if last is None or any("offset" in claim.peak for claim in removed):
+        return
+    context.watch()
+    orders = [claim for claim in context.of_log(topic.group) if claim.kind == "log_order"]
+    announced = [mark for claim in orders for name, mark in claim.peak.items() if name.startswith(AT)]
+    written_ns = last.first.ts_ns
+    before = max((mark[0] for mark in announced if -mark[1] < written_ns), default=None)
+    if before is None or before > last.peak["offset"]:
+        return
+    read_ns = sorted({written_ns, *(-mark[1] for mark in announced if -mark[1] > written_ns)})
+    if whole(written_ns, read_ns[-1], topic.group, context):
+        reads = [(ts_ns, ts_ns) for ts_ns in read_ns]
+        yield Statement(last["topic_id"], last, LOG, AUTHORITIES[LOG], "records", reads, read_ns[-1])
+
+
+def spans(claim: Claim) -> list[Span]:
+    """When a claim was stated, by its slots of 10 s and its first and last sighting."""
+    first_ns, last_ns = claim.first.ts_ns, claim.last.ts_ns
+    between = (
+        (max(start_ns(slot), first_ns), min(end_ns(slot), last_ns))
+        for slot in slots(claim.tally)
+        if first_ns < end_ns(slot) and start_ns(slot) < last_ns
+    )
+    return sorted({(first_ns, first_ns), *between, (last_ns, last_ns)})
+
+
+def party(claim: Claim, context: CheckContext) -> str:
+    node = context.node(claim)
+    return f"broker {node}" if isinstance(node, int) else node
