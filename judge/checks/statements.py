@@ -75,12 +75,12 @@ def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]
     for one in statements(topic, sorted(ids), context):
         by_id.setdefault(one.topic_id, []).append(one)
     for ids_of in combinations(sorted(by_id), 2):
-        one, other = (by_id[topic_id] for topic_id in ids_of)
-        pairs = [(a, b) for a in lasting(one, other, grace_ns) for b in other if disagree(a, b, grace_ns)]
+        mine, theirs = (by_id[topic_id] for topic_id in ids_of)
+        pairs = [(a, b) for a in lasting(mine, theirs, grace_ns) for b in theirs if disagree(a, b, grace_ns)]
         pairs = without_proxies(pairs)
         if pairs:
             sides = ([*dict.fromkeys(a for a, _ in pairs)], [*dict.fromkeys(b for _, b in pairs)])
-            authorities = min(a.authority for a in one), min(b.authority for b in other)
+            authorities = min(a.authority for a in mine), min(b.authority for b in theirs)
             yield Disagreement(ids_of, sides, authorities, min(max(a.first_ns, b.first_ns) for a, b in pairs))
 
 

@@ -106,15 +106,15 @@ def uses_of_a_foreign_id(subject: Subject, group: Group, context: CheckContext, 
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             found.setdefault((claim["name"], *who), []).append(claim)
             given[claim["name"]] = current.last
-    for (name, *who), claims in sorted(found.items(), key=str):
+    for (name, *whose), claims in sorted(found.items(), key=str):
         actual = given[name]
         words = {"does": "uses", "which": f"is not that of {name} ({actual['topic_id']})", "ended": ""}
         words |= {"last": clock(max(claim.last.ts_ns for claim in claims)), "apis": apis_of(claims)}
         first_ns = max(min(claim.first.ts_ns for claim in claims), actual.first.ts_ns)
         about = {"topic": name, "topic_ids": (subject[1], actual["topic_id"]), "client_ids": clients_of(claims)}
         sides = (last_of(actual), *ends(claims))
-        about |= {"brokers": tuple(who) if brokers else (), "first_ns": first_ns}
-        yield resting_on(claims, subject[1], *who, sides=sides, **about, words=words)
+        about |= {"brokers": tuple(whose) if brokers else (), "first_ns": first_ns}
+        yield resting_on(claims, subject[1], *whose, sides=sides, **about, words=words)
 
 
 def sender_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
