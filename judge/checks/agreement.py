@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import controllers, metadata_log, topic_id_uses, topic_ids
 from wirecheck.judge.checks.shapes import ends
-from wirecheck.judge.checks.statements import AUTHORITIES, BROKER, Disagreement, Statement, disagreements
+from wirecheck.judge.checks.statements import AUTHORITIES, BROKER, Disagreement, StatedId, disagreements
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.topic_history import Topic, topic_of
@@ -62,7 +62,7 @@ def evidence(found: Disagreement, topic: Topic, context: CheckContext) -> Eviden
     )
 
 
-def parties(statements: list[Statement]) -> str:
+def parties(statements: list[StatedId]) -> str:
     """The most reliable ones and their messages, as LeaderAndIsr, UpdateMetadata of controller 1 (epoch 7)."""
     best = min(one.authority for one in statements)
     shown = [one for one in statements if one.authority == best]
@@ -92,7 +92,7 @@ def explained(found: Disagreement, topic: Topic, context: CheckContext) -> bool:
 
 
 def used_after_end(
-    topic_id: str, statements: list[Statement], deleted: set[str], group: Group, context: CheckContext
+    topic_id: str, statements: list[StatedId], deleted: set[str], group: Group, context: CheckContext
 ) -> bool:
     """Whether the ID ended, and all that states it are fetches that a check of its users or of its deletion names."""
     subject = "id", topic_id

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class StatedId:
     """One party's word about the topic, in one kind of message."""
 
     topic_id: str
@@ -56,7 +56,7 @@ class Disagreement(NamedTuple):
     """Two IDs of one name, the statements of each that disagree with one of the other, and since when they do."""
 
     ids: tuple[str, str]
-    statements: tuple[list[Statement], list[Statement]]
+    statements: tuple[list[StatedId], list[StatedId]]
     authorities: tuple[int, int]
     """Who is the most reliable that stated each of the IDs, repeatedly or once."""
     since_ns: int
@@ -71,7 +71,7 @@ def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]
     if len(ids) < 2 or topic.mixed:
         return
     grace_ns = context.settings.broker_grace_ns
-    by_id: dict[str, list[Statement]] = {}
+    by_id: dict[str, list[StatedId]] = {}
     for one in statements(topic, sorted(ids), context):
         by_id.setdefault(one.topic_id, []).append(one)
     for ids_of in combinations(sorted(by_id), 2):
@@ -89,13 +89,13 @@ def current_ns(topic: Topic) -> int:
     return topic.context.generations(topic.group).every[-1].since_ns
 
 
-def lasting(one: Sequence[Statement], other: Sequence[Statement], grace_ns: int) -> list[Statement]:
+def lasting(one: Sequence[StatedId], other: Sequence[StatedId], grace_ns: int) -> list[StatedId]:
     """Statements of one ID that go on after another ID was first stated, and begin before that was last stated."""
     first_ns, last_ns = min(b.first_ns for b in other), max(b.last_ns for b in other)
     return [a for a in one if a.last_ns >= first_ns + grace_ns and a.first_ns + grace_ns <= last_ns]
 
 
-def disagree(one: Statement, other: Statement, grace_ns: int) -> bool:
+def disagree(one: StatedId, other: StatedId, grace_ns: int) -> bool:
     """Whether both are stated again after both had been stated, and still after the grace period from there."""
     since_ns = max(one.first_ns, other.first_ns)
     again = one.again_ns(since_ns), other.again_ns(since_ns)
@@ -104,7 +104,7 @@ def disagree(one: Statement, other: Statement, grace_ns: int) -> bool:
     return min(one.last_ns, other.last_ns) >= max(again[0], again[1]) + grace_ns
 
 
-def without_proxies(pairs: list[tuple[Statement, Statement]]) -> list[tuple[Statement, Statement]]:
+def without_proxies(pairs: list[tuple[StatedId, StatedId]]) -> list[tuple[StatedId, StatedId]]:
     """Without the endpoints that answer different clients with different IDs: a proxy may rename topics. One client
     that gets both on one connection shows that it is the server.
     """
@@ -119,20 +119,20 @@ def without_proxies(pairs: list[tuple[Statement, Statement]]) -> list[tuple[Stat
     return [(a, b) for a, b in pairs if renaming.isdisjoint({at_endpoint(a), at_endpoint(b)})]
 
 
-def reports(one: Statement) -> bool:
+def reports(one: StatedId) -> bool:
     """Whether it is what a server tells its clients about the topic."""
     return one.claim.kind == "binding" and one.claim["source"] in REPORTS
 
 
-def connections(one: Statement) -> set[str]:
+def connections(one: StatedId) -> set[str]:
     return {one.claim.first.connection, one.claim.last.connection}
 
 
-def at_endpoint(one: Statement) -> str | None:
+def at_endpoint(one: StatedId) -> str | None:
     return one.claim["endpoint"] if one.authority == BROKER else None
 
 
-def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Iterator[Statement]:
+def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Iterator[StatedId]:
     stale = stale_controllers(topic.group, context)
     for claim in topic.bindings:
         source, topic_id = claim["source"], claim["topic_id"]
@@ -140,20 +140,20 @@ def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Ite
             continue
         api = claim.first.api
         if source not in ORDERS:
-            yield Statement(topic_id, claim, BROKER, party(claim, context), api, spans(claim), claim.last.ts_ns)
+            yield StatedId(topic_id, claim, BROKER, party(claim, context), api, spans(claim), claim.last.ts_ns)
         elif claim["by"] not in stale:
             by = f"controller {controllers_named([claim['by']])}"
-            yield Statement(topic_id, claim, CONTROLLER, by, api, spans(claim), claim.last.ts_ns)
+            yield StatedId(topic_id, claim, CONTROLLER, by, api, spans(claim), claim.last.ts_ns)
     for topic_id in ids:
         for claim in context.claims("use", topic.group, "id", topic_id):
             granted = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, {SUCCESS}))
             if granted:
                 last_ns = max(last for _, last in granted)
-                yield Statement(topic_id, claim, BROKER, party(claim, context), claim["api"], granted, last_ns)
+                yield StatedId(topic_id, claim, BROKER, party(claim, context), claim["api"], granted, last_ns)
     yield from logged(topic, context)
 
 
-def logged(topic: Topic, context: CheckContext) -> Iterator[Statement]:
+def logged(topic: Topic, context: CheckContext) -> Iterator[StatedId]:
     """The last ID that the metadata log gave the name, for as long as the log is seen to be read on without another
     record about it. Offsets decide between records; only what was written during the capture counts, as a node with an
     empty disk reads records again that ended long ago.
@@ -173,7 +173,7 @@ def logged(topic: Topic, context: CheckContext) -> Iterator[Statement]:
     read_ns = sorted({written_ns, *(-mark[1] for mark in announced if -mark[1] > written_ns)})
     if whole(written_ns, read_ns[-1], topic.group, context):
         reads = [(ts_ns, ts_ns) for ts_ns in read_ns]
-        yield Statement(last["topic_id"], last, LOG, AUTHORITIES[LOG], "records", reads, read_ns[-1])
+        yield StatedId(last["topic_id"], last, LOG, AUTHORITIES[LOG], "records", reads, read_ns[-1])
 
 
 def spans(claim: Claim) -> list[Span]:
