@@ -75,7 +75,7 @@ def changes(
         need_whole(coverage, strict=strict)
         return
     with capture_frames(inputs, strict=strict) as frames:
-        found = Changes().read(frames, ports)
+        found = Changes(dialects=options.dialects()).read(frames, ports)
         need_messages(found, inputs)
         show(found, found.text())
 

@@ -163,7 +163,7 @@ def lines_of_input(
 
     summary = digits is None and (rows or choices["error"])
     reading = Reading(
-        choices.pop("dialect"),
+        options.dialects(),
         choices.pop("contents"),
         bodies=not rows or choices["topic"] is not None,
         summary=summary,

@@ -151,7 +151,7 @@ def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Tr
     """Stop where nothing of Kafka was seen: then nothing could differ."""
     from wirecheck.decode.show.traffic import Traffic
 
-    found = Traffic().read(frames, ports)
+    found = Traffic(dialects=options.dialects()).read(frames, ports)
     need_messages(found, [name])
     return found
 

@@ -59,7 +59,7 @@ def errors(
     from wirecheck.decode.show.traffic import Traffic
 
     with capture_frames(inputs, strict=strict) as frames:
-        traffic = Traffic().read(frames, ports)
+        traffic = Traffic(dialects=options.dialects()).read(frames, ports)
         need_messages(traffic, inputs)
         need_seen(asked, traffic)
         found = [row for row in error_rows(traffic) if is_chosen(row, asked)]

@@ -40,6 +40,7 @@ Row = dict[str, Any]
 @click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
 @options.cluster
 @options.keylog
+@options.dialect
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
 @click.option("--with-keys", is_flag=True, help="Add the keys of the finding's TLS connections to the file.")
 @options.principals
@@ -89,7 +90,7 @@ def evidence(
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
         with frames_of(inputs, folder / "frames", **reading) as coming:
             if found is None:
-                result = judged_locally(coming, Settings()).result()
+                result = judged_locally(coming, Settings(dialects=options.dialects())).result()
                 tell_unread(result)
                 found = one_finding(result.rows["findings"], finding)
             else:

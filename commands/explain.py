@@ -69,7 +69,8 @@ def errors() -> dict[str, int]:
     """Kafka's error names, to their numbers."""
     from wirecheck.decode import schemas
 
-    return {error.name: number for number, error in schemas.errors().items() if number}
+    every = schemas.errors() | schemas.draft_errors()
+    return {error.name.upper(): number for number, error in every.items() if number}
 
 
 def error_number(text: str) -> int | None:
@@ -85,6 +86,8 @@ def error_page(number: int) -> str:
     from wirecheck.decode import schemas
     from wirecheck.judge.checks import catalogue
 
+    if number in schemas.draft_errors():
+        return draft_error_page(number)
     error = schemas.errors()[number]
     named = re.compile(rf"\b{error.name}\b")
     checks = [check for code, check in catalogue.CHECKS.items() if named.search(catalogue.page(code))]
@@ -98,3 +101,24 @@ def error_page(number: int) -> str:
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]
     return "\n".join(lines if checks else [*lines[:-3], "", "No check names it."])
+
+
+def draft_error_page(number: int) -> str:
+    """One of the errors that only the draft of KIP-4 has."""
+    from wirecheck.decode import schemas
+    from wirecheck.judge.checks import catalogue
+
+    error = schemas.draft_errors()[number]
+    return "\n".join(
+        [
+            f"## {error.name} ({number})",
+            "",
+            f"Only the draft of KIP-4 has this code; no Kafka release does. {error.meaning}  ",
+            f"The draft answers it to {', '.join(error.apis)}.  ",
+            "See it in a capture: `wirecheck decode INPUT --dialect kip4-draft --error`",
+            "",
+            "Check that names it:",
+            "",
+            f"    {check_line(catalogue.CHECKS['DRF002'])}",
+        ]
+    )

@@ -286,7 +286,7 @@ def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
         TemporaryDirectory(prefix="wirecheck-") as scratch,
         frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False) as frames,
     ):
-        found = judged_locally(frames, Settings()).result()
+        found = judged_locally(frames, Settings(dialects=options.dialects())).result()
         return found, busy(found, files_of(frames))
 
 
@@ -363,4 +363,4 @@ def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
 def judged_frames(files: list[Path]) -> "Result":
     from wirecheck.streaming.steps.settings import Settings
 
-    return judged_files(files, Settings()).result()
+    return judged_files(files, Settings(dialects=options.dialects())).result()

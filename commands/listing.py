@@ -37,7 +37,7 @@ AROUND_LINES = 6
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
 answers_argument = click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 """Of commands that take --from in its place."""
-SHARED = (names.option, options.keylog, options.strict, options.quiet, options.form("json", "csv"))
+SHARED = (names.option, options.keylog, options.dialect, options.strict, options.quiet, options.form("json", "csv"))
 
 
 def options_of_listing(command: Any) -> Any:

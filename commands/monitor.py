@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.run.plan import Plan
 
 
-REPEATABLE = {"ports": "port", "allowed_hosts": "allowed_host"}
+REPEATABLE = {"ports": "port", "allowed_hosts": "allowed_host", "dialects": "dialect"}
 """Parameters whose flag may be given several times, and the flag. In a file it is one value or a list."""
 
 
@@ -151,8 +151,9 @@ def monitor(
     choices["principals"] = not choices.pop("no_principals")
     words |= {} if choices["principals"] else {"principals": "0"}
     log = LOGS[choices.pop("log_format")]
-    switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
-    settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), live=True, **switches)
+    switches = {name: choices.pop(name) for name in ("buckets", "exchanges", "verbose")}
+    switches |= {"ports": frozenset(choices.pop("ports")), "dialects": options.dialects()}
+    settings = Settings(judge=judge_settings(words), live=True, **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)

@@ -95,6 +95,7 @@ def place_or_uri(_: click.Context, _param: click.Parameter, value: str | None) -
     return value
 
 
+DIALECTS_NAMED = "wirecheck.dialects"
 KEY_LOGS = "wirecheck.key_logs"
 """Where the context keeps what `--keylog` named."""
 
@@ -112,11 +113,27 @@ def key_logs(*, missing: bool = False) -> list[Path]:
     return [path for path, is_typed in named if is_typed or missing or path.exists()]
 
 
+def _keep_dialects(ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> None:
+    ctx.meta[DIALECTS_NAMED] = drafts(value)
+
+
+def drafts(named: Iterable[str]) -> tuple[str, ...]:
+    """Without Kafka's own, which is always read, and each once."""
+    return tuple(dict.fromkeys(dialect for dialect in named if dialect != DIALECTS[0]))
+
+
+def dialects() -> tuple[str, ...]:
+    """The drafts that `--dialect` of the command that runs named."""
+    ctx = click.get_current_context(silent=True)
+    return ctx.meta.get(DIALECTS_NAMED, ()) if ctx is not None else ()
+
+
 @contextmanager
-def using_key_logs(paths: Iterable[str | PathLike[str]]) -> Iterator[None]:
-    """Within it `key_logs` are these, whichever command runs."""
+def reading_with(paths: Iterable[str | PathLike[str]], named: Iterable[str] = ()) -> Iterator[None]:
+    """Within it `key_logs` and `dialects` are these, whichever command runs."""
     with click.Context(click.Command("library")) as ctx:
         ctx.meta[KEY_LOGS] = [(Path(path), True) for path in paths]
+        ctx.meta[DIALECTS_NAMED] = drafts(named)
         yield
 
 
@@ -141,11 +158,13 @@ keylog = click.option(
 tables = click.option("--from", "out", type=PATH, metavar="OUT", help="The --out folder of a replay or a monitor.")
 dialect = click.option(
     "--dialect",
+    "dialects",
+    multiple=True,
     envvar="WIRECHECK_DIALECT",
     type=click.Choice(DIALECTS),
-    default="kafka",
-    show_default=True,
-    help="Protocol dialect. A draft applies only to messages that released layouts cannot decode.",
+    expose_value=False,
+    callback=_keep_dialects,
+    help="Read what no Kafka release has by this draft's layouts (repeatable).  [default: $WIRECHECK_DIALECT]",
 )
 engine = click.option(
     "--engine",

@@ -155,10 +155,14 @@ def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, A
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
     from wirecheck.story.entries import remedies_of
+    from wirecheck.story.reading_options import reading_options
 
-    keylogs, remedies = result.get("keylogs", ()), remedies_of(result["findings"])
+    read_with, remedies = (
+        reading_options(result.get("keylogs", ()), result["findings"]),
+        remedies_of(result["findings"]),
+    )
     findings = [
-        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, keylogs))}
+        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, read_with))}
         for finding in result["findings"]
     ]
     return {"findings": findings}
@@ -182,7 +186,8 @@ def judged(
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    settings = Settings(ports=frozenset(ports), judge=JudgeSettings(principals=principals), **switches)
+    switches |= {"ports": frozenset(ports), "dialects": options.dialects()}
+    settings = Settings(judge=JudgeSettings(principals=principals), **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
@@ -221,7 +226,7 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         findings = {finding["id"]: finding for finding in result["findings"]}
         rows = (one for entry in result["entries"] for one in (entry, *entry["consequences"]))
         leading = [findings[one["findings"][0]] for one in rows]
-        shown: Row = {"exchanges": evidence_messages(files, leading)}
+        shown: Row = {"exchanges": evidence_messages(files, leading, options.dialects())}
         if slots is not None:
             ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
             shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
@@ -241,7 +246,7 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     hurt = [one for entry in entries for name in ("clients", "briefly") for one in entry["card"]["harm"][name]]
     clients = {one["client_id"] or one["address"] for one in hurt}
     tables = (table for file in files if (table := opened(file, [])) is not None)
-    found = OverTime(clients, first_ns, last_ns).read(tables)
+    found = OverTime(clients, first_ns, last_ns, options.dialects()).read(tables)
     courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
     return {"courses": courses, "brokers": dict(found.brokers)}
 

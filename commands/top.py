@@ -51,6 +51,7 @@ PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 )
 @click.option("--once", is_flag=True, help="Print once, then exit (default without a terminal).")
 @options.keylog
+@options.dialect
 @options.quiet
 def top(
     inputs: tuple[str, ...], interfaces: tuple[str, ...], ports: tuple[int, ...], window: int, *, once: bool
@@ -135,8 +136,8 @@ class Live:
 
         self._inputs, self._name = inputs, name
         self._follower = Follower(ports=frozenset(ports))
-        self._recent = RecentTraffic(window_s)
-        self._replay = LocalReplay(Settings(ports=frozenset(ports)))
+        self._recent = RecentTraffic(window_s, options.dialects())
+        self._replay = LocalReplay(Settings(ports=frozenset(ports), dialects=options.dialects()))
         self._new = files
         self._frames = 0
 

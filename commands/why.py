@@ -66,7 +66,7 @@ def why(
     from wirecheck.decode.show.subject_facts import sections
 
     with capture_frames(inputs, strict=strict) as frames:
-        subject = Subject(name).read(frames, ports)
+        subject = Subject(name, options.dialects()).read(frames, ports)
         kind, others = kind_of(subject, asked["kind"])
         at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
         found = sections(subject, kind, at and at.ns)

@@ -20,24 +20,22 @@ CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 CONNECTIONS_SHOWN = 2
 
 
-def commands(sides: Sequence[Row], inputs: Sequence[str] = (), keylogs: Sequence[str] = ()) -> Iterator[str]:
-    """`inputs`: what was judged, where that is known; `keylogs`: with whose keys."""
-    yield from (command + with_keys(keylogs) for command in decoding(sides, inputs))
-    if not keylogs:
+def commands(sides: Sequence[Row], inputs: Sequence[str] = (), options: str = "") -> Iterator[str]:
+    """`inputs`: what was judged, where that is known; `options`: how it was read (`reading_options`), which tshark
+    cannot do.
+    """
+    yield from (command + options for command in decoding(sides, inputs))
+    if not options:
         yield from dissections(side for side in sides if read_by_tshark(side))
 
 
-def every_command(finding: Row, inputs: Sequence[str], keylogs: Sequence[str] = ()) -> Iterator[str]:
+def every_command(finding: Row, inputs: Sequence[str], options: str = "") -> Iterator[str]:
     """These, the one that writes its frames, and the one that explains its check."""
-    yield from commands(finding["sides"], inputs, keylogs)
+    yield from commands(finding["sides"], inputs, options)
     if inputs and finding["sides"]:
         evidence = f"wirecheck evidence {finding['id']} {shlex.join(inputs)} -o {finding['id']}.pcapng"
-        yield evidence + with_keys(keylogs)
+        yield evidence + options
     yield f"wirecheck explain {finding['code']}"
-
-
-def with_keys(keylogs: Sequence[str]) -> str:
-    return "".join(f" --keylog {shlex.quote(keylog)}" for keylog in keylogs)
 
 
 def decoding(sides: Sequence[Row], inputs: Sequence[str]) -> Iterator[str]:

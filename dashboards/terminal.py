@@ -39,6 +39,7 @@ from wirecheck.dashboards.verdict import (
     without_card,
 )
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
@@ -64,8 +65,8 @@ class Shown:
     axis: Axis
     inputs: Sequence[str]
     """What was judged, where that is known; it stands in the head."""
-    keylogs: Sequence[str]
-    """With whose keys."""
+    options: str
+    """How it was read (`reading_options`)."""
     several: bool
     """Whether the evidence comes from more than one capture."""
     advised: set[str] = field(default_factory=set)
@@ -125,7 +126,8 @@ def list_entries(result: Row, axis: Axis, console: Console) -> None:
     by_id = {finding["id"]: finding for finding in result["findings"]}
     inputs = result.get("inputs", ())
     sources = {side["frame"]["source"] for row in by_id.values() for side in row["sides"] if side.get("frame")}
-    shown = Shown(axis, inputs, result.get("keylogs", ()), several=len(sources) > 1)
+    options = reading_options(result.get("keylogs", ()), by_id.values())
+    shown = Shown(axis, inputs, options, several=len(sources) > 1)
     for entry in result["entries"]:
         console.print()
         for line in entry_lines(entry, by_id, shown):
@@ -281,7 +283,7 @@ def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
     if len(finding["sides"]) > SIDES_SHOWN:
         yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
     if finding["kind"] in BLAMED:
-        for command in commands(sides, shown.inputs, shown.keylogs):
+        for command in commands(sides, shown.inputs, shown.options):
             yield Text(f"    {command}", style="dim")
 
 

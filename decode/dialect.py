@@ -1,11 +1,11 @@
 """Which dialect a message is in, message by message.
 
     decoded = read(messages)                    # as shipped
-    decoded = read(messages, "kip516-draft")    # what is not read as shipped is read as the draft
+    decoded = read(messages, ["kip516-draft"])  # what is not read as shipped is read as the draft
     decoded.dialect[i]                          # what each message was read by
     suggested(messages)                         # by message the draft that would read it, of those not named
 
-Order: shipped layouts, then the layout before a change in place, then the named draft. A message that only an unnamed
+Order: shipped layouts, then the layout before a change in place, then the named drafts. A message that only an unnamed
 draft could read is undecoded, never malformed; the draft is suggested if it reads the whole message plausibly.
 """
 
@@ -24,7 +24,7 @@ from wirecheck.decode.texts import Bytes, Lists, Text, uuids
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,13 +58,16 @@ LONGEST_TOPIC = 249
 LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def read(messages: Messages, dialect: str = SHIPPED, projection: Projection = EVERYTHING) -> Decoded:
-    """Decodes a batch, each message by the first reading that takes it: shipped ones, then the dialect's. Bytes that a
-    release reads but for a tag, where the dialect has its topic ID, are the dialect's.
+def read(messages: Messages, dialects: Iterable[str] = (), projection: Projection = EVERYTHING) -> Decoded:
+    """Decodes a batch, each message by the first reading that takes it: shipped ones, then those of the named dialects.
+    Bytes that a release reads but for a tag, where a named dialect has its topic ID, are that dialect's.
     """
-    decoded = _first_that_reads(messages, (*CHANGED, *DIALECTS[dialect]), projection)
-    doubtful = _drafted(messages, [draft for draft in DRAFTS if draft not in DIALECTS[dialect]])
-    doubtful &= decoded.status >= Status.TRUNCATED
+    named = [reading for dialect in dialects for reading in DIALECTS[dialect]]
+    decoded = _first_that_reads(messages, (*CHANGED, *named), projection)
+    refused = decoded.status >= Status.TRUNCATED
+    if not refused.any():
+        return decoded
+    doubtful = refused & _drafted(messages, [draft for draft in DRAFTS if draft not in named])
     if not doubtful.any():
         return decoded
     return replace(decoded, status=np.where(doubtful, Status.POSSIBLY_A_DRAFT, decoded.status).astype(np.int8))
@@ -73,14 +76,20 @@ def read(messages: Messages, dialect: str = SHIPPED, projection: Projection = EV
 def read_as_any(messages: Messages, projection: Projection = EVERYTHING) -> Decoded:
     """Decodes a batch, each message by any reading that takes it: for what holds whichever is right."""
     decoded = decode(messages, projection)
-    found = _found(messages, np.flatnonzero(decoded.status >= Status.TRUNCATED))
-    return decode(messages, projection, found) if found.any() else decoded
+    return _reread(decoded, np.flatnonzero(decoded.status >= Status.TRUNCATED), (*CHANGED, *DRAFTS), projection)
 
 
 def suggested(messages: Messages) -> list[str | None]:
     """By message the name of the draft that reads it, where one does; of messages that are not read as shipped."""
-    found = _found(messages, np.arange(len(messages)), DRAFTS)
-    return [NAMES.get(Dialect(reading)) for reading in found.tolist()]
+    found: list[str | None] = [None] * len(messages)
+    rows = np.arange(len(messages))
+    for draft in DRAFTS:
+        decoded = decode(messages.take(rows), EVERYTHING, draft)
+        good = plausible(decoded) & (decoded.dialect == draft)
+        for row in rows[good].tolist():
+            found[row] = NAMES[draft]
+        rows = rows[~good]
+    return found
 
 
 def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection: Projection) -> Decoded:
@@ -89,6 +98,12 @@ def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection:
     """
     decoded = decode(messages, projection)
     refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, others))
+    return _reread(decoded, refused, others, projection)
+
+
+def _reread(decoded: Decoded, refused: Ints, others: Sequence[Dialect], projection: Projection) -> Decoded:
+    """These messages by the first of the others that reads them, where one does."""
+    messages = decoded.messages
     tried = np.full(len(messages), Dialect.KAFKA, np.int8)
     for dialect in others if len(refused) else ():
         other = decode(messages.take(refused), _status_only(), dialect)
@@ -128,19 +143,6 @@ def _drafted(messages: Messages, drafts: Sequence[Dialect]) -> NDArray[np.bool_]
 @cache
 def _status_only() -> Projection:
     return only({})
-
-
-def _found(messages: Messages, rows: Ints, dialects: Sequence[Dialect] = (*CHANGED, *DRAFTS)) -> NDArray[np.int8]:
-    """By message the first of these dialects that reads it plausibly; KAFKA where none does."""
-    found = np.full(len(messages), Dialect.KAFKA, np.int8)
-    for dialect in dialects:
-        rows = rows[found[rows] == Dialect.KAFKA]
-        decoded = decode(messages.take(rows), EVERYTHING, dialect)
-        good = (decoded.status == Status.OK) & (decoded.dialect == dialect)
-        if good.any() and dialect in DRAFTS:
-            good &= plausible(decoded)
-        found[rows[good]] = dialect
-    return found
 
 
 def plausible(decoded: Decoded) -> NDArray[np.bool_]:

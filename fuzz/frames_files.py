@@ -191,7 +191,7 @@ def read(path: Path, _: np.random.Generator) -> str:
         table = frames_file.read(path)
     except frames.NotFramesError:
         return "not frames"
-    said = sum(1 for _ in message_lines.of(iter([table]), Filter(), message_lines.Reading("kafka", contents=False)))
+    said = sum(1 for _ in message_lines.of(iter([table]), Filter(), message_lines.Reading(contents=False)))
     label = next((text for text in table["cluster"].slice(0, 1).to_pylist() if text), "")
     shown = pcapng_export.of_cluster(table.select([*pcapng_export.COLUMNS, *pcapng_export.SEGMENT]), label)
     pcapng_export.write_blocks(io.BytesIO(), shown, "title", {})

@@ -21,6 +21,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
+from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import and_list, plural
 
 Row = Mapping[str, Any]
@@ -67,6 +68,11 @@ class CardContext:
     def codes(self) -> Mapping[str, int]:
         """How many findings each check has."""
         return Counter(row["code"] for row in self.findings.values())
+
+    @cached_property
+    def options(self) -> str:
+        """How the inputs were read."""
+        return reading_options(self.keylogs, self.findings.values())
 
     @property
     def files(self) -> str:
@@ -612,12 +618,14 @@ def affected(entry: Row, of: Row, context: CardContext) -> str:
 
 
 def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
-    if of["clients"] and of["clients"][0]["client_id"]:
-        return [f"wirecheck decode {context.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
     topics = [topic for topic in entry["topics"] if topic]
-    about = f" --topic {shlex.quote(topics[0])}" if topics else ""
-    code = blamed(entry, of)["code"]
-    return [f"wirecheck decode {context.files}{about} --error"] if about else [f"wirecheck explain {code}"]
+    if of["clients"] and of["clients"][0]["client_id"]:
+        about = f"--client {shlex.quote(of['clients'][0]['client_id'])}"
+    elif topics:
+        about = f"--topic {shlex.quote(topics[0])}"
+    else:
+        return [f"wirecheck explain {blamed(entry, of)['code']}"]
+    return [f"wirecheck decode {context.files} {about} --error{context.options}"]
 
 
 def blamed(entry: Row, of: Row) -> Row:
@@ -637,11 +645,10 @@ def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
     target = shlex.quote(
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
     )
-    keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in context.keylogs)
     name = row["code"] if context.codes[row["code"]] == 1 else row["id"]
     return {
         "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
-        "command": f"wirecheck evidence {name} {context.files} -o {target}{keys}",
+        "command": f"wirecheck evidence {name} {context.files} -o {target}{context.options}",
     }
 
 

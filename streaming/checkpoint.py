@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
+from wirecheck.decode.dialect import SHIPPED
 from wirecheck.judge.ledger import ledger
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.quarantine import whose
@@ -46,7 +47,7 @@ def meaning(settings: Settings) -> dict[str, Any]:
         "format": FORMAT,
         "buckets": settings.buckets,
         "ports": sorted(settings.ports),
-        "dialect": settings.dialect,
+        "dialect": ", ".join(sorted({*settings.dialects})) or SHIPPED,
         "follow_state_version": follow_step.STATE_VERSION,
         "judge_state_version": ledger.STATE_VERSION,
         "spark": ".".join(version("pyspark").split(".")[:2]),

@@ -79,7 +79,7 @@ def messages(
     bodies: bool = True,
     keep_records: bool = False,
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "kafka",
+    dialect: str | Sequence[str] = (),
 ) -> Messages:
     """Messages of captures, or of folders of an agent's frames, in order of time, read as they are asked for.
 
@@ -99,20 +99,25 @@ def messages(
             )  # fmt: skip
 
         chosen()
-        known(dialect)
+        dialects = known(dialect)
         source = Source(paths, several(keylog))
-    shown = Reading(dialect, contents=keep_records, bodies=bodies or topic is not None, summary=True)
+    shown = Reading(dialects, contents=keep_records, bodies=bodies or topic is not None, summary=True)
     return Messages(
         lambda: one_by_one(source, chosen(), shown),
-        lambda: by_columns(source, chosen(), Reading(dialect, bodies=False, summary=True)),
+        lambda: by_columns(source, chosen(), Reading(dialects, bodies=False, summary=True)),
     )
 
 
-def known(dialect: str) -> None:
+def known(dialect: str | Sequence[str]) -> tuple[str, ...]:
+    """Drafts by their names. Raises InputError where one is unknown."""
+    from wirecheck.commands.options import drafts
     from wirecheck.decode.dialect import DIALECTS
 
-    if dialect not in DIALECTS:
-        raise InputError(f"{dialect}: no such dialect; there are {', '.join(DIALECTS)}")
+    named = [dialect] if isinstance(dialect, str) else dialect
+    for name in named:
+        if name not in DIALECTS:
+            raise InputError(f"{name}: no such dialect; there are {', '.join(DIALECTS)}")
+    return drafts(named)
 
 
 class Source:
@@ -134,9 +139,9 @@ class Source:
     def _open(self) -> Iterator[pa.Table]:
         """Up to its first rows, so that what is wrong is known at once."""
         from wirecheck.commands.frame_tables import tables
-        from wirecheck.commands.options import using_key_logs
+        from wirecheck.commands.options import reading_with
 
-        with using_key_logs(self._key_logs):
+        with reading_with(self._key_logs):
             found = tables(self._paths, [])
             first = next(found, None)
         return warned(found if first is None else chain([first], found))
@@ -163,7 +168,12 @@ def by_columns(source: Source, chosen: Filter, reading: Reading) -> pa.RecordBat
     return pa.RecordBatchReader.from_batches(message_columns.SCHEMA, batches())
 
 
-def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
+def changes(
+    *paths: Path,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> Values[Change]:
     """Who changed what in captures, in folders of an agent's frames, or in the results of a replay or a monitor, as
     `wirecheck changes` lists it, by time.
     """
@@ -174,17 +184,22 @@ def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Pat
 
         folder = result_folder(tuple(map(str, paths)))
         if folder is None:
-            found = Changes().read(Source(paths, several(keylog)).tables(), ports)
+            found = Changes(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
         else:
             found, _ = of_results(folder, ports)
         return table_of(Change, list(found.merged()), "changes")
 
 
-def errors(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[ErrorRow]:
+def errors(
+    *paths: Path,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> Values[ErrorRow]:
     """Errors by client, API and topic, worst first, as `wirecheck errors --all` lists them."""
     from wirecheck.decode.show.error_rows import ErrorRow, error_rows
 
-    return table_of(ErrorRow, error_rows(traffic(paths, ports, keylog)), "errors")
+    return table_of(ErrorRow, error_rows(traffic(paths, ports, keylog, dialect)), "errors")
 
 
 def why(
@@ -194,6 +209,7 @@ def why(
     at: Time | None = None,
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
 ) -> dict[str, Values[Fact]]:
     """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it.
 
@@ -206,7 +222,7 @@ def why(
         from wirecheck.decode.show.subject_facts import Fact, sections
 
         time = span(at)
-        subject = Subject(name).read(Source(paths, several(keylog)).tables(), ports)
+        subject = Subject(name, known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
         time = time and time.on_day_of(subject.traffic.first_ns)
         found = sections(subject, kind_of(subject, kind)[0], time and time.ns)
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}
@@ -219,6 +235,7 @@ def diff(
     at: tuple[Time, Time] | None = None,
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
 ) -> Values[Difference]:
     """What is otherwise in a second capture, or in the results of a second run, as `wirecheck diff --all` lists it:
     what is worse after comes first. `at`: two times of the results of one run.
@@ -232,20 +249,25 @@ def diff(
         with as_input_error():
             found, _ = of_results(str(before), str(after) if after else None, times, ports, strict=False)
         return table_of(Difference, found, "differences")
-    return table_of(
-        Difference, differences(*(traffic([side], ports, keylog) for side in (before, after))), "differences"
-    )
+    sides = [traffic([side], ports, keylog, dialect) for side in (before, after)]
+    return table_of(Difference, differences(*sides), "differences")
 
 
-def traffic(paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path]) -> Traffic:
+def traffic(
+    paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path], dialect: str | Sequence[str]
+) -> Traffic:
     with as_input_error():
         from wirecheck.decode.show.traffic import Traffic
 
-        return Traffic().read(Source(paths, several(keylog)).tables(), ports)
+        return Traffic(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
 
 
 def topics(
-    *paths: Path, at: Time | None = None, cluster: str = "default", keylog: Path | Sequence[Path] = ()
+    *paths: Path,
+    at: Time | None = None,
+    cluster: str = "default",
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
 ) -> Values[TopicDescription]:
     """Topics as they were observed, with their partitions, as `wirecheck topics` lists them; `at`: as of this time.
 
@@ -255,14 +277,18 @@ def topics(
         from wirecheck.commands.units import time_among
         from wirecheck.streaming.store.topics_at import described
 
-        time, result = span(at), answers(paths, cluster, keylog)
+        time, result = span(at), answers(paths, cluster, keylog, dialect)
         rows = described(result, time and time_among(time, result.rows["topics"]))
     found = [value(TopicDescription, row) for row in rows]
     return Values(found, "topics", rows, inferred(rows))
 
 
 def clients(
-    *paths: Path, target: str | None = None, cluster: str = "default", keylog: Path | Sequence[Path] = ()
+    *paths: Path,
+    target: str | None = None,
+    cluster: str = "default",
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
 ) -> Values[Client]:
     """Clients and the API versions they use, as `wirecheck clients` lists them.
 
@@ -277,7 +303,7 @@ def clients(
                 upgrade_gate.lowest(target)
             except LookupError as error:
                 raise InputError(str(error)) from error
-        result = answers(paths, cluster, keylog)
+        result = answers(paths, cluster, keylog, dialect)
         document = result.json()
     return of_clients(document["clients"], result, target)
 
@@ -291,19 +317,19 @@ def of_clients(rows: list[dict[str, Any]], result: Result, target: str | None = 
     return values(Client, "clients", rows, result)
 
 
-def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path]) -> Result:
+def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], dialect: str | Sequence[str]) -> Result:
     """What result tables hold, or what captures and folders of frames come to."""
     from pathlib import Path as Place
 
     from wirecheck.commands.inputs import holds_tables, judged, latest
-    from wirecheck.commands.options import using_key_logs
+    from wirecheck.commands.options import reading_with
 
     named = [str(path) for path in paths]
     if not named:
         raise InputError(NOTHING_NAMED)
     if len(named) == 1 and holds_tables(Place(named[0])):
         return latest(Place(named[0]))
-    with using_key_logs(several(keylog)):
+    with reading_with(several(keylog), known(dialect)):
         result, _ = judged(tuple(named), cluster)
     warn_of(result.json()["coverage"])
     return result
@@ -314,7 +340,7 @@ def replay(
     cluster: str = "default",
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "kafka",
+    dialect: str | Sequence[str] = (),
     principals: bool = True,
 ) -> Verdict:
     """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does.
@@ -324,23 +350,22 @@ def replay(
     from pathlib import Path as Place
 
     from wirecheck.commands.inputs import files_of, frames_of, judged_locally
-    from wirecheck.commands.options import using_key_logs
+    from wirecheck.commands.options import dialects, reading_with
     from wirecheck.commands.replay import captured_of
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
     with (
         as_input_error(),
-        using_key_logs(several(keylog)),
+        reading_with(several(keylog), known(dialect)),
         tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
     ):
-        known(dialect)
         named = [str(path) for path in paths]
         if not named:
             raise InputError(NOTHING_NAMED)
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
             judge = JudgeSettings(principals=principals)
-            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect, judge=judge)).result()
+            result = judged_locally(frames, Settings(ports=frozenset(ports), dialects=dialects(), judge=judge)).result()
             captured = captured_of(files_of(frames))
         document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
         return verdict(result, document, tuple(named), captured)

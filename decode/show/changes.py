@@ -18,8 +18,9 @@ import numpy as np
 
 from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
+from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
-from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.message import Status, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_page import error_name
@@ -29,7 +30,7 @@ from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
@@ -143,8 +144,9 @@ class Seen:
 
 @dataclass
 class Changes(Coverage):
-    """All requests of a capture, while it is read."""
+    """All requests of a capture, while it is read, by released layouts and then by those of these dialects."""
 
+    dialects: Sequence[str] = ()
     direct: list[Seen] = field(default_factory=list)
     forwarded: list[Seen] = field(default_factory=list)
     brokers: Brokers = field(default_factory=Brokers)
@@ -156,7 +158,7 @@ class Changes(Coverage):
     def add(self, exchanges: Exchanges) -> None:
         self.cover(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
-        for found in requests_in(administrative(exchanges)):
+        for found in requests_in(administrative(exchanges), self.dialects):
             self.keep(found)
 
     def keep(self, found: Seen) -> None:
@@ -170,7 +172,7 @@ class Changes(Coverage):
         """Which broker is behind which address, and which clients let topics be created."""
         if not len(pairs):
             return
-        decoded = decode(pairs.messages, only(OF_METADATA))
+        decoded = read(pairs.messages, self.dialects, only(OF_METADATA))
         self.brokers.learn_rows(columns_of(decoded, METADATA, "response")["brokers"])
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
@@ -236,17 +238,17 @@ def administrative(exchanges: Exchanges) -> Exchanges:
     return of_apis(exchanges, [*API_KEYS, ENVELOPE])
 
 
-def requests_in(pairs: Exchanges) -> Iterator[Seen]:
+def requests_in(pairs: Exchanges, dialects: Sequence[str]) -> Iterator[Seen]:
     """Of administrative exchanges what clients request, also in Envelopes."""
     if not len(pairs):
         return
-    decoded = decode(pairs.messages)
+    decoded = read(pairs.messages, dialects)
     for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
         if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
             body, answer = body_of(decoded, request), body_of(decoded, response)
             if body is not None:
                 yield seen(pairs, (request, response), (pairs.messages, request), body, answer)
-    yield from enveloped(pairs, decoded)
+    yield from enveloped(pairs, decoded, dialects)
 
 
 def targets(api: str, request: Body, response: Body | None) -> tuple[list[Target], int]:
@@ -312,12 +314,12 @@ def body_of(decoded: Decoded, row: int) -> Body | None:
     return body
 
 
-def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
+def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
     inside = unwrapped(decoded, pairs.request_of)
     if not len(inside.messages):
         return
-    inner = decode(inside.messages)
+    inner = read(inside.messages, dialects)
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
         if inside.messages.side[row] != REQUEST or int(inside.messages.key[row]) not in API_KEYS:
@@ -413,8 +415,9 @@ def details(api: str, element: Body, request: Body) -> str:
 
 
 def created(topic: Body) -> str:
-    if topic["assignments"]:
-        return plural(len(topic["assignments"]), "assigned partition")
+    assigned = topic.get("assignments", topic.get("replicaAssignment"))  # as drafted in KIP-4
+    if assigned:
+        return plural(len(assigned), "assigned partition")
     count, factor = topic["numPartitions"], topic["replicationFactor"]
     many = "default partitions" if count < 0 else plural(count, "partition")
     return f"{many}, replication factor {'default' if factor < 0 else factor}"

@@ -21,7 +21,7 @@ import numpy as np
 
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
-from wirecheck.decode.dialect import SHIPPED, read
+from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, FORWARDED_FOR, client_host, principal, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
@@ -33,7 +33,7 @@ from wirecheck.decode.show.message_summary import NOTHING, summaries
 from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -55,8 +55,8 @@ LONGEST_NS = 600_000_000_000  # what begins in time is answered within this: max
 class Reading:
     """How messages are read and shown."""
 
-    dialect: str = SHIPPED
-    """A name of decode.dialect.DIALECTS."""
+    dialects: Sequence[str] = ()
+    """Names of decode.dialect.DIALECTS."""
     contents: bool = False
     """Show records and secrets, not only their lengths."""
     bodies: bool = True
@@ -149,7 +149,7 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
     topic_names, brokers = TopicNames(), Brokers()
     for exchanges in followed(noting(within(tables, selected), selected.frames, noticed.frames), selected.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
-        decoded = read(exchanges.messages, reading.dialect)
+        decoded = read(exchanges.messages, reading.dialects)
         names.learn(decoded)
         if reading.summary:
             topic_names.learn(decoded)
@@ -219,7 +219,7 @@ def enveloped(
     if not (decoded.messages.key == ENVELOPE).any():
         return {}
     messages, outer, answered = unwrapped(decoded, request_of)
-    inner = read(messages, reading.dialect)
+    inner = read(messages, reading.dialects)
     deeper = enveloped(inner, answered, reading, topic_names, steps - 1) if steps > 1 else {}
     details_of = Details(inner, reading, topic_names)
     found = {}

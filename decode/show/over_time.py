@@ -17,7 +17,7 @@ from wirecheck.decode.show.traffic import THROTTLED, Traffic
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.show.traffic import Chunk, Count, Selection
@@ -50,8 +50,8 @@ class Course(NamedTuple):
 class OverTime(Traffic):
     """Counts traffic, and what it is by slots."""
 
-    def __init__(self, clients: Collection[str], first_ns: int, last_ns: int) -> None:
-        super().__init__(also=ALSO)
+    def __init__(self, clients: Collection[str], first_ns: int, last_ns: int, dialects: Sequence[str] = ()) -> None:
+        super().__init__(dialects=dialects, also=ALSO)
         self._clients, self._begin_ns = clients, first_ns
         self._width_ns = max(-(-(last_ns - first_ns + 1) // SLOTS), 1)
         self._courses: dict[tuple[str, str, str], Ints] = {}

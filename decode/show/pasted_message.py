@@ -85,7 +85,7 @@ def _named(ids: Ids) -> str:
 
 def _line(data: bytes, side: str, ids: Ids, reading: Reading) -> Line:
     message = pack([data], [SIDES.index(side)], [ids[0]], [ids[1]])
-    decoded = read(message, reading.dialect)
+    decoded = read(message, reading.dialects)
     found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
     inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
     return found | ({"enveloped": inside[0]} if inside else {})

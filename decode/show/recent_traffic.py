@@ -16,6 +16,8 @@ from wirecheck.decode.show.traffic import Traffic
 from wirecheck.wording import NS_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirecheck.decode.connection.exchanges import Exchanges
 
 WHOLE = 0
@@ -25,11 +27,11 @@ WHOLE = 0
 class RecentTraffic:
     """The last `window_s` seconds; None: all of it."""
 
-    def __init__(self, window_s: int | None) -> None:
-        self._window_s = window_s
+    def __init__(self, window_s: int | None, dialects: Sequence[str] = ()) -> None:
+        self._window_s, self._dialects = window_s, dialects
         self._slots: dict[int, Traffic] = {}
         """By second."""
-        self._names = Traffic()
+        self._names = Traffic(dialects=dialects)
         """Of brokers and topics; they do not age."""
         self.first_ns = 0
         self.newest_ns = 0
@@ -51,8 +53,11 @@ class RecentTraffic:
 
     def _slot(self, number: int) -> Traffic:
         if number not in self._slots:
-            self._slots[number] = Traffic(brokers=self._names.brokers, topic_names=self._names.topic_names)
+            self._slots[number] = self._empty()
         return self._slots[number]
+
+    def _empty(self) -> Traffic:
+        return Traffic(dialects=self._dialects, brokers=self._names.brokers, topic_names=self._names.topic_names)
 
     @property
     def seconds(self) -> float:
@@ -62,7 +67,7 @@ class RecentTraffic:
 
     def traffic(self) -> Traffic:
         """All of the window as one."""
-        total = Traffic(brokers=self._names.brokers, topic_names=self._names.topic_names)
+        total = self._empty()
         for slot in self._slots.values():
             total.calls.merge(slot.calls)
             total.failures.merge(slot.failures)

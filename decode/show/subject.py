@@ -24,7 +24,7 @@ from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from wirecheck.decode.columns import Table
     from wirecheck.decode.connection.exchanges import Exchanges
@@ -114,8 +114,9 @@ class Subject(Accumulator):
     """All that concerns one name."""
 
     name: str
-    traffic: Traffic = field(default_factory=lambda: Traffic(also=ALSO))
-    changes: Changes = field(default_factory=Changes)
+    dialects: Sequence[str] = ()
+    traffic: Traffic = field(init=False)
+    changes: Changes = field(init=False)
     views: dict[tuple[str, int], list[Described]] = field(default_factory=dict)
     """By server and partition."""
     ids: dict[str, list[int]] = field(default_factory=dict)
@@ -134,6 +135,9 @@ class Subject(Accumulator):
     registrations: list[tuple[int, int, int]] = field(default_factory=list)
     """(time, broker, epoch)"""
     others: int = 0
+
+    def __post_init__(self) -> None:
+        self.traffic, self.changes = Traffic(dialects=self.dialects, also=ALSO), Changes(dialects=self.dialects)
 
     def add(self, exchanges: Exchanges) -> None:
         self.changes.add(exchanges)

@@ -20,8 +20,9 @@ from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
+from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.message import Status, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import Accumulator
@@ -244,8 +245,9 @@ class Coverage(Accumulator):
 
 @dataclass
 class Traffic(Coverage):
-    """All that was counted of a capture."""
+    """All that was counted of a capture; read by released layouts, then by those of these dialects."""
 
+    dialects: Sequence[str] = ()
     decoded: int = 0
     calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
     uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
@@ -262,7 +264,7 @@ class Traffic(Coverage):
         self.cover(exchanges)
         if not len(exchanges):
             return None
-        chunk = Chunk(exchanges, decode(exchanges.messages, projection(self.also)))
+        chunk = Chunk(exchanges, read(exchanges.messages, self.dialects, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
         for key, side in chunk.kinds:

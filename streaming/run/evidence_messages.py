@@ -23,7 +23,7 @@ from wirecheck.decode.show.message_filter import Filter, layers, texts
 from wirecheck.streaming.steps.quarantine import check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from wirecheck.decode.connection.follower import Exchanges
@@ -86,7 +86,9 @@ class Pair:
         return abs((at - side_at).total_seconds())
 
 
-def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:
+def evidence_messages(
+    files: Iterable[Path], findings: Iterable[Mapping[str, Any]], dialects: Sequence[str] = ()
+) -> dict[str, list[Row]]:
     """By finding the exchanges behind it, the earliest first: connection, client ID, request and response as lines."""
     chosen = {finding["id"]: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
     by_exchange: dict[Exchange, list[Pair]] = {}
@@ -96,7 +98,7 @@ def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any
     if not by_exchange:
         return {}
     asked = ExchangeFilter(exchanges=frozenset(by_exchange))
-    for line in message_lines.of(tables(files, by_exchange), asked):
+    for line in message_lines.of(tables(files, by_exchange), asked, message_lines.Reading(dialects)):
         for exchange, layer in exchanges_of(line):
             for pair in by_exchange.get(exchange, ()):
                 pair.take(line, layer)

@@ -72,10 +72,10 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
 def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
-        decoded = read(exchanges.messages, settings.dialect)
-        batch = batch_of(exchanges, decoded)
+        decoded = read(exchanges.messages, settings.dialects)
+        batch = batch_of(exchanges, decoded, settings.dialects)
         claims_made = claims(exchanges, decoded, batch)
-        changes, not_kept = change_rows(exchanges, principals=bool(settings.judge.principals))
+        changes, not_kept = change_rows(exchanges, settings.dialects, principals=bool(settings.judge.principals))
         tables = exchanges_table(exchanges, decoded, settings) | changes
         yield claims_made, tables, request_counts(batch) + not_kept
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
@@ -89,7 +89,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
 def counted(exchanges: Exchanges, settings: Settings) -> Stated:
     """What is counted of connections that have no rows of their own."""
     try:
-        decoded = read(exchanges.messages, settings.dialect)
+        decoded = read(exchanges.messages, settings.dialects)
         tables = exchanges_table(exchanges, decoded, settings)
         return [*unlisted.claims(exchanges, decoded)], tables, Counts()
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about

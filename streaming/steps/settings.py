@@ -28,8 +28,8 @@ class Settings:
     """Parts the connections are cut into; a bucket is followed as one."""
     ports: frozenset[int] = frozenset()
     """Only connections with one of these ports, if any are named."""
-    dialect: str = "kafka"
-    """Which layouts to read by: kafka, kip516-draft, kip4-draft, or auto."""
+    dialects: tuple[str, ...] = ()
+    """By whose layouts to read what no release has: kip516-draft, kip4-draft."""
     exchanges: bool = False
     """Also write one row per exchange."""
     held_files: int = 64

@@ -5,7 +5,7 @@ table is read.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,16 @@ MOST_ROWS = 1_000
 """Of one bucket in one batch."""
 
 
-def change_rows(exchanges: Exchanges, *, principals: bool) -> tuple[dict[str, pa.Table], Counts]:
+def change_rows(
+    exchanges: Exchanges, dialects: Sequence[str], *, principals: bool
+) -> tuple[dict[str, pa.Table], Counts]:
     """`changes` with rows for at most so many requests, if there are some; how many more requests and objects there
     are. Without `principals` a row has neither the principal nor the client's address.
     """
     pairs = administrative(exchanges)
     if not len(pairs):
         return {}, Counter()
-    kept = list(requests_in(pairs.only(np.arange(min(len(pairs), MOST_ROWS)))))
+    kept = list(requests_in(pairs.only(np.arange(min(len(pairs), MOST_ROWS))), dialects))
     more = sum(one.others for one in kept) + max(0, len(pairs) - MOST_ROWS)
     rows = [row_of(exchanges.label, one, principals=principals) for one in kept]
     return {"changes": table_of("changes", rows)} if rows else {}, Counter(

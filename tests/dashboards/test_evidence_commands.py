@@ -12,6 +12,7 @@ from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.dashboards.evidence_commands import commands, dissections, every_command, last_versions
 from wirecheck.decode.api_names import names
+from wirecheck.story.reading_options import reading_options
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/zk39-inconsistent-id/capture.pcap.gz"
 OF_AGENT = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
@@ -65,10 +66,10 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
     ]
 
 
-def test_where_tls_was_undone_commands_name_the_keys_and_tshark_is_not_offered():
+def test_commands_name_keys_and_drafts_and_then_tshark_is_not_offered():
     finding = {"id": "TID002-1", "code": "TID002", "sides": [{**SIDE, "version": 4}]}
-    command_lines = list(every_command(finding, ["a.pcap"], ["one.keys", "the other.keys"]))
-    assert [command.rpartition(" --keylog one.keys")[2] for command in command_lines[:2]] == [
-        " --keylog 'the other.keys'"
-    ] * 2
+    options = reading_options(["one.keys", "the other.keys"], [{"code": "DRF001", "words": {"dialect": "kip4-draft"}}])
+    assert options == " --keylog one.keys --keylog 'the other.keys' --dialect kip4-draft"
+    command_lines = list(every_command(finding, ["a.pcap"], options))
+    assert all(command.endswith(options) for command in command_lines[:2])
     assert command_lines[2:] == ["wirecheck explain TID002"]

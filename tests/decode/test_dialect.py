@@ -56,7 +56,7 @@ def messages(cases):
 def test_each_encoding_of_the_same_message_is_distinguished_from_the_others():
     """All in one batch: message by message, the shipped layouts first."""
     cases = [c for c, _ in CASES]
-    named = read(messages(cases), "kip516-draft")
+    named = read(messages(cases), ["kip516-draft"])
     assert [Dialect(d) for d in named.dialect] == [SPOKEN[case[3]] for case in cases]
     assert not named.status.any()
     out = read_as_any(messages(cases))
@@ -67,7 +67,7 @@ def test_each_encoding_of_the_same_message_is_distinguished_from_the_others():
 @pytest.mark.parametrize(("api", "side", "version", "form"), [c for c, dialect in CASES if dialect])
 def test_a_draft_said_is_a_draft_read(api, side, version, form):
     one = messages([(api, side, version, form)])
-    out = read(one, "kip516-draft")
+    out = read(one, ["kip516-draft"])
     assert out.dialect.tolist() == [SPOKEN[form]]
     body = nested(out, 0)["body"]
     topics = body.get("topicStates") or body["topics"]
@@ -77,10 +77,10 @@ def test_a_draft_said_is_a_draft_read(api, side, version, form):
 
 def test_a_tag_where_the_named_draft_has_its_topic_id_is_the_drafts():
     cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
-    out = read(messages(cases), "kip516-draft")
+    out = read(messages(cases), ["kip516-draft"])
     assert out.dialect.tolist() == [Dialect.KAFKA, Dialect.KIP516_DRAFT]
     assert nested(out, 1)["body"]["topics"] == [{"name": "t", "topicId": ID, "partitionIndexes": [0]}]
-    assert not read(messages(cases), "kip4-draft").dialect.any()
+    assert not read(messages(cases), ["kip4-draft"]).dialect.any()
 
 
 def test_an_extra_id_tag_is_found_and_the_reading_stays_shipped():
@@ -96,7 +96,7 @@ def test_an_extra_id_tag_is_found_and_the_reading_stays_shipped():
 @pytest.mark.parametrize("named", DIALECTS)
 def test_kafkas_own_traffic_is_left_alone(named):
     rows = vectors("kafka-messages")
-    out = read(batch(rows), named)
+    out = read(batch(rows), [named])
     assert not out.dialect.any()
     assert [nested(out, i) for i in range(0, len(rows), 20)] == [row["json"] for row in rows[::20]]
 
@@ -104,7 +104,7 @@ def test_kafkas_own_traffic_is_left_alone(named):
 def test_malformed_messages_are_no_dialect():
     rows = vectors("malformed")
     for named in DIALECTS:
-        out = read(batch(rows), named)
+        out = read(batch(rows), [named])
         assert not out.dialect.any()
         assert out.status.all()
     assert set(suggested(batch(rows))) == {None}
@@ -114,12 +114,12 @@ def test_what_is_not_read_as_shipped_may_be_a_draft_and_is_never_malformed():
     """Only of an API and version that has a layout in a draft, and until that draft is named."""
     drafted = messages([("LeaderAndIsr", "request", 3, form) for form in SPOKEN])
     for named in ("kafka", "kip4-draft"):
-        assert read(drafted, named).status.tolist() == [Status.OK, *[Status.POSSIBLY_A_DRAFT] * 2]
+        assert read(drafted, [named]).status.tolist() == [Status.OK, *[Status.POSSIBLY_A_DRAFT] * 2]
     assert suggested(drafted)[1:] == ["kip516-draft"] * 2
     cut = pack([whole("LeaderAndIsr", "request", 3, "shipped")[:-3]], [REQUEST], [4], [3])
     assert Status(read(cut).status[0]) == Status.POSSIBLY_A_DRAFT
     assert suggested(cut) == [None]
-    assert Status(read(cut, "kip516-draft").status[0]) >= Status.TRUNCATED
+    assert Status(read(cut, ["kip516-draft"]).status[0]) >= Status.TRUNCATED
     undrafted = pack([bytes(8) + b"\xff\xff"], [REQUEST], [10], [0])  # FindCoordinator v0 without its key
     assert Status(read(undrafted).status[0]) >= Status.TRUNCATED
 
@@ -136,7 +136,7 @@ def test_layouts_changed_in_place_are_found_without_being_said():
 
 def test_the_projection_holds_in_every_dialect():
     wanted = only({("LeaderAndIsr", "request"): ["topic_states.topic_id"]})
-    out = read(messages([("LeaderAndIsr", "request", 3, "flexible")]), "kip516-draft", wanted)
+    out = read(messages([("LeaderAndIsr", "request", 3, "flexible")]), ["kip516-draft"], wanted)
     assert nested(out, 0) == {"body": {"topicStates": [{"topicId": ID}]}}
 
 
@@ -189,7 +189,7 @@ def test_values_that_nobody_sends_are_not_plausible(fields, expected):
 
 
 def test_nonsense_stays_kafkas_when_no_draft_reads_it():
-    out = read(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]), "kip516-draft")
+    out = read(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]), ["kip516-draft"])
     assert (Status(out.status[0]), out.dialect.tolist()) == (Status.OK, [Dialect.KAFKA])
 
 

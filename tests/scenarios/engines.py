@@ -43,7 +43,7 @@ class Scenario:
     @property
     def settings(self) -> Settings:
         """With the dialect that its bytes are in."""
-        return Settings(dialect="kip516-draft" if self.name.startswith("kip516-draft") else "kafka")
+        return Settings(dialects=("kip516-draft",) if self.name.startswith("kip516-draft") else ())
 
     @cached_property
     def truth(self) -> dict[str, Any]:

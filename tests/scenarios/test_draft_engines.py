@@ -98,7 +98,7 @@ def by_decode(tables, dialect):
             int(min(found["src"], found["dst"])[-5:]), found["side"], found.get("dialect", "kafka"), "body" in found,
             ID in set(message_filter.texts(found.get("body"))),
         )
-        for found in message_lines.of(tables, message_filter.Filter(), message_lines.Reading(dialect))
+        for found in message_lines.of(tables, message_filter.Filter(), message_lines.Reading([dialect]))
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def by_query(files, dialect, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(decode_step, "claims", watched)
-        Loop(Settings(dialect=dialect)).batch(files)
+        Loop(Settings(dialects=(dialect,))).batch(files)
     return seen
 
 

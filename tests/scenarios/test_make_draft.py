@@ -26,7 +26,7 @@ def test_a_capture_is_what_its_script_writes(folder):
 def test_topics_and_ids_are_read_in_the_drafts_dialect():
     seen = set()
     for exchanges in followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])):
-        decoded = read(exchanges.messages, "kip516-draft")
+        decoded = read(exchanges.messages, ["kip516-draft"])
         assert (decoded.status == Status.OK).all()
         for api, side, path, name in (
             ("LeaderAndIsr", "request", "topic_states", "topic_name"),

@@ -71,7 +71,7 @@ def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_p
 
 @pytest.mark.parametrize("dialect", ["kafka", "kip516-draft", "kip4-draft"])
 def test_shipped_bytes_are_no_draft_whatever_is_said_of_the_dialect(tmp_path, dialect):
-    result = verdict_on(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
+    result = verdict_on(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialects=(dialect,)))
     assert json.dumps(codes(result, "DRF")) == "{}"
     assert codes(result) == {}
 

@@ -89,6 +89,6 @@ def test_a_draft_says_which():
         "0004000300000000ffff00000000010000000300000000000000070202740200000000000000030000000100000005030000000100000002"
         "00000009030000000100000002010001001024cc4332f7de45a3b24e33d61aa0d16c0200000001036231000023840001000102"
     )
-    line = single(drafted, "request", "LeaderAndIsr", 3, Reading("kip516-draft"))
+    line = single(drafted, "request", "LeaderAndIsr", 3, Reading(["kip516-draft"]))
     assert (line["dialect"], line["body"]["topicStates"][0]["topicId"]) == ("kip516-draft", ORDERS)
     assert single(drafted, "request", "LeaderAndIsr", 3)["undecoded"] == "possibly-a-draft"

@@ -61,7 +61,7 @@ def test_a_taken_port_is_one_line(plan):
     [
         (Settings(buckets=9), "made with buckets 8, this is 9"),
         (Settings(ports=frozenset({9092})), "made with ports none, this is 9092"),
-        (Settings(dialect="kip4-draft"), "made with dialect kafka, this is kip4-draft"),
+        (Settings(dialects=("kip4-draft",)), "made with dialect kafka, this is kip4-draft"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
