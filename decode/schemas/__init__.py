@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ErrorCode", "Range", "errors", "newest_line", "releases", "text"]
+__all__ = ["DraftError", "ErrorCode", "Range", "draft_errors", "errors", "newest_line", "releases", "text"]
 
 FOLDER = Path(__file__).parent
 
@@ -30,6 +30,23 @@ class ErrorCode(NamedTuple):
 def errors() -> dict[int, ErrorCode]:
     rows = [line.split("\t") for line in text("errors.tsv").splitlines()[1:]]
     return {int(code): ErrorCode(name, retriable == "true", since) for code, name, retriable, since in rows}
+
+
+class DraftError(NamedTuple):
+    """What a number in an errorCode field means where KIP-4 is spoken as it was drafted."""
+
+    name: str
+    """The draft's, as TopicAlreadyExists."""
+    apis: tuple[str, ...]
+    """The requests that it answers, by the draft's names; not all of them became APIs."""
+    meaning: str
+
+
+@cache
+def draft_errors() -> dict[int, DraftError]:
+    """KIP-4 as drafted, "Error codes". No release has these numbers."""
+    rows = [line.split("\t") for line in text("kip4_draft_errors.tsv").splitlines()[1:]]
+    return {int(code): DraftError(name, tuple(apis.split(",")), meaning) for code, name, apis, meaning in rows}
 
 
 class Range(NamedTuple):

@@ -40,10 +40,23 @@ def content(of: Line, indent: str, width: int = WIDTH) -> Iterator[str]:
     for reason in ("undecoded", "malformed"):
         if reason in of:
             yield f"{indent}{reason}: {of[reason]}"
-    yield from rows(of.get("body", {}), indent, width)
+    yield from rows(named(of), indent, width)
     if "enveloped" in of:
         yield f"{indent}enveloped: {headline(of['enveloped'])}"
         yield from content(of["enveloped"], indent + "  ", width)
+
+
+TYPES = ("UNSPECIFIED", "INCREMENTAL", "FULL")
+"""Of LeaderAndIsr (KIP-516 as drafted, AbstractControlRequest.Type of KIP-866)."""
+
+
+def named(of: Line) -> Line:
+    """The body; the type of LeaderAndIsr with its name."""
+    body: Line = of.get("body", {})
+    kind = body.get("type")
+    if of["api"] != "LeaderAndIsr" or not isinstance(kind, int):
+        return body
+    return body | {"type": f"{kind} {TYPES[kind] if 0 <= kind < len(TYPES) else '(no such type)'}"}
 
 
 def headline(of: Line) -> str:
@@ -117,6 +130,8 @@ def scalar(name: str, value: Any) -> str:
 
 
 def error_name(code: int) -> str:
+    if code in schemas.draft_errors():
+        return f"{schemas.draft_errors()[code].name} (draft of KIP-4)"
     known = schemas.errors().get(code)
     return known.name if known else "(no such error)"
 

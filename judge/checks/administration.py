@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, ends, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
+from wirecheck.judge.claims.extract.administration import (
+    BOTH,
+    DUPLICATE,
+    LATE,
+    NEITHER,
+    NO_TIMEOUT,
+    PARTLY,
+    UNAUTHORIZED,
+)
 from wirecheck.judge.results.finding import Evidence, first_of
 from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -17,6 +25,7 @@ PREDICTED = {
     DUPLICATE: "INVALID_REQUEST (42)",
     UNAUTHORIZED: "TOPIC_AUTHORIZATION_FAILED (29)",
     BOTH: "INVALID_REQUEST (42)",
+    NEITHER: "INVALID_PARTITIONS (37) or INVALID_REPLICATION_FACTOR (38)",
     LATE: "REQUEST_TIMED_OUT (7)",
     NO_TIMEOUT: "REQUEST_TIMED_OUT (7)",
     PARTLY: "once for each topic",
@@ -69,7 +78,7 @@ def answers(expected: str, claims: list[Claim]) -> dict[str, str]:
     actual = ", ".join(error_name(error) if error else "no error" for error in errors)
     if not actual:
         outcome = f"Kafka answers {expected}; this broker's answer was not captured"
-    elif expected.startswith(actual):
+    elif actual in expected:
         outcome = f"Kafka and this broker answer {expected}"
     else:
         outcome = f"Kafka answers {expected}, this broker {actual}"

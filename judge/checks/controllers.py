@@ -43,6 +43,7 @@ from wirecheck.judge.claims.claim import (
     every_run,
 )
 from wirecheck.judge.claims.client_ids import broker_of
+from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
@@ -428,26 +429,35 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
     if not fulls or not states or context.claims("deletion", group, *subject):
         return
     name = name_of(subject, group, context)
-    orders = [o for o in context.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
+    orders = context.claims("ordered", group, "name", name) if name else []
     for partition, claims in sorted(latest(states).items()):
         for full in fulls:
             broker = context.broker(full)
             before = [claim for claim in claims if claim.first < full.last and has(claim, broker)]
             here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
-            now = [o for o in here if o.last.ts_ns >= full.last.ts_ns]
-            if not before or len(before) < len(claims) or any(o["topic_id"] == subject[1] for o in now):
+            own = [o for o in here if o["topic_id"] == subject[1]]
+            now = [o for o in here if o["how"] == "full" and o.last.ts_ns >= full.last.ts_ns]
+            if not before or len(before) < len(claims) or any(o in own for o in now) or was_deleted(own, full):
                 continue
             if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
                 continue
             ended = topic_of(name, group, context).deletions  # one that names no ID may have come before the order
             if any(one["topic_id"] is None and one.first.ts_ns <= full.last.ts_ns for one in ended):
                 continue
-            sides = (first_of(before[0]), last_of(full), *map(last_of, now))
+            sides = (first_of(own[0] if own else before[0]), last_of(full), *map(last_of, now))
             ids = (subject[1], *sorted({order["topic_id"] for order in now}))
-            reason = f"under {now[0]['topic_id']}" if now else "not at all"
+            reason = f"names it with ID {now[0]['topic_id']}" if now else "does not name it"
+            listed_ns = max([o.last.ts_ns for o in own if o["how"] == "full"] + [before[0].first.ts_ns])
+            since_ns = full.first.ts_ns if full.first.ts_ns > listed_ns else full.last.ts_ns
             words = {"partition": partition, "broker": broker, "reason": reason, "time": clock(full.last.ts_ns)}
             key = (subject[1], partition, broker, "other-id" if now else "absent")
-            yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), words=words)
+            yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), first_ns=since_ns, words=words)
+
+
+def was_deleted(own: list[Claim], full: Claim) -> bool:
+    """Whether the last order before this list of all partitions had the broker delete its replica."""
+    earlier = [order for order in own if order.last < full.last]
+    return bool(earlier) and max(earlier, key=lambda order: order.last)["how"] == DELETE
 
 
 def has(claim: Claim, broker: int | None) -> bool:

@@ -276,7 +276,9 @@ def stale_partition_in_incremental(subject: Subject, group: Group, context: Chec
             words = {"partition": partition, "where": where, "old": old, "new": subject[1]}
             words["by"] = controllers_named([order["by"]])
             sides = (first_of(before), *ends([order]))
-            yield resting_on([order], subject[1], partition, where, sides=sides, **about, words=words)
+            yield resting_on(
+                [order], subject[1], partition, where, sides=sides, **about, first_ns=order.first.ts_ns, words=words
+            )
 
 
 def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:

@@ -33,9 +33,9 @@ from wirecheck.judge.claims.claim import (
     WAITED,
     Claim,
     Subject,
+    error_name,
     slot_name,
 )
-from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, OVERDUE_NS, SECOND_NS
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
@@ -312,8 +312,11 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in context.claims("draft_code", group, *subject):
-        drafted = claim["error"] in DRAFT_CODES
-        whose = "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has"
-        words = {"server": servers_of([claim], context), "error": claim["error"], "api": claim["api"], "whose": whose}
+        drafted = schemas.draft_errors().get(claim["error"])
+        whose = f"no release up to {schemas.newest_line()} has"
+        if drafted:
+            whose = f"only a draft of KIP-4 had, for {' or '.join(drafted.apis)}"
+        error = error_name(claim["error"])
+        words = {"server": servers_of([claim], context), "error": error, "api": claim["api"], "whose": whose}
         kind = None if drafted else "visibility"
         yield resting_on([claim], claim["endpoint"], claim["error"], kind=kind, words=words)

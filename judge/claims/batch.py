@@ -46,6 +46,8 @@ class Batch:
     decoded: Decoded
     senders: Senders | None = None
     """None where clients send the messages themselves."""
+    dialects: Collection[str] = ()
+    """The drafts that were named to read by."""
     read: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Tables that were asked for; they go with the batch, where a cache of the function's own would keep them all."""
 

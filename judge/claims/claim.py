@@ -360,5 +360,5 @@ def stored_claim(row: list[Any], first: Sighting, last: Sighting) -> Claim:
 
 def error_name(number: int | None) -> str:
     """One of Kafka's errors for people: NOT_LEADER_OR_FOLLOWER (6)."""
-    known = schemas.errors().get(number) if number is not None else None
+    known = (schemas.errors() | schemas.draft_errors()).get(number) if number is not None else None
     return f"{known.name} ({number})" if known else str(number)

@@ -6,6 +6,7 @@ forwards it does not count as a client of that API. Does not know what follows f
 Rule: the output is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
+from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -58,8 +59,8 @@ PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
 """Columns of the exchanges; all others are facts that an inner message has from its Envelope."""
 
 
-def batch_of(exchanges: Exchanges, decoded: Decoded) -> Batch:
-    return Batch(exchanges, answering(exchanges, decoded))
+def batch_of(exchanges: Exchanges, decoded: Decoded, dialects: Collection[str] = ()) -> Batch:
+    return Batch(exchanges, answering(exchanges, decoded), dialects=dialects)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -> list[Claim]:

@@ -13,9 +13,12 @@ from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 DUPLICATE, UNAUTHORIZED, BOTH = "2 (duplicate)", "3 (authorization)", "4 (assignment and counts)"
+NEITHER = "4 (neither assignment nor both counts)"
 LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (timeout not above 0)", "7 (partial result)"
 DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
+DEFAULTS_SINCE = 4
+"""The first version that may leave out counts (KIP-464)."""
 NONE, TIMED_OUT, UNSEEN = 0, 7, -1
 REFUSED = (29, 31)
 """TOPIC_AUTHORIZATION_FAILED; CLUSTER_AUTHORIZATION_FAILED, in the first version."""
@@ -31,15 +34,18 @@ def claims(batch: Batch) -> Iterator[Rows]:
     errors = outcomes(topics, names)
     pairs = Counter(zip(parent.tolist(), names.codes.tolist(), strict=True))
     twice = np.array([pairs[pair] > 1 for pair in zip(parent.tolist(), names.codes.tolist(), strict=True)], bool)
-    counts = (topics["num_partitions"] != DEFAULT) | (topics["replication_factor"] != DEFAULT)
-    both = (topics["assignments"] > 0) & counts
-    hasty = topics["timeout_ms"] <= 0
+    partitions, replicas = topics["num_partitions"] != DEFAULT, topics["replication_factor"] != DEFAULT
+    assigned, as_drafted = topics["assignments"] > 0, topics["replica_assignment"] > 0
+    both = assigned & (partitions | replicas)
+    neither = ~(assigned | as_drafted) & ~(partitions & replicas) & (batch.version(topics.message) < DEFAULTS_SINCE)
+    hasty = (topics["timeout_ms"] <= 0) & np.isin(errors, NO_FAILURE)  # a request that is wrong otherwise says so
     refused = np.isin(errors, REFUSED)
-    own_fault = twice | both | hasty | refused
+    own_fault = twice | both | neither | hasty | refused
     rules = (
         (DUPLICATE, twice),
         (UNAUTHORIZED, refused),
         (BOTH, both),
+        (NEITHER, neither),
         (LATE, (errors == TIMED_OUT) & ~hasty),
         (NO_TIMEOUT, hasty),
         (PARTLY, partly(parent, errors) & ~own_fault),

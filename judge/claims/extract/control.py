@@ -15,7 +15,7 @@ from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Lines, value_per
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, ids, spelled
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2
@@ -23,6 +23,8 @@ DURING_DELETE = -2
 ORDERS = (("LeaderAndIsr", "leader-and-isr"), ("UpdateMetadata", "update-metadata"))
 SHAPES = ("topic_states.partition_states", "ungrouped_partition_states")
 """Partitions under their topic, and, in the oldest requests, each with its topic's name."""
+ANSWERS = ("topics.partition_errors", "partition_errors")
+"""Partitions of an answer under their topic, and, in the draft, each with its topic."""
 CONTROL = tuple((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica"))
 ACCEPTED, NOT_SEEN = 0, -1
 
@@ -79,12 +81,20 @@ def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
     sender = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
     deleting = np.zeros(len(topics), np.bool_)
     deleting[partitions.table.parent[gone]] = True
-    yield topics.states("binding", ["topic_name", "topic_id", *sender], ~deleting, tally=topics.slots)
+    yield topics.states("binding", ["topic_name", stated_ids(topics), *sender], ~deleting, tally=topics.slots)
     key = ["topic_name", topics.column("topic_id").only(numbered), *sender]
     yield topics.states("deletion", key, deleting, tally=topics.slots)
     tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
     state = f"topic_id partition_index ={source} leader_epoch leader replicas isr"
     yield partitions.states("partition", state, partitions.given("topic_id") & ~gone, tally=tally)
+
+
+def stated_ids(topics: Lines) -> Column:
+    """Per topic its ID; None where the version carries none. By KIP-516's draft the ID is a tag, and without it a topic
+    has none.
+    """
+    carried = topics.present("topic_id") | topics.batch.drafted(topics.message)
+    return ids(topics.table["topic_id"]).only(carried) if carried.any() else topics.column("topic_id")
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:
@@ -99,8 +109,9 @@ def stopped(batch: Batch) -> Iterator[Rows]:
 
 def refused(batch: Batch) -> Iterator[Rows]:
     """LeaderAndIsr answered INCONSISTENT_TOPIC_ID, and the orders so answered."""
-    partitions = batch.lines("LeaderAndIsr", "response", "topics.partition_errors")
-    if partitions and partitions.header:
+    for _, partitions in batch.each("response", [("LeaderAndIsr", path) for path in ANSWERS]):
+        if partitions.header is None or not partitions.has("topic_id"):
+            continue
         by, known = partitions.other_column(controllers(partitions.header))
         mismatch = known & (partitions["error_code"] == INCONSISTENT_TOPIC_ID)
         rows = partitions.states("id_refused", ["topic_id", "partition_index", "@endpoint", by], mismatch)

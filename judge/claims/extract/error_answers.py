@@ -29,14 +29,14 @@ OVER_TIME = (
 RAFT = tuple((api, "") for api in ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"))
 FENCED = (6, 74, 75)
 """NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
-DRAFT_CODES = range(1001, 1010)
 NEWEST_CODE = max(schemas.errors())
 """The highest error code of any release known."""
 DRAFT_SPEAKERS = (
     *(("Metadata", "topics"), ("LeaderAndIsr", ""), ("StopReplica", "")),
     *(("CreateTopics", "topics"), ("DeleteTopics", "responses")),
 )
-"""Of which codes of the draft of KIP-4 count, and what is newer than the newest known."""
+"""Of which codes of the draft of KIP-4 count, unless the draft is named and has them there, and what is newer than the
+newest known."""
 CLIENTS_ANSWERS = (
     *PARTITION_ANSWERS,
     ("OffsetCommit", "topics.partitions", "name", "partition_index"),
@@ -50,7 +50,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield lines.states("answer", f"@who ={api}", error=lines["error_code"])
     yield from coordinators(batch)
     for api, lines in batch.each("response", DRAFT_SPEAKERS):
-        yield lines.states("draft_code", f"@endpoint error_code ={api}", lines["error_code"] > NEWEST_CODE)
+        codes = lines["error_code"]
+        expected = [code for code, error in schemas.draft_errors().items() if api in error.apis]
+        named = np.isin(codes, expected if "kip4-draft" in batch.dialects else [])
+        yield lines.states("draft_code", f"@endpoint error_code ={api}", (codes > NEWEST_CODE) & ~named)
     for api, header in batch.each("response", RAFT):
         yield from refused_clusters(header, api)
     if topics := batch.lines("Metadata", "request", "topics"):
