@@ -33,12 +33,12 @@ STATES = ERRORS | fields(
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
     "api apis asked_by_client broker by client controller key leader newer newest node range software version versions"
-    " where"
+    " voter where"
 )
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
     "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
-    " highest how isr last low minimum more names new offset offsets old one_brokers other_brokers"
+    " highest how isr last leaders low minimum more names new offset offsets old one_brokers other_brokers"
     " partition partitions seconds since subjects then time to topic topic_id topics until which"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""

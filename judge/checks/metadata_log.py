@@ -7,14 +7,16 @@ late.
 from collections.abc import Iterator
 from itertools import chain
 
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, start_ns
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import REPORTS, topic_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import Generation
+from wirecheck.wording import and_list
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -220,3 +222,62 @@ def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int 
             if len(reports) >= LEAST_REPORTS:
                 return stretch[0]
     return None
+
+
+def two_quorum_leaders_in_one_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    claims = context.claims("quorum_leader", group, *subject)
+    for (where, partition, epoch, generation), stated in of_each_epoch(claims, group, context):
+        first = {claim["leader"]: claim for claim in sorted(stated, key=lambda claim: claim.first, reverse=True)}
+        if len(first) > 1:
+            one_each = sorted(first.values(), key=lambda claim: claim.first)
+            nodes = tuple(sorted(first))
+            words = {"leaders": len(nodes), "who": and_list(list(map(str, nodes)))}
+            words |= {"epoch": epoch, "topic": where, "partition": partition}
+            sides = (*map(first_of, one_each), last_of(max(stated, key=lambda claim: claim.last)))
+            about = {"sides": sides, "brokers": nodes, "first_ns": one_each[1].first.ts_ns, "words": words}
+            yield resting_on(stated, where, partition, epoch, generation, **about)
+
+
+def voter_granted_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    claims = context.claims("vote_granted", group, *subject)
+    for (where, partition, epoch, generation), granted in of_each_epoch(claims, group, context):
+        by_voter: dict[tuple[int | str, str | None], list[Claim]] = {}
+        for claim in sorted(granted, key=lambda claim: claim.first):
+            voter = claim["voter"] if claim["voter"] >= 0 else context.node(claim) or claim["endpoint"]
+            by_voter.setdefault((voter, known(claim["directory"])), []).append(claim)
+        for (voter, directory), votes in by_voter.items():
+            other = next((vote for vote in votes if is_another(votes[0], vote)), None)
+            if other is not None:
+                who = and_list([str(candidate(vote)) for vote in (votes[0], other)])
+                words = {"voter": voter, "epoch": epoch, "topic": where, "partition": partition, "who": who}
+                about = {"sides": (first_of(votes[0]), first_of(other)), "first_ns": other.first.ts_ns, "words": words}
+                key = (voter, directory, where, partition, epoch, generation)
+                yield resting_on(votes, *key, brokers=if_broker(voter), **about)
+
+
+def of_each_epoch(
+    claims: list[Claim], group: Group, context: CheckContext
+) -> Iterator[tuple[tuple[str, int, int, int], list[Claim]]]:
+    """By topic, partition, epoch and generation of the log."""
+    generations, found = context.generations(group), dict[tuple[str, int, int, int], list[Claim]]()
+    for claim in claims:
+        where = claim["name"] or (TOPIC_NAME if claim["topic_id"] == METADATA_LOG else claim["topic_id"])
+        found.setdefault((where, claim["partition"], claim["epoch"], generations.of(claim)), []).append(claim)
+    yield from sorted(found.items())
+
+
+def known(directory: str | None) -> str | None:
+    return directory if directory not in {None, ZERO} else None
+
+
+def is_another(vote: Claim, other: Claim) -> bool:
+    """Whether the votes went to different candidates: another node, or another directory of one."""
+    if vote["candidate"] != other["candidate"]:
+        return True
+    directories = known(vote["candidate_directory"]), known(other["candidate_directory"])
+    return None not in directories and directories[0] != directories[1]
+
+
+def candidate(vote: Claim) -> str:
+    directory = known(vote["candidate_directory"])
+    return f"{vote['candidate']}" + (f" (directory {directory})" if directory else "")

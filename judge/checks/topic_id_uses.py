@@ -202,6 +202,9 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
             yield used_by(uses, uses[-1], subject[1], None, words={"why": "is reserved by Kafka"})
         return
+    if subject[0] == "server":
+        yield from named_as_the_log(context.claims("quorum_topic", group, *subject))
+        return
     bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
     odd: list[tuple[str, list[Claim]]] = []
     for (topic_id,), claims in gathered(bound, "topic_id"):
@@ -214,6 +217,23 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
         more = f", like {len(odd) - 1:,} more of its IDs" if len(odd) > 1 else ""
         why = f"is not random{more}, so it is not from Apache Kafka"
         yield bound_to(claims, topic_id, subject[1], why, kind="information")
+
+
+def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:
+    """What requests among voters name, which are about the metadata log alone: another topic, another ID or none."""
+    for (name, topic_id), odd in gathered(claims, "name topic_id"):
+        who = f"{' and '.join(sorted({claim['api'] for claim in odd}))} of {users(odd)}"
+        topic, number, why = TOPIC_NAME, topic_id, f"is not the log's, in {who}"
+        if topic_id is None:
+            topic, number, why = name, METADATA_LOG, f"is {TOPIC_NAME}'s: {who} is about that"
+        elif topic_id == ZERO:
+            why = f"is the null ID, in {who}"
+        words = {"topic": topic, "topic_id": number, "why": why}
+        yield resting_on(odd, number, topic, topic=topic, topic_ids=(number,), client_ids=clients_of(odd), words=words)
+
+
+def users(claims: list[Claim]) -> str:
+    return ", ".join(sorted({claim["client_id"] or claim["host"] for claim in claims})[:SHOWN])
 
 
 def bound_to(claims: list[Claim], topic_id: str, name: str, why: str, kind: str | None = None) -> Evidence:

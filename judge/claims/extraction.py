@@ -31,6 +31,7 @@ from wirecheck.judge.claims.extract import (
     named_ids,
     overdue,
     peers,
+    quorum,
     replicas,
     servers,
     uses,
@@ -51,6 +52,7 @@ FAMILIES = (
     log_entries,
     drafts,
     named_ids,
+    quorum,
     client_sets,
     peers,
 )

@@ -212,10 +212,11 @@ def fet006_cannot_know(lab):
     lab.until = 400
 
 
-def creates(lab, *topics, timeout=1000, errors=(0, 0)):
+def creates(lab, *topics, timeout=1000, errors=(0, 0), version=4):
     rows = [{"numPartitions": 3, "replicationFactor": 1, **topic} for topic in topics]
     responses = [{"name": topic["name"], "errorCode": error} for topic, error in zip(topics, errors, strict=False)]
-    lab.talk(client_id="admin").ask(0, "CreateTopics", 4, {"topics": rows, "timeoutMs": timeout}, {"topics": responses})
+    request, response = {"topics": rows, "timeoutMs": timeout}, {"topics": responses}
+    lab.talk(client_id="admin").ask(0, "CreateTopics", version, request, response)
 
 
 def adm001_fires(lab):

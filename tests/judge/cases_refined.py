@@ -21,6 +21,23 @@ def adm001_fires__assignment_and_counts_of_a_topic_that_exists(lab):
     creates(lab, ASSIGNED, errors=(36,))
 
 
+NEITHER = {"name": "a", "numPartitions": 3, "replicationFactor": -1}
+
+
+def adm001_fires__neither_assignment_nor_both_counts(lab):
+    creates(lab, NEITHER, errors=(38,), version=3)
+
+
+def adm001_near_miss__defaults_of_the_broker(lab):
+    """Since version 4, counts may be left out (KIP-464)."""
+    creates(lab, NEITHER, errors=(0,), version=4)
+
+
+def adm001_near_miss__an_invalid_request_without_a_timeout(lab):
+    """Rule 6 is about requests that are valid."""
+    creates(lab, {"name": "a b"}, timeout=0, errors=(17,))
+
+
 def adm001_fires__late(lab):
     creates(lab, {"name": "a"}, errors=(7,))
     lab.metadata(20, [("a", ID_1)])
@@ -204,6 +221,11 @@ CREATE_TOPICS = (
         "Kafka and this broker answer TOPIC_ALREADY_EXISTS (36), which it checks first.",
     ),
     (
+        adm001_fires__neither_assignment_nor_both_counts,
+        "4 (neither assignment nor both counts)",
+        "Kafka and this broker answer INVALID_PARTITIONS (37) or INVALID_REPLICATION_FACTOR (38).",
+    ),
+    (
         adm001_fires__late,
         "5 (timeout, then created)",
         "Kafka and this broker answer REQUEST_TIMED_OUT (7); created at 2027-01-15 08:00:20.001 UTC.",
@@ -216,7 +238,7 @@ CREATE_TOPICS = (
     (
         adm001_fires__partly,
         "7 (partial result)",
-        "Kafka answers once for each topic, this broker INVALID_REPLICATION_FACTOR (38).",
+        "Other topics of the request were created, this one was answered INVALID_REPLICATION_FACTOR (38).",
     ),
 )
 """Cases of CreateTopics with the rule, and Kafka's answer and the broker's, as the finding names them."""

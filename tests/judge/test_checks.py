@@ -11,6 +11,7 @@ from tests.judge import (
     cases_fetching,
     cases_lives,
     cases_offsets,
+    cases_quorum,
     cases_refined,
     cases_sessions,
     cases_topic_ids,
@@ -18,13 +19,14 @@ from tests.judge import (
     cases_versions,
     cases_wire,
 )
-from tests.judge.lab import B1, ID_1, ID_2, ID_3, Lab, ns
+from tests.judge.lab import B1, ID_1, ID_2, ID_3, Lab, exchanged, ns
 from tests.judge.recorded_reads import outspoken, undeclared
 from wirecheck.judge.checks import catalogue
+from wirecheck.judge.claims.extraction import batch_of, claims
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_agreement, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
+    cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
@@ -109,7 +111,7 @@ def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule,
     lab = Lab()
     case(lab)
     (finding,) = lab.findings("ADM001")
-    assert finding["summary"].endswith(f" against KIP-4 rule {rule}. {answers}")
+    assert finding["summary"].endswith(f"; KIP-4 rule {rule} applies. {answers}")
 
 
 @pytest.mark.parametrize(
@@ -218,3 +220,15 @@ def test_a_topic_that_is_missing_is_said_to_be_so_until_it_is_created_again():
         ("other", "Metadata", 20, True),
         ("writer", "Metadata", 20, True),
     ]
+
+
+@pytest.mark.parametrize(("dialects", "codes"), [((), [1001, 1003]), (("kip4-draft",), [1003])])
+def test_a_code_of_the_draft_is_odd_where_the_named_draft_does_not_have_it(dialects, codes):
+    """1003 answers AlterTopic alone."""
+    lab = Lab()
+    for at, error in enumerate((1001, 1003)):
+        topics = {"topics": [{"name": f"t{error}", "errorCode": error}]}
+        lab.talk(B1, "admin", "10.0.0.9").ask(at, "CreateTopics", 0, {"topics": [{"name": f"t{error}"}]}, topics)
+    halves = [exchanged(talk) for talk in lab.talks]
+    found = [one for half in halves for one in claims(*half, batch_of(*half, dialects)) if one.kind == "draft_code"]
+    assert [one["error"] for one in found] == codes

@@ -11,9 +11,12 @@ from tests import traffic as t
 from tests.build import CASES, build
 from tests.capture import canaries
 from tests.decode.connection.conversations import METADATA, request, response, sized
+from wirecheck.capture import frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.decode.dialect import read_as_any
+from wirecheck.decode.dialect import DRAFTS, read_as_any
 from wirecheck.decode.message import Dialect, Status, pack
+from wirecheck.decode.show import message_lines
+from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.wire import SIDES
 
 KINDS = sorted(
@@ -73,3 +76,41 @@ def test_of_a_malformed_message_of_any_kind_no_content_reaches_a_file(kind, seed
         path = Path(folder) / "capture.pcap"
         path.write_bytes(t.pcap(t.packets(talk.segments)))
         assert canaries.leaks(write_frames([path], Path(folder) / "out", "c").files) == []
+
+
+DRAFTED = sorted({(layout.key, version) for of, layout, version in CASES if of in DRAFTS})
+
+
+def drafted(of, side, key, version, rng):
+    """A message of a draft with random values, names that Kafka forbids and tags of nobody among them."""
+    fitting = [layout for d, layout, v in CASES if (d, layout.key, v) == (of, key, version) and layout.side == side]
+    if not fitting:
+        fitting = [
+            layout
+            for d, layout, v in CASES
+            if (d, layout.key, v) == (Dialect.KAFKA, key, version) and layout.side == side
+        ]
+    data = bytearray(build(fitting[0], version, rng).data)
+    at = 4 if side == "request" else 0
+    data[at : at + 4] = (7).to_bytes(4, "big")
+    return bytes(data)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(DRAFTS), st.sampled_from(DRAFTED), st.integers(0, 2**32))
+def test_what_a_draft_reads_with_records_it_reads_without(of, kind, seed):
+    """Redaction blanks secrets by the layout, and nothing else."""
+    rng = random.Random(seed)
+    asked, answered = (drafted(of, side, *kind, rng) for side in SIDES[:2])
+    talk = t.Talk().open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    talk.request(sized(asked)).response(sized(answered))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "capture.pcap"
+        path.write_bytes(t.pcap(t.packets(talk.segments)))
+        found = []
+        for keep in (True, False):
+            files = write_frames([path], Path(folder) / str(keep), "c", keep_records=keep).files
+            tables = (frames_file.read(file) for file in files)
+            lines = message_lines.of(tables, Filter(), message_lines.Reading(["kip516-draft", "kip4-draft"]))
+            found.append([{name: value for name, value in line.items() if name != "frame"} for line in lines])
+        assert found[0] == found[1]

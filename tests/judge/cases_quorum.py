@@ -1,0 +1,138 @@
+"""Cases of the metadata log's quorum (LOG006, LOG007, TID013 of its requests), in bytes."""
+
+from tests.judge.cases_agreement import listed
+from tests.judge.cases_lives import begins, shows, writes
+from tests.judge.lab import B1, B2, B3, CLUSTER
+
+LOG, NULL_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAA"
+DIRECTORIES = {1: "Wv1mWcBnQd6yxmmS2rWhMQ", 2: "hk6M2Hb0T3iQH0oCkpvGJw", 3: "uLx0nXPqQPupj0yLkK7v0g"}
+
+
+def announces(lab, at, leader, epoch, server, api="BeginQuorumEpoch", error=0, seen=None, topic=LOG):
+    """A leader tells a voter that it leads; `seen`: the leader and epoch of the answer."""
+    row = {"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}
+    request = {"clusterId": CLUSTER, "voterId": -1, "topics": [{"topicName": topic, "partitions": [row]}]}
+    known, newest = seen or (leader, epoch)
+    answer = {"partitionIndex": 0, "errorCode": error, "leaderId": known, "leaderEpoch": newest}
+    response = {"errorCode": 0, "topics": [{"topicName": topic, "partitions": [answer]}]}
+    lab.talk(server, f"raft-client-{leader}", f"10.0.0.{leader}").ask(at, api, 1, request, response)
+    lab.until = max(lab.until, at)
+
+
+def votes(lab, at, candidate, epoch, server, voter=2, *, granted=True, pre_vote=False, version=2, topic=LOG, **more):
+    """A candidate asks a voter; `more` overrides fields of the request's partition."""
+    row = {
+        "partitionIndex": 0, "replicaEpoch": epoch, "replicaId": candidate, "lastOffsetEpoch": 1, "lastOffset": 9,
+    }  # fmt: skip
+    if version:
+        row |= {"replicaDirectoryId": DIRECTORIES[candidate], "voterDirectoryId": DIRECTORIES[voter]}
+    if version > 1:
+        row["preVote"] = pre_vote
+    request = {"clusterId": CLUSTER, "topics": [{"topicName": topic, "partitions": [{**row, **more}]}]}
+    if version:
+        request["voterId"] = voter
+    answer = {"partitionIndex": 0, "errorCode": 0, "leaderId": -1, "leaderEpoch": epoch, "voteGranted": granted}
+    response = {"errorCode": 0, "topics": [{"topicName": topic, "partitions": [answer]}]}
+    lab.talk(server, f"raft-client-{candidate}", f"10.0.0.{candidate}").ask(at, "Vote", version, request, response)
+    lab.until = max(lab.until, at)
+
+
+def log006_fires(lab):
+    for at in range(5, 60, 10):
+        announces(lab, at, 2, 11, B1)
+        announces(lab, at + 5, 3, 11, B1)
+
+
+def log006_fires__an_answer_names_another(lab):
+    announces(lab, 5, 2, 11, B1)
+    votes(lab, 20, 1, 10, B3, voter=3, granted=False)
+    announces(lab, 30, 1, 10, B2, error=74, seen=(3, 11))
+
+
+def log006_near_miss(lab):
+    """An election: a leader resigns, and another one leads the next epoch."""
+    announces(lab, 5, 2, 11, B1)
+    announces(lab, 5, 2, 11, B3)
+    announces(lab, 40, 2, 11, B3, api="EndQuorumEpoch")
+    votes(lab, 41, 3, 12, B1, voter=1)
+    announces(lab, 42, 3, 12, B1)
+
+
+def log006_near_miss__a_refused_announcement(lab):
+    for at in range(5, 60, 10):
+        announces(lab, at, 2, 11, B1)
+        announces(lab, at + 5, 3, 11, B1, error=74, seen=(2, 11))
+
+
+def log006_near_miss__the_log_started_over(lab):
+    """The nodes were formatted again with the same cluster ID: epochs begin again."""
+    listed(lab)
+    shows(lab, 1, 60, begins(0, 1, 0), writes(1, 1, 5))
+    announces(lab, 2, 2, 1, B1)
+    shows(lab, 100, 10, begins(90, 1, 0), writes(91, 1, 3))
+    announces(lab, 101, 3, 1, B1)
+
+
+def log006_cannot_know(lab):
+    """No answer to the second announcement was captured."""
+    announces(lab, 5, 2, 11, B1)
+    row = {"partitionIndex": 0, "leaderId": 3, "leaderEpoch": 11}
+    request = {"clusterId": CLUSTER, "voterId": -1, "topics": [{"topicName": LOG, "partitions": [row]}]}
+    lab.talk(B1, "raft-client-3", "10.0.0.3").ask(10, "BeginQuorumEpoch", 1, request, None)
+
+
+def log007_fires(lab):
+    votes(lab, 5, 1, 11, B2)
+    votes(lab, 6, 3, 11, B2)
+
+
+def log007_fires__voters_without_names(lab):
+    """Requests before version 1 do not name the voter: it is who answers."""
+    votes(lab, 5, 1, 11, B2, version=0)
+    votes(lab, 6, 3, 11, B2, version=0)
+
+
+def log007_fires__a_candidate_with_another_directory(lab):
+    votes(lab, 5, 3, 11, B2)
+    votes(lab, 6, 3, 11, B2, replicaDirectoryId=DIRECTORIES[1])
+
+
+def log007_near_miss(lab):
+    """A repeated vote of one candidate, one that is not granted, and the next epoch."""
+    votes(lab, 5, 1, 11, B2)
+    votes(lab, 6, 1, 11, B2)
+    votes(lab, 7, 3, 11, B2, granted=False)
+    votes(lab, 8, 3, 12, B2)
+
+
+def log007_near_miss__pre_votes(lab):
+    """A pre-vote binds nothing (KIP-996)."""
+    for at in range(5, 60, 5):
+        votes(lab, at, 1, 11, B2, pre_vote=True)
+        votes(lab, at + 1, 3, 11, B2, pre_vote=True)
+
+
+def log007_near_miss__two_voters(lab):
+    votes(lab, 5, 1, 11, B2)
+    votes(lab, 6, 3, 11, B1, voter=1)
+
+
+def log007_cannot_know(lab):
+    """The answer to one of the requests was not captured."""
+    votes(lab, 5, 1, 11, B2)
+    row = {
+        "partitionIndex": 0, "replicaEpoch": 11, "replicaId": 3, "replicaDirectoryId": DIRECTORIES[3],
+        "voterDirectoryId": DIRECTORIES[2], "lastOffsetEpoch": 1, "lastOffset": 9, "preVote": False,
+    }  # fmt: skip
+    request = {"clusterId": CLUSTER, "voterId": 2, "topics": [{"topicName": LOG, "partitions": [row]}]}
+    lab.talk(B2, "raft-client-3", "10.0.0.3").ask(6, "Vote", 2, request, None)
+
+
+def tid013_fires__votes_about_another_topic(lab):
+    votes(lab, 5, 1, 11, B2, topic="orders")
+
+
+def tid013_near_miss__a_refused_vote_about_another_topic(lab):
+    row = {"partitionIndex": 0, "leaderId": 1, "leaderEpoch": 3}
+    request = {"clusterId": CLUSTER, "topics": [{"topicName": "orders", "partitions": [row]}]}
+    lab.talk(B2, "raft-client-1", "10.0.0.1").ask(5, "BeginQuorumEpoch", 0, request, {"errorCode": 42, "topics": []})
