@@ -20,7 +20,7 @@ FENCED_LEADER_EPOCH = 74
 """The answer names the leader of a newer epoch."""
 TOPIC = ("topic_name", "topic_id")
 """By released layouts the log has its name, by KIP-516's draft its ID."""
-NOBODY = -1
+UNNAMED = -1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -53,20 +53,20 @@ def granted(asked: Lines) -> Rows:
     drafted = asked.batch.drafted(asked.message)
     epoch = np.where(drafted, asked["candidate_epoch"], asked["replica_epoch"])
     candidate = np.where(drafted, asked["candidate_id"], asked["replica_id"])
-    voter = np.where(asked.present("/voter_id"), asked["/voter_id"], NOBODY)
+    voter = np.where(asked.present("/voter_id"), asked["/voter_id"], UNNAMED)
     given = answered_with(asked, "Vote", lambda answers: (answers["error_code"] == 0) & (answers["vote_granted"] == 1))
     whose = [Column(voter), "voter_directory_id", Column(candidate), "replica_directory_id"]
     key = ["@endpoint", *TOPIC, "partition_index", Column(epoch), *whose]
     return asked.states("vote_granted", key, given & (asked["pre_vote"] == 0))
 
 
-def answered_with(asked: Lines, api: str, wanted: Callable[[Lines], Bools]) -> Bools:
+def answered_with(asked: Lines, api: str, good: Callable[[Lines], Bools]) -> Bools:
     """By partition of requests, whether its answer is as wanted. There are few: elections are rare."""
     answers = asked.batch.lines(api, "response", PARTITIONS)
     if not answers:
         return np.zeros(len(asked), np.bool_)
-    good = wanted(answers) & (answers["/error_code"] == 0)
-    found = {place for place, fits in zip(places(answers, answers.message), good.tolist(), strict=True) if fits}
+    granted = good(answers) & (answers["/error_code"] == 0)
+    found = {place for place, fits in zip(places(answers, answers.message), granted.tolist(), strict=True) if fits}
     return np.array([place in found for place in places(asked, asked.partner)], np.bool_)
 
 
