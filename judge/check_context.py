@@ -13,7 +13,8 @@ import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agents import AgentFrontiers
-from wirecheck.judge.claims.claim import Claim, Subject, merged
+from wirecheck.judge.bounded_work import NOTHING, Omitted, bounded
+from wirecheck.judge.claims.claim import Claim, Key, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import GENERATIONS, SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
@@ -36,11 +37,24 @@ class Filed:
     groups: list[Group] = field(default_factory=list)
     claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
     """By group and kind, in the order of their first sighting."""
+    omitted: dict[int, Omitted] = field(default_factory=dict)
+    """By group what is not among the claims, where there is too much."""
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
     unverified: set[str] = field(default_factory=set)
     """Hosts that made claims about it and to which nothing was granted so far. Whether their claims count may change.
     """
+
+    def bound(self, subject: Subject) -> None:
+        """Hold apart so much of its history as can be compared."""
+        by_group: dict[int, dict[str, list[Claim]]] = {}
+        for (group, kind), claims in self.claims.items():
+            by_group.setdefault(group, {})[kind] = claims
+        for group, claims_of in by_group.items():
+            omitted = bounded(subject, claims_of)
+            if omitted is not NOTHING:
+                self.omitted[group] = omitted
+                self.claims |= {(group, kind): claims for kind, claims in claims_of.items()}
 
 
 class CheckContext:
@@ -79,6 +93,10 @@ class CheckContext:
         """The topics that were looked up so far (`topic_of`)."""
         self.uses: dict[tuple[int, str], dict[tuple[str | None, str, str], list[Claim]]] = {}
         """By group and topic ID its uses by client ID, address and API, once a table has asked for them."""
+        self.indexes: dict[tuple[Any, ...], dict[Key, list[Claim]]] = {}
+        """Claims by fields of their keys (`by`)."""
+        self.of_logs: dict[int, list[Claim]] | None = None
+        """By group its claims about the metadata log, once they were asked for."""
         self.writers: dict[str, list[Subject]] | None = None
         """Clients that write to each name, once a check has asked for them."""
 
@@ -96,6 +114,31 @@ class CheckContext:
     def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
         return self.filed_for(subject).claims.get((id(group), kind), [])
+
+    def omitted(self, group: Group, *subject: str) -> Omitted:
+        """What of a subject's history in a cluster is not among its claims."""
+        return self.filed_for(subject).omitted.get(id(group), NOTHING)
+
+    def by(self, fields: str, kind: str, group: Group, *subject: str) -> dict[Key, list[Claim]]:
+        """`claims` by fields of their keys: gone through once, however many look one up."""
+        return self.index((fields, kind, id(group), subject), self.claims(kind, group, *subject), fields)
+
+    def stated_by(self, kind: str, endpoint: str) -> list[Claim]:
+        """One kind of claims about servers, in any cluster, of one endpoint."""
+        place = ("endpoint", kind)
+        found = self.indexes.get(place)
+        if found is None:
+            found = self.index(place, self.ledger.claims(kind, "server"), "endpoint")
+        return found.get((endpoint,), [])
+
+    def index(self, place: tuple[Any, ...], claims: list[Claim], fields: str) -> dict[Key, list[Claim]]:
+        if place not in self.indexes:
+            found: dict[Key, list[Claim]] = {}
+            names = fields.split()
+            for claim in claims:
+                found.setdefault(tuple(claim[name] for name in names), []).append(claim)
+            self.indexes[place] = found
+        return self.indexes[place]
 
     def groups(self, subject: Subject) -> list[Group]:
         """The groups with claims about a subject, in a stable order."""
@@ -165,6 +208,7 @@ class CheckContext:
                 filed.claims[place] = in_order(merged(claim.copy() for claim in filed.claims[place]))
             if not self.clusters.alone:
                 filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
+            filed.bound(subject)
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
             self.filed[subject] = filed  # whole, or, where this raises, not at all
         return filed
@@ -222,10 +266,15 @@ class CheckContext:
             self.log_generations[id(group)] = found
         return self.log_generations[id(group)]
 
-    def of_log(self, group: Group) -> Iterator[Claim]:
-        for kind in OF_LOG:
-            for claim in self.ledger.claims(kind, "server"):
-                yield from (part for other, part in self.clusters.parts(claim) if other is group)
+    def of_log(self, group: Group) -> list[Claim]:
+        """A cluster's claims about the metadata log, by kind."""
+        if self.of_logs is None:
+            self.of_logs = {}
+            for kind in OF_LOG:
+                for claim in self.ledger.claims(kind, "server"):
+                    for other, part in self.clusters.parts(claim):
+                        self.of_logs.setdefault(id(other), []).append(part)
+        return self.of_logs.get(id(group), [])
 
     def generation_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """The logs that have more than one generation, and since when."""
@@ -249,7 +298,7 @@ class CheckContext:
         if len({group.cluster_id for group in self.clusters.groups} - {None}) < 2:
             return True
         self.watch()
-        stated = (claim for claim in self.ledger.claims("cluster_id", "server") if claim["endpoint"] == endpoint)
+        stated = self.stated_by("cluster_id", endpoint)
         return any(claim.first.ts_ns <= first_ns and last_ns <= claim.last.ts_ns for claim in stated)
 
     def acts_as(self, broker: int, host: str, group: Group) -> bool:

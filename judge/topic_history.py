@@ -7,6 +7,7 @@ reported. An end is taken back if every server that reported the later ID report
 appears only in requests or error responses is never bound.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, cmp_to_key
 from itertools import pairwise
@@ -143,6 +144,10 @@ class Topic:
         self.bindings = context.claims("binding", group, "name", name)
         self.deletions = context.claims("deletion", group, "name", name)
         self.creations = context.claims("creation", group, "name", name)
+        self.older = context.omitted(group, "name", name)
+        """The IDs that are too many to be held apart: all others were stated later."""
+        self.ends: dict[str, Claim | None] = {}
+        """By ID what ended it, once it was asked for."""
 
     @cached_property
     def mixed(self) -> bool:
@@ -153,7 +158,7 @@ class Topic:
 
     @cached_property
     def histories(self) -> list[History]:
-        """All ids the name had, oldest first."""
+        """The IDs the name had, oldest first; of very many those that were stated last (`older`)."""
         by_id: dict[str, list[Claim]] = {}
         for claim in self.bindings:
             if claim["topic_id"] not in {None, ZERO} and claim["source"] in STRENGTH:
@@ -165,6 +170,28 @@ class Topic:
             former.again_ns = max((ts_ns for later in undone for ts_ns in later.reported.values()), default=NEVER)
         return sorted(found, key=cmp_to_key(stated_order)) if len(found) > 1 else found
 
+    @cached_property
+    def following(self) -> dict[str, History]:
+        """The next ID of each, by the ID, whether or not it is known to have taken its place."""
+        return {old.topic_id: new for old, new in pairwise(self.histories)}
+
+    @cached_property
+    def births_ns(self) -> list[int]:
+        return sorted(history.born_ns for history in self.histories)
+
+    @cached_property
+    def created_ns(self) -> dict[str | None, int]:
+        """When each ID was created last, by the first sightings of its creations."""
+        found: dict[str | None, int] = {}
+        for claim in self.creations:
+            found[claim["topic_id"]] = max(claim.first.ts_ns, found.get(claim["topic_id"], NEVER))
+        return found
+
+    @cached_property
+    def deleted_by_name(self) -> list[Claim]:
+        """Deletions that name no ID, as requests before version 6 do."""
+        return [claim for claim in self.deletions if claim["topic_id"] is None]
+
     @property
     def changes(self) -> Iterator[tuple[History, History]]:
         """Each ID with the next one, if both belong to one generation of the metadata log and neither's end was taken
@@ -174,10 +201,17 @@ class Topic:
 
     def successor(self, history: History) -> History | None:
         """The id that took its place, if one is known to have."""
-        for old, new in pairwise(self.histories):
-            if old is history:
-                return new if self.follows(old, new) else None
-        return None
+        new = self.following.get(history.topic_id)
+        return new if new is not None and self.follows(history, new) else None
+
+    def had(self, topic_id: str) -> bool:
+        return topic_id in self.older.lives or any(history.topic_id == topic_id for history in self.histories)
+
+    def after_older(self, topic_id: str) -> History | None:
+        """The first ID that was seen once an older one was last stated."""
+        last = max(claim.last_word for claim in self.older.lives[topic_id])
+        later = [history for history in self.histories if seen_after(history.first.first, last)]
+        return min(later, key=lambda history: history.first.first, default=None)
 
     def follows(self, old: History, new: History) -> bool:
         """Whether it is known that one ID took the other's place: by the log, by a server that stated both, by a
@@ -190,7 +224,7 @@ class Topic:
         if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         goes_on = old.last.last_word.ts_ns > new.last.last_word.ts_ns + SKEW_NS
-        created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
+        created = self.created_ns.get(new.topic_id, NEVER) > old.born_ns
         return (created and not goes_on) or seen_after(new.first.first, old.last.last_word)
 
     def replaces(self) -> bool:
@@ -207,8 +241,11 @@ class Topic:
         """The deletion that ended an ID, or the end of its generation of the log, if one was captured. A deletion that
         the log lost is taken back.
         """
-        if self.mixed:
-            return None
+        if history.topic_id not in self.ends:
+            self.ends[history.topic_id] = None if self.mixed else self.end_of(history)
+        return self.ends[history.topic_id]
+
+    def end_of(self, history: History) -> Claim | None:
         until = self.next_born_ns(history) + SKEW_NS
         generations = self.context.generations(self.group)
         since_ns = max(history.again_ns, generations.every[history.generation].since_ns)
@@ -219,14 +256,13 @@ class Topic:
             after = generations.every[history.generation + 1]
             # without a record, what was reported after the end may belong to the next generation
             known = history.logged or history.last.last_word.ts_ns < after.since_ns
-            followed = any(old is history and new.generation == old.generation for old, new in pairwise(self.histories))
-            known = known and not followed
+            new = self.following.get(history.topic_id)
+            known = known and (new is None or new.generation != history.generation)
             removed = [after.began] if after.began is not None and known else []
         by_name = [
             claim
-            for claim in self.deletions
-            if claim["topic_id"] is None
-            and any(
+            for claim in self.deleted_by_name
+            if any(
                 history.again_ns < seen.ts_ns <= until and seen_after(seen, history.first.first)
                 for seen in (claim.first, claim.last)
             )
@@ -237,7 +273,8 @@ class Topic:
     def next_born_ns(self, history: History) -> int:
         """When the name got another ID after it got this one, or got it again."""
         since_ns = max(history.born_ns, history.again_ns)
-        return min((other.born_ns for other in self.histories if other.born_ns > since_ns), default=1 << 63)
+        at = bisect_right(self.births_ns, since_ns)
+        return self.births_ns[at] if at < len(self.births_ns) else 1 << 63
 
     def denied(self, history: History) -> bool:
         """Whether a server that reported an ID answers later, for DENIED_NS, that there is no such topic, and no

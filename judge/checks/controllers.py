@@ -7,11 +7,12 @@ that ends and another that begins is a restart; only two that act at the same ti
 the session timeout are two.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
@@ -45,6 +46,7 @@ from wirecheck.judge.claims.claim import (
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.kinds import FORWARDED
+from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
@@ -60,22 +62,12 @@ ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     orders = context.claims("control", group, *subject)
     sent = sending_times(orders)
-    accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
+    rivals, newer = rivals_of(orders, sent), newer_than(orders, context.settings.broker_grace_ns)
     for claim in orders:
-        epoch = claim["controller_epoch"]
-        newer = [other for other in accepted if other["controller_epoch"] > epoch]
-        rival = [
-            other
-            for other in accepted
-            if other["controller_epoch"] == epoch
-            and other["controller"] != claim["controller"]
-            and overlap(sent[sender(claim)], sent[sender(other)])
-        ]
-        refused = claim["error"] == STALE_CONTROLLER_EPOCH
-        against = rival or (newer if refused else unaware(claim, newer, context.settings.broker_grace_ns))
-        if against and not (against[0]["kraft"] and not claim["kraft"]):
-            found[sender(claim)].append((claim, against[0]))
+        against = rivals.get(sender(claim)) or newer.get(id(claim))
+        if against is not None and not (against["kraft"] and not claim["kraft"]):
+            found[sender(claim)].append((claim, against))
     reported: set[tuple[object, ...]] = set()
     for (controller, epoch), pairs in sorted(found.items()):
         other = pairs[0][1]
@@ -116,25 +108,80 @@ def overlap(one: list[int], other: list[int]) -> bool:
     return all(bisect_left(times, span[0]) < bisect_right(times, span[-1]) for times, span in pairs)
 
 
-def unaware(claim: Claim, newer: list[Claim], grace_ns: int) -> list[Claim]:
-    """Requests of newer epochs that were sent before and after a receiver accepted this one, if the receiver had
-    accepted none of them. A receiver that has accepted one rejects older epochs. If it accepts an older one later,
-    epochs have started again, as in a ZooKeeper that lost its data, unless both controllers continue in turn.
+def rivals_of(orders: list[Claim], sent: dict[tuple[int, int], list[int]]) -> dict[tuple[int, int], Claim]:
+    """By controller and epoch the first accepted request of another controller in that epoch, while both sent some."""
+    accepted: dict[int, dict[tuple[int, int], Claim]] = defaultdict(dict)
+    for claim in orders:
+        if claim["error"] == 0:
+            accepted[claim["controller_epoch"]].setdefault(sender(claim), claim)
+    found = {}
+    for one, times in sent.items():
+        for other, claim in islice(accepted[one[1]].items(), MOST_BESIDE):
+            if other != one and overlap(times, sent[other]):
+                found[one] = claim
+                break
+    return found
+
+
+class Newer:
+    """Accepted requests of higher epochs."""
+
+    def __init__(self) -> None:
+        self.first: Claim | None = None
+        """The one that was seen first."""
+        self.known_ns: dict[str, int] = {}
+        """By receiver when it accepted the first of them."""
+        self.lasts: list[Sighting] = []
+        """When each was seen last, ascending."""
+
+    def add(self, claim: Claim) -> None:
+        self.first = claim if self.first is None else min(self.first, claim, key=lambda one: one.first)
+        endpoint = claim["endpoint"]
+        self.known_ns[endpoint] = min(claim.first.ts_ns, self.known_ns.get(endpoint, claim.first.ts_ns))
+        insort(self.lasts, claim.last)
+
+    def unknown_to(self, claim: Claim, grace_ns: int) -> bool:
+        """Whether they were sent before and after a receiver accepted this request, and the receiver had accepted none
+        of them. A receiver that has accepted one rejects older epochs. If it accepts an older one later, epochs have
+        started again, as in a ZooKeeper that lost its data, unless both controllers continue in turn.
+        """
+        for seen in (claim.first, claim.last):
+            until_ns, later = seen.ts_ns - grace_ns, bisect_right(self.lasts, seen)
+            if self.first is None or self.first.first.ts_ns >= until_ns or later == len(self.lasts):
+                continue
+            aware = self.known_ns.get(claim["endpoint"], until_ns) < until_ns
+            if not aware or self.lasts[later] < claim.last:
+                return True
+        return False
+
+
+def newer_than(orders: list[Claim], grace_ns: int) -> dict[int, Claim]:
+    """By request, as its identity in memory, the first accepted one of a higher epoch that shows it to be outdated: its
+    receiver rejected it for that, or did not know the higher epoch.
     """
-    for seen in (claim.first, claim.last):
-        earlier = [other for other in newer if other.first.ts_ns + grace_ns < seen.ts_ns]
-        later = [other for other in newer if seen < other.last]
-        aware = any(other["endpoint"] == claim["endpoint"] for other in earlier)
-        if earlier and (any(other.last < claim.last for other in later) if aware else later):
-            return earlier
-    return []
+    found, newer = {}, Newer()
+    for _, of_epoch in groupby(sorted(orders, key=epoch_of, reverse=True), key=epoch_of):
+        same = [*of_epoch]
+        for claim in same:
+            refused = claim["error"] == STALE_CONTROLLER_EPOCH
+            if newer.first is not None and (refused or newer.unknown_to(claim, grace_ns)):
+                found[id(claim)] = newer.first
+        for claim in same:
+            if claim["error"] == 0:
+                newer.add(claim)
+    return found
+
+
+def epoch_of(order: Claim) -> int:
+    return int(order["controller_epoch"])
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     states = context.claims("partition", group, *subject)
     orders = (claim for claim in states if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
     for (partition,), claims in gathered(orders, "partition"):
-        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
+        known = EpochsKnown(claims)
+        pairs = [(higher, lower) for lower in claims if (higher := known.above(lower, context)) is not None]
         back = [lower for _, lower in pairs]
         if back and not turned_away(back, group, context):
             top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
@@ -144,17 +191,26 @@ def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> I
             yield Evidence((subject[1], partition), sides, **about, count=len(back), words=words)
 
 
-def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
-    """A higher epoch, of which the receiver of the last such request had known for longer than the grace period."""
-    until = lower.last.ts_ns - context.settings.broker_grace_ns
-    newer = [
-        (other, seen)
-        for other in claims
-        if other["leader_epoch"] > lower["leader_epoch"]
-        for seen in (other.first, other.last)
-        if seen.server == lower.last.server and seen.ts_ns < until
-    ]
-    return max(newer, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
+class EpochsKnown:
+    """The leader epochs of one partition that each broker was sent."""
+
+    def __init__(self, claims: Iterable[Claim]) -> None:
+        self.times: dict[str, list[int]] = defaultdict(list)
+        self.highest: dict[str, list[tuple[Claim, Sighting]]] = defaultdict(list)
+        """By broker's endpoint the highest one until each of these times."""
+        sightings = ((seen, claim) for claim in claims for seen in (claim.first, claim.last))
+        for seen, claim in sorted(sightings, key=itemgetter(0)):
+            highest = self.highest[seen.server]
+            self.times[seen.server].append(seen.ts_ns)
+            is_higher = not highest or claim["leader_epoch"] >= highest[-1][0]["leader_epoch"]
+            highest.append((claim, seen) if is_higher else highest[-1])
+
+    def above(self, lower: Claim, context: CheckContext) -> tuple[Claim, Sighting] | None:
+        """A higher epoch, of which the receiver of the last such request had known for longer than the grace period."""
+        server, until_ns = lower.last.server, lower.last.ts_ns - context.settings.broker_grace_ns
+        at = bisect_left(self.times[server], until_ns)
+        found = self.highest[server][at - 1] if at else None
+        return found if found is not None and found[0]["leader_epoch"] > lower["leader_epoch"] else None
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -563,16 +619,19 @@ def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Itera
     refused while it acts. A refused process may be restarted again and again, each time as another incarnation.
     """
     registered = context.claims("registration", group, *subject)
-    refused = [claim for claim in registered if claim["error"] == DUPLICATE_BROKER_REGISTRATION]
+    refused = context.by("error broker endpoint", "registration", group, *subject)
     for (broker, endpoint), processes in sorted(acting(registered, subject, group, context).items()):
-        yield from ((broker, early, late) for early, late in combinations(processes, 2))
-        here = [claim for claim in refused if (claim["broker"], claim["endpoint"]) == (broker, endpoint)]
+        yield from ((broker, early, late) for early, late in overlapping(processes))
+        here = refused.get((DUPLICATE_BROKER_REGISTRATION, broker, endpoint), [])
         for holder in processes:
-            rejected = [claim for claim in here if holder.first <= claim.first <= holder.last]
+            rejected = here[bisect_left(here, holder.first, key=begun) : bisect_right(here, holder.last, key=begun)]
             if rejected:
                 first = min(claim["incarnation"] for claim in rejected)
                 text = f"incarnation {first} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
                 yield broker, holder, process(rejected, 0, rejected, text)
+
+
+begun = attrgetter("first")
 
 
 def acting(
@@ -580,9 +639,13 @@ def acting(
 ) -> dict[tuple[int, str], list[Process]]:
     """By node ID and controller the processes that have a broker epoch, ordered by their first request."""
     found: dict[tuple[int, str], list[Process]] = defaultdict(list)
+    registered_with: dict[tuple[int, int], list[Claim]] = defaultdict(list)
+    for claim in registered:
+        if claim["error"] == 0:
+            registered_with[claim["broker"], claim.peak["epoch"]].append(claim)
     with_epoch = (claim for claim in context.claims("broker_epoch", group, *subject) if claim["epoch"] >= 0)
     for (broker, endpoint, epoch), claims in gathered(with_epoch, "broker endpoint epoch"):
-        good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
+        good = registered_with.get((broker, epoch), [])
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
         text = f"node {broker} acts with broker epoch {epoch}"
         found[broker, endpoint].append(replace(process(claims, accepted_ns, good, text), epoch=epoch))

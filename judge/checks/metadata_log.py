@@ -110,12 +110,12 @@ def of_one_generation(kinds: tuple[list[Claim], ...], group: Group, context: Che
 
 
 def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    beats = context.claims("heartbeat", group, *subject)
     heights = [at(claim) for claim in context.claims("log_order", group, *subject)]
-    for broker in sorted({claim["broker"] for claim in beats}):
-        mine = [claim for claim in beats if claim["broker"] == broker]
-        reached = [*heights, *(at(claim) for claim in beats if claim["broker"] != broker)]
-        since = stands_since(highest([at(claim) for claim in mine]), highest(reached), context.settings.broker_grace_s)
+    by_broker = context.by("broker", "heartbeat", group, *subject)
+    reached = {broker: highest([at(claim) for claim in mine]) for (broker,), mine in by_broker.items()}
+    log = Heights(highest(heights), reached)
+    for (broker,), mine in sorted(by_broker.items()):
+        since = stands_since(reached[broker], log.without(broker), context.settings.broker_grace_s)
         if since is not None:
             yield still(broker, mine, since)
 
@@ -183,6 +183,8 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
         yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
 
 
+THE_LOG = -1 << 32
+"""Stands for the log itself among brokers."""
 LEAST_REPORTS = 3
 """A broker must have reported the old offset in this many slots of 10 s after the log had passed it. It sends a
 heartbeat every 2 s.
@@ -196,6 +198,22 @@ def at(claim: Claim) -> dict[int, int]:
         for name, value in claim.peak.items()
         if name.startswith("at:")
     }
+
+
+class Heights:
+    """The offsets that the log reached in each slot, by what is known of it and by what brokers report."""
+
+    def __init__(self, known: dict[int, int], reached: dict[int, dict[int, int]]) -> None:
+        self.best = {slot: [(offset, THE_LOG)] for slot, offset in known.items()}
+        """Per slot the two highest, of different brokers."""
+        for broker, offsets in sorted(reached.items()):
+            for slot, offset in offsets.items():
+                self.best[slot] = sorted([*self.best.get(slot, ()), (offset, broker)], reverse=True)[:2]
+
+    def without(self, broker: int) -> dict[int, int]:
+        """As all others know it."""
+        found = {slot: [offset for offset, by in best if by != broker] for slot, best in self.best.items()}
+        return {slot: offsets[0] for slot, offsets in found.items() if offsets}
 
 
 def highest(parts: list[dict[int, int]]) -> dict[int, int]:

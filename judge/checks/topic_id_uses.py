@@ -98,7 +98,7 @@ def uses_of_a_foreign_id(subject: Subject, group: Group, context: CheckContext, 
     given: dict[str, Claim] = {}
     for claim in context.claims("stated", group, *subject):
         topic, broker = topic_of(claim["name"], group, context), sender_of(claim, group, context)
-        if not topic.histories or any(history.topic_id == subject[1] for history in topic.histories):
+        if not topic.histories or topic.had(subject[1]):
             continue
         current = topic.histories[-1]
         both_ns = max(claim.first.ts_ns, current.born_ns)
@@ -161,6 +161,9 @@ def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, 
     if name is None:
         return None
     topic = topic_of(name, group, context)
+    if subject[1] in topic.older.lives:
+        later = topic.after_older(subject[1])
+        return None if later is None else (name, first_of(later.first))
     for history in topic.histories:
         if history.topic_id == subject[1]:
             ended, successor = topic.ended(history), topic.successor(history)

@@ -7,7 +7,7 @@ check fires.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -385,9 +385,9 @@ def requests_disagree_on_topic_id(subject: Subject, group: Group, context: Check
     topic = topic_of(subject[1], group, context)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
-    for number, one in enumerate(claims):
-        for other in claims[number + 1 :]:
-            if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
+    for _, of_controller in gathered(claims, "by"):
+        for one, other in combinations(of_controller, 2):
+            if one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
                 continue
             overlap_ns = min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
             if overlap_ns > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
@@ -543,6 +543,7 @@ def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext
     bindings = context.claims("binding", group, *subject)
     names = tuple(sorted({claim["name"] for claim in bindings}))
     if len(names) > 1:
-        first = [next(claim for claim in bindings if claim["name"] == name) for name in names]
+        by_name = {claim["name"]: claim for claim in reversed(bindings)}
+        first = [by_name[name] for name in names]
         about = {"topic": names[0], "topic_ids": (subject[1],), "words": {"names": " and ".join(names)}}
         yield resting_on(bindings, subject[1], names, sides=tuple(map(first_of, first)), **about)

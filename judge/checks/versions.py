@@ -223,8 +223,8 @@ def in_turn(endpoint: str, context: CheckContext, *between: Claim) -> bool:
     """Whether an address may lead to two clusters in turn: it led to two, and ranges of one were advertised on both
     sides of the change; or answers are missing between two ranges, which may have named another cluster (CLU001).
     """
-    every = [claim for claim in context.ledger.claims("advertised", "server") if claim["endpoint"] == endpoint]
-    turns = [after.since_ns for end, _, after in context.clusters.handovers() if end == endpoint]
+    every = context.stated_by("advertised", endpoint)
+    turns = [after.since_ns for _, _, after in context.clusters.handovers_of(endpoint)]
     if any(claim.first.ts_ns < turn <= claim.last.ts_ns for turn in turns for claim in every):
         return True
     if not between:

@@ -344,8 +344,8 @@ def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: C
     """When a request of the client about the topic last succeeded, at any broker; 0 if never."""
     answers, (client_id, host, api) = one.of_topic, one.who
     if topic.topic_id is None:
-        named_answers = context.claims("named_answer", group, "client", client_id or "", host)
-        answers = [claim for claim in named_answers if (claim["name"], claim["api"]) == (topic.name, api)]
+        named_answers = context.by("name api", "named_answer", group, "client", client_id or "", host)
+        answers = named_answers.get((topic.name, api), [])
     return max((run[LAST] for claim in answers for run in every_run(claim.runs, (SUCCESS,))), default=0)
 
 

@@ -8,13 +8,15 @@ another takes its place: what is merely repeated changes no row. The state that 
 epoch, and within it the one stated last.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from wirecheck.decode.api_names import ACL_OPERATIONS
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.judge.bounded_work import Span
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Sighting, Subject
@@ -44,12 +46,13 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
     for group in known(context.groups(subject)):
         topic, former = topic_of(name, group, context), context.clusters.is_former(group)
         current = topic.histories[-1] if topic.histories else None
+        earlier = [history.topic_id for history in topic.histories if topic.successor(history) is not None]
+        former_ids = {*earlier}
         for history in topic.histories:
-            replaced = topic.successor(history) is not None
+            replaced = history.topic_id in former_ids
             ended = topic.ended(history)
             deleted = ended is not None or topic.denied(history)
             state = "replaced" if replaced else "deleted" if deleted else "former" if former else "current"
-            earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
             ended_ns = ended.last_word.ts_ns if ended and ended.kind == "deletion" and ended["topic_id"] else 0
             yield topic_row(
                 group,
@@ -61,6 +64,10 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
                 first_seen=history.born_ns,
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
+        if topic.older.lives:
+            older = topic.older.span
+            columns = {"first_seen": older.first_ns, "last_seen": older.last_ns, "others": older.number}
+            yield topic_row(group, name, None, about="older", state="others", earlier_ids=[], sources=[], **columns)
         if current is None and (claims := topic.without_id or served(group, name, context)):
             yield unnumbered(group, name, topic, claims, "former" if former else "current")
 
@@ -128,11 +135,11 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
     return (group for group in groups if not group.outsider)
 
 
-def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
+def topic_row(group: Group, name: str | None, topic_id: str | None, about: str = "name", **columns: Any) -> ResultRow:
     """A row of the table of topics. It is made by the name's subject, or by the ID's while the ID has no name: two
     identities, each with one owner.
     """
-    about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
+    about = f"{about}:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
     return ResultRow.of("topics", f"{group.key}|{about}", group.cluster, name=name, topic_id=topic_id, **columns)
 
 
@@ -231,26 +238,55 @@ def partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
         offline = dict(gathered(context.claims("offline", group, *subject), "partition"))
         identity = "|".join((group.key, *subject))
+        for partition, older in context.omitted(group, *subject).epochs.items():
+            columns = {**named(subject), **counted(partition, older)}
+            yield ResultRow.of("partitions", f"{identity}|{partition}|older", group.cluster, **columns)
         for (partition,), claims in gathered(context.claims(kind, group, *subject), "partition"):
-            found = states(claims, offline.get((partition,), []))
-            for name, state in found.items():
-                body = row(partition, state, until_ns(state, found.values()))
+            for name, state, until in with_ends(states(claims, Offline(offline.get((partition,), [])))):
                 yield ResultRow.of(
-                    "partitions", f"{identity}|{partition}|{name}", group.cluster, **named(subject), **body
+                    "partitions",
+                    f"{identity}|{partition}|{name}",
+                    group.cluster,
+                    **named(subject),
+                    **row(partition, state, until),
                 )
 
 
-def until_ns(state: State, every: Collection[State]) -> int | None:
-    """When another state replaced it: at the beginning of the next leader epoch, otherwise when this one was last
-    stated.
+def with_ends(found: Mapping[str, State]) -> Iterator[tuple[str, State, int | None]]:
+    """Each state, and when another one replaced it: at the beginning of a later leader epoch, otherwise when this one
+    was last stated. None for the state that holds.
     """
-    if len(every) == 1 or all(other is state or other.order < state.order for other in every):
-        return None
-    later = [other.first.first.ts_ns for other in every if other.epoch > state.epoch]
-    return min(later, default=state.last.ts_ns)
+    ordered = sorted(found.items(), key=lambda item: item[1].order, reverse=True)
+    holds = len(ordered) == 1 or ordered[1][1].order < ordered[0][1].order
+    later_ns = soonest_ns = 1 << 63  # beginnings: of later epochs than the state's, and of all before it in this order
+    for number, (name, state) in enumerate(ordered):
+        if number and ordered[number - 1][1].epoch > state.epoch:
+            later_ns = soonest_ns
+        until = state.last.ts_ns if later_ns == 1 << 63 else later_ns
+        yield name, state, None if holds and not number else until
+        soonest_ns = min(soonest_ns, state.first.first.ts_ns)
 
 
-def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
+class Offline:
+    """What was stated of the offline replicas of one partition, by source."""
+
+    def __init__(self, claims: Iterable[Claim]) -> None:
+        self.stated: dict[str, list[Claim]] = {}
+        """In the order of their first sighting; each but the first is the one until then that was stated last."""
+        self.firsts: dict[str, list[Sighting]] = {}
+        for claim in sorted(claims, key=lambda one: one.first):
+            stated = self.stated.setdefault(claim["source"], [])
+            self.firsts.setdefault(claim["source"], []).append(claim.first)
+            stated.append(max(stated[-1], claim, key=lambda one: one.last) if stated else claim)
+
+    def at(self, source: str, seen: Sighting) -> Claim | None:
+        """What a source stated before and after a sighting."""
+        before = bisect_right(self.firsts.get(source, ()), seen)
+        found = self.stated[source][before - 1] if before else None
+        return found if found is not None and seen <= found.last else None
+
+
+def states(claims: list[Claim], offline: Offline) -> dict[str, State]:
     """All different states. The order of the ISR does not matter."""
     found: dict[str, State] = {}
     for claim in claims:
@@ -263,8 +299,7 @@ def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
             state.first = min(state.first, claim, key=lambda one: one.first)
             state.last = max(state.last, claim.last_word)
         if source in TELL_OFFLINE:
-            now = [o for o in offline if o["source"] == source and o.first <= claim.last <= o.last]
-            latest = max(now, key=lambda o: o.last, default=None)
+            latest = offline.at(source, claim.last)
             state.offline = integers(latest["offline"]) if latest else state.offline or []
     return found
 
@@ -295,6 +330,13 @@ def row(partition: int, state: State, until: int | None) -> Body:
         "first_seen": earliest.first.ts_ns,
         "until": until,
     }
+
+
+def counted(partition: int, older: Span) -> Body:
+    """The states of the leader epochs that are too many to be held apart."""
+    columns = ("leader", "leader_epoch", "replicas", "isr", "offline_replicas", "source", "connection")
+    body = {"partition": partition, "first_seen": older.first_ns, "until": older.last_ns, "others": older.number}
+    return dict.fromkeys(columns) | body
 
 
 def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:

@@ -8,12 +8,15 @@ the only known cluster, it is shown under no cluster (`membership.py`). An excep
 (`failures.py`): all others are separated without that endpoint.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import heappop, heappush
 from itertools import chain, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
@@ -128,19 +131,27 @@ class Place:
         """
         if len(self.named) < 2:
             return tuple((ALWAYS, one.broker) for one in self.named)
-        times = sorted({*(one.first_ns for one in self.named), *(one.last_ns + 1 for one in self.named)})
+        begins = sorted(self.named, key=lambda one: one.first_ns)
         found = [(ALWAYS, min(self.named).broker)]
-        for since_ns in times:
-            begun = [one for one in self.named if one.first_ns <= since_ns]
-            named = [one for one in begun if since_ns <= one.last_ns]
-            here = max(named) if named else max(begun, key=lambda one: (one.last_ns, one.first_ns))
-            if here.broker != found[-1][1]:
-                found.append((since_ns, here.broker))
+        begun, lasted = 0, begins[0]
+        named: list[tuple[int, int, int]] = []  # those that have begun, the greatest on top, with negative numbers
+        for since_ns in sorted({*(one.first_ns for one in begins), *(one.last_ns + 1 for one in begins)}):
+            while begun < len(begins) and begins[begun].first_ns <= since_ns:
+                one = begins[begun]
+                heappush(named, (-one.first_ns, -one.last_ns, -one.broker))
+                lasted = max(lasted, one, key=lambda one: (one.last_ns, one.first_ns))
+                begun += 1
+            while named and -named[0][1] < since_ns:
+                heappop(named)
+            broker = -named[0][2] if named else lasted.broker
+            if broker != found[-1][1]:
+                found.append((since_ns, broker))
         return tuple(found)
 
     def broker(self, ts_ns: int) -> int | None:
         """Which broker was here at a time."""
-        return next((broker for since_ns, broker in reversed(self.holders) if since_ns <= ts_ns), None)
+        at = bisect_right(self.holders, ts_ns, key=itemgetter(0))
+        return self.holders[at - 1][1] if at else None
 
     def facts(self) -> tuple[object, ...]:
         return (self.since_ns, *self.group.facts(), self.holders)
@@ -218,10 +229,13 @@ class Clusters:
 
     def handovers(self) -> Iterator[tuple[str, Place, Place]]:
         """Endpoints that led to one cluster, then to another, and the places before and after."""
-        for endpoint, places in sorted(self.places.items()):
-            for before, after in pairwise(places):
-                if before.group is not after.group and endpoint not in self.disputed:
-                    yield endpoint, before, after
+        for endpoint in sorted(self.places):
+            yield from self.handovers_of(endpoint)
+
+    def handovers_of(self, endpoint: str) -> Iterator[tuple[str, Place, Place]]:
+        for before, after in pairwise(self.places.get(endpoint, ())):
+            if before.group is not after.group and endpoint not in self.disputed:
+                yield endpoint, before, after
 
     def is_former(self, group: Group) -> bool:
         """Whether all its addresses lead to other clusters now, one after the other and not in turn."""

@@ -18,7 +18,8 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.judge.claims.claim import AT, LEAST, Claim
+from wirecheck.judge.claims.claim import AT, LEAST, Claim, Sighting
+from wirecheck.judge.claims.overlaps import overlapping
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
 from wirecheck.judge.topology.releases import read
 
@@ -273,7 +274,8 @@ def by_epochs(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
     for claim in claims["log_epoch"]:
         by_epoch[claim["epoch"]].append(claim)
     slots = {order["endpoint"]: {name for name in order.peak if name.startswith(AT)} for order in claims["log_order"]}
-    for epoch, begun in sorted(by_epoch.items(), reverse=True):
+    for epoch, every in sorted(by_epoch.items(), reverse=True):
+        begun = sorted(every, key=lambda claim: claim.first)[:MOST_ENDS]
         begun.sort(key=lambda claim: (claim["endpoint"], claim["offset"], claim["written"]))
         for first, second in combinations(begun, 2):
             pair = (first["endpoint"], second["endpoint"])
@@ -295,14 +297,17 @@ def by_heartbeats(claims: dict[str, list[Claim]]) -> Iterator[Twins]:
         if claim["error"] == 0:
             by_broker[claim["broker"]].append(claim)
     for broker, accepted in sorted(by_broker.items()):
-        accepted.sort(key=lambda claim: (claim["endpoint"], claim["epoch"], claim.first))
-        for first, second in combinations(accepted, 2):
+        for first, second in sorted(overlapping(accepted), key=lambda pair: tuple(map(of_controller, pair))):
             mine, theirs = (registered[claim["endpoint"], broker, claim["epoch"]] for claim in (first, second))
             differ = first["epoch"] != second["epoch"] or (mine and theirs and mine.isdisjoint(theirs))
             common = len(first.tally.keys() & second.tally.keys())
             if first["endpoint"] != second["endpoint"] and differ and common >= COMMON_SLOTS:
                 ends = first["endpoint"], second["endpoint"]
                 yield Twins(*ends, (first, second), f"both accept the heartbeats of a broker {broker} of their own")
+
+
+def of_controller(accepted: Claim) -> tuple[str, int, Sighting]:
+    return accepted["endpoint"], accepted["epoch"], accepted.first
 
 
 def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[str, str], tuple[str, str]]]:

@@ -34,7 +34,7 @@ def subject(row: Row) -> Subject:
 def by_subject(rows: Iterable[Row], at: dt.datetime) -> dict[Subject, list[Row]]:
     by_subject_rows: dict[Subject, list[Row]] = {}
     for row in rows:
-        if row["first_seen"] <= at:
+        if row["first_seen"] <= at and row.get("others") is None:
             by_subject_rows.setdefault(subject(row), []).append(row)
     return by_subject_rows
 

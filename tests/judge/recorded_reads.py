@@ -74,6 +74,10 @@ class Recording(CheckContext):
             self.ledger.note(subject, WHATEVER)
         return super().filed_for(subject)
 
+    def omitted(self, group, *subject):
+        with self.ledger.deaf():  # it is known with the claims
+            return super().omitted(group, *subject)
+
     def believed(self, subject, *kinds):
         for kind in kinds:
             self.ledger.note(subject, kind)
@@ -103,7 +107,8 @@ def recorded(judge, codes=None):
                 if codes is not None and name not in codes:
                     continue
                 context.topics.clear()
-                context.writers = None
+                context.writers = context.of_logs = None
+                context.indexes.clear()
                 context.unauthenticated_hosts.links.clear()
                 context.ledger.asked = set()
                 ask()

@@ -1,0 +1,129 @@
+"""The law of work: what one subject costs grows no faster than n log n with what it has.
+
+Each kind of claim is taken from shipped captures and stated many times over, with another value in one field of its
+key: topic IDs of one name, leader epochs of one partition, ISRs, controllers, clients. Steps are counted, not seconds:
+lines of Python that ran, each time round a loop included. The servers of a cluster are compared in pairs: there are few
+of them, and each must have answered.
+"""
+
+import base64
+import struct
+import sys
+
+import pytest
+from hypothesis import settings
+
+from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.judge import Judge
+
+CAPTURES = ("zk39-inconsistent-id", "kraft4-stale-broker", "kraft4-groups-recreate", "zk28-recreate")
+FEW, MANY = 280, 840
+"""More than what is held apart of any subject (256), so that a square would show."""
+AS_MUCH = 1.25
+"""log(840) / log(280) is 1.2; with what is constant, less."""
+MIDDLE_NS = 20_000_000
+
+
+@pytest.fixture(scope="module")
+def samples(claims_of_capture):  # noqa: F811 - a fixture
+    """Of each kind, and of some its source, the claim that was stated most often, with the capture it is from."""
+    found = {}
+    for name in CAPTURES:
+        for claim in claims_of_capture(name):
+            sort = claim.kind, claim["source"] if claim.kind in BY_SOURCE else None
+            if sort not in found or found[sort][1].count < claim.count:
+                found[sort] = (name, claim)
+    return found
+
+
+def other(field, value, number):
+    """Another value of the same sort."""
+    if field == "topic_id":
+        return base64.urlsafe_b64encode(struct.pack(">QQ", 0x4000 + (number << 20), 1 << 63 | number)).decode()[:22]
+    if field in {"address", "client"}:
+        return f"10.77.{number >> 8}.{number & 255}:9092"
+    if field == "host":
+        return f"10.77.{number >> 8}.{number & 255}"
+    if field == "by":
+        return f"{number % 5}@{number}"
+    if field in {"replicas", "isr", "offline"}:
+        return ",".join(map(str, sorted({number % 7, 7 + number % 11, 18 + number // 77})))
+    if field == "ranges":
+        return f"0:0-{number}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number
+    return f"{value or ''}{number}" if value is None or isinstance(value, str) else None
+
+
+def stated(sample, field, many):
+    at = KINDS[sample.kind].at[field]
+    for number in range(many):
+        key = (*sample.key[:at], other(field, sample.key[at], number), *sample.key[at + 1 :])
+        first, last = (
+            Sighting(seen.ts_ns + number * MIDDLE_NS, *seen[1:4], seen.correlation_id + number, *seen[5:])
+            for seen in (sample.first, sample.last)
+        )
+        yield Claim(
+            sample.kind, key, first, last, count=sample.count, tally={**sample.tally}, peak={**sample.peak},
+            runs={error: {slot: {port: [*run] for port, run in ports.items()} for slot, ports in slots.items()}
+                  for error, slots in sample.runs.items()},
+        )  # fmt: skip
+
+
+class Steps:
+    """Lines of the judge that ran while it was open."""
+
+    def __init__(self):
+        self.number = 0
+
+    def __enter__(self):
+        sys.settrace(self.traced)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def traced(self, frame, event, _argument):
+        if "/judge/" not in frame.f_code.co_filename:
+            return None
+        self.number += event == "line"
+        return self.traced
+
+
+def steps(claims):
+    judge = Judge("default")
+    claims = [*claims]
+    with Steps() as counted:
+        judge.absorb(claims)
+        judge.progress("agent", max(claim.last.ts_ns for claim in claims), ended=True)
+        judge.rows()
+    assert judge.failures.new_ones() == []
+    return counted.number
+
+
+BY_SOURCE = {"binding": ("metadata", "metadata-log"), "partition": ("metadata", "leader-and-isr", "metadata-log")}
+FEW_VALUES = {"endpoint", "api", "version", "operations"}
+OFTEN = {"topic_id", "leader_epoch", "by", "epoch", "isr"}
+"""Fields of which one subject has very many on real clusters; the others are for the deep profile."""
+CASES = [
+    (kind, source, field)
+    for kind, of in KINDS.items()
+    if not kind.startswith("unanswered_")
+    for source in BY_SOURCE.get(kind, (None,))
+    for field in of.fields
+    if field not in FEW_VALUES and (field in OFTEN or settings.get_current_profile_name() == "deep")
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "field"), CASES, ids=str)
+def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claims_of_capture):  # noqa: F811 - a fixture
+    if (kind, source) not in samples:
+        pytest.skip("no shipped capture has such a claim")
+    name, sample = samples[kind, source]
+    if other(field, sample[field], 1) is None:
+        pytest.skip("the field has few values")
+    around = [claim.copy() for claim in claims_of_capture(name)]
+    alone, few, many = (steps([*around, *stated(sample, field, number)]) for number in (1, FEW, MANY))
+    assert many - alone <= (few - alone) * (MANY / FEW) * AS_MUCH + alone / 10, (alone, few, many)
