@@ -86,7 +86,7 @@ def lead(peer, topics, at_s):
         "type": INCREMENTAL,
         "topicStates": [
             {"topicName": name, "topicId": id_, "partitionStates": [
-                replicas() | {"partitionIndex": 0, "partitionEpoch": 2, "isNew": False}]}
+                replicas() | {"partitionIndex": 0, "zkVersion": 2, "isNew": False}]}
             for name, id_ in topics.items()
         ],
         "liveLeaders": [{"brokerId": 1, "hostName": ONE[0], "port": ONE[1]}],
