@@ -310,8 +310,22 @@ def seen(
 def body_of(decoded: Decoded, row: int) -> Body | None:
     if row < 0 or decoded.status[row] != Status.OK:
         return None
-    body: Body = nested(decoded, row, contents=False)["body"]
+    body: Body = legible(nested(decoded, row, contents=False)["body"])
     return body
+
+
+def legible(value: Any) -> Any:
+    """The same with UNKNOWN for what was not captured or not kept."""
+    if isinstance(value, list):
+        return [legible(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return UNKNOWN if value.keys() == {"left_out"} else {name: legible(one) for name, one in value.items()}
+
+
+def raw(value: str | None) -> bytes | None:
+    """The bytes of a field of an Envelope; None where they are unknown."""
+    return None if value in {None, UNKNOWN} else base64.b64decode(str(value))
 
 
 def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> Iterator[Seen]:
@@ -330,9 +344,9 @@ def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> It
         response = response_to.get(row, -1)
         answered = int(inside.outer[response]) if response >= 0 else -1
         one = seen(pairs, (outer, answered), (inside.messages, row), body, body_of(inner, response))
-        one.host = client_host(base64.b64decode(envelope["clientHostAddress"])) or one.host
-        data = envelope["requestPrincipal"]
-        one.principal = principal(None if data is None else base64.b64decode(data))
+        address = raw(envelope["clientHostAddress"])
+        one.host = (address is not None and client_host(address)) or one.host
+        one.principal = principal(raw(envelope["requestPrincipal"]))
         one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
         yield one
 
@@ -404,6 +418,8 @@ def first_error(answer: Body) -> int:
 
 
 UNCLEAN = 1
+UNKNOWN = "?"
+"""Stands for a text of which not all bytes were captured."""
 
 
 def details(api: str, element: Body, request: Body) -> str:

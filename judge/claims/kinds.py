@@ -15,6 +15,9 @@ Subject = tuple[str, ...]
 class Kind:
     fields: tuple[str, ...]
     """Names of the key's parts, in order."""
+    known: tuple[int, ...]
+    """The positions of those that must be known: in kinds.tsv all without a question mark. A text may be in bytes that
+    were not captured; a claim that lacks one of these states nothing."""
     subjects: tuple[Subject, ...]
     """Where the ledger files it: the space and the fields of the subject's key, once per subject that it is about."""
     sentence: str
@@ -42,10 +45,15 @@ def read() -> dict[str, Kind]:
     lines = Path(__file__).with_name("kinds.tsv").read_text("ascii").splitlines()[1:]
     found = {}
     for name, *row in (line.split("\t") for line in lines if not line.startswith("#")):
-        fields, filed, growing, flows, sentence = ("" if part == "-" else part for part in row)
+        key, filed, growing, flows, sentence = ("" if part == "-" else part for part in row)
         subjects = tuple(tuple(subject.split(":")) for subject in filed.split())
-        found[name] = Kind(tuple(fields.split()), subjects, sentence, frozenset(growing.split()), bool(flows))
+        fields, known = tuple(part.removesuffix("?") for part in key.split()), must_be_known(key)
+        found[name] = Kind(fields, known, subjects, sentence, frozenset(growing.split()), bool(flows))
     return found
+
+
+def must_be_known(key: str) -> tuple[int, ...]:
+    return tuple(place for place, part in enumerate(key.split()) if not part.endswith("?"))
 
 
 STATED: Mapping[str, Kind] = read()
@@ -62,6 +70,7 @@ KINDS: Mapping[str, Kind] = {
     **{
         f"{UNANSWERED}{name}": Kind(
             (*STATED[name].fields, "host"),
+            (*STATED[name].known, len(STATED[name].fields)),
             STATED[name].subjects,
             f"{{host}}, unanswered: {STATED[name].sentence}",
             STATED[name].growing,

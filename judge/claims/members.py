@@ -51,10 +51,11 @@ def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, values
     found = {claim.key: claim for claim in reduced(rows, sightings)}
     if len(members.message):
         group, sample = grouped(members.key)
-        owners = [found[key] for key in zip(*(column.at(sample) for column in members.key), strict=True)]
+        owners = [found.get(key) for key in zip(*(column.at(sample) for column in members.key), strict=True)]
         kept = least(group, hashes, sightings.rank[members.message])
         for owner, name, value in zip(group[kept].tolist(), named(hashes[kept]), values(kept), strict=True):
-            owners[owner].peak[name] = value
+            if (claim := owners[owner]) is not None:
+                claim.peak[name] = value
     yield from found.values()
 
 

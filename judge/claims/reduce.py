@@ -4,6 +4,7 @@ Rule: all work per row is numpy; Python touches unique keys only.
 """
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from wirecheck.decode.peer import Conversation
 from wirecheck.decode.texts import Lists, Text, id_codes
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, Sighting, slot_name
+from wirecheck.judge.claims.kinds import KINDS
 
 Ints = NDArray[np.int64]
 SPARSE = 16
@@ -127,6 +129,8 @@ class Sightings:
         self.rank = np.empty(len(order), np.int64)
         self.rank[order] = np.arange(len(order))
         self.made: dict[int, Sighting] = {}
+        self.lacking: Counter[str] = Counter()
+        """By kind the claims that lack a text, because its bytes were not captured."""
         self.ts_ns = columns["ts_ns"].codes
         connection = columns["connection"]
         ports = {name: str(Conversation.of(name).client.port) for name in connection.values or ()}
@@ -193,8 +197,10 @@ class Rows:
 
 
 def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
+    """One claim per key. Those that lack what must be known are counted by kind, and no more."""
     if not len(rows.message):
         return
+    known = KINDS[rows.kind].known
     group, sample = grouped(rows.key)
     first, last, counts = spans(sightings.rank[rows.message], group, len(sample))
     tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
@@ -202,6 +208,9 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
     keys = zip(*(column.at(sample) for column in rows.key), strict=True)
     seen = zip(keys, sightings.at_ranks(first), sightings.at_ranks(last), strict=True)
     for number, (key, first_seen, last_seen) in enumerate(seen):
+        if None in key and any(key[place] is None for place in known):
+            sightings.lacking[rows.kind] += counts[number]
+            continue
         yield Claim(
             rows.kind,
             key,

@@ -80,6 +80,8 @@ TOTALS = ResultTable(
 )
 """Its rows are made by `totals.py`."""
 BROKER_AT, CHANGES_NOT_KEPT = "broker_at", "changes_not_kept"
+CLAIMS_WITHOUT_TEXT = "claims_without_text"
+"""By kind: their bytes were captured but for a text, so that they state nothing."""
 """Measures of it: by address the broker's ID and 1; administrative requests and objects without a row."""
 TABLES: Mapping[str, ResultTable] = {table.name: table for table in (*JUDGED, EXCHANGES, CHANGES, TOTALS)}
 
