@@ -311,6 +311,14 @@ class CheckContext:
             session["host"] == host and session.peak.get("granted") == 1 for session in sessions
         )
 
+    def was_granted(self, node: int, host: str, group: Group) -> bool:
+        """Whether a controller granted a host that node ID: it accepted a registration or a request of that node from
+        it. What is only refused speaks for nobody but its sender.
+        """
+        place = 0, node, host
+        kinds = ("registration", "broker_epoch")
+        return any(place in self.by("error broker host", kind, group, "server") for kind in kinds)
+
     def node(self, claim: Claim) -> int | str:
         """The broker that made, or received, a claim; the host where no broker is known there."""
         return self.clusters.node_at(claim.server(), claim.last.ts_ns)

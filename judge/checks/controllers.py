@@ -45,6 +45,7 @@ from wirecheck.judge.claims.claim import (
 )
 from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.extract.drafts import DELETE
+from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -579,9 +580,6 @@ def log_directory_offline(subject: Subject, group: Group, context: CheckContext)
         yield resting_on(claims, broker, brokers=(broker,), words=words)
 
 
-DUPLICATE_BROKER_REGISTRATION = 101
-
-
 @dataclass(frozen=True)
 class Process:
     first: Sighting
@@ -623,6 +621,7 @@ def side_by_side(subject: Subject, group: Group, context: CheckContext) -> Itera
     for (broker, endpoint), processes in sorted(acting(registered, subject, group, context).items()):
         yield from ((broker, early, late) for early, late in overlapping(processes))
         here = refused.get((DUPLICATE_BROKER_REGISTRATION, broker, endpoint), [])
+        here = [claim for claim in here if speaks_as(broker, claim, group, context)]
         for holder in processes:
             rejected = here[bisect_left(here, holder.first, key=begun) : bisect_right(here, holder.last, key=begun)]
             if rejected:
@@ -643,13 +642,22 @@ def acting(
     for claim in registered:
         if claim["error"] == 0:
             registered_with[claim["broker"], claim.peak["epoch"]].append(claim)
-    with_epoch = (claim for claim in context.claims("broker_epoch", group, *subject) if claim["epoch"] >= 0)
+    with_epoch = (
+        claim
+        for claim in context.claims("broker_epoch", group, *subject)
+        if claim["epoch"] >= 0 and speaks_as(claim["broker"], claim, group, context)
+    )
     for (broker, endpoint, epoch), claims in gathered(with_epoch, "broker endpoint epoch"):
         good = registered_with.get((broker, epoch), [])
         accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
         text = f"node {broker} acts with broker epoch {epoch}"
         found[broker, endpoint].append(replace(process(claims, accepted_ns, good, text), epoch=epoch))
     return {place: sorted(processes, key=lambda one: (one.first, one.last)) for place, processes in found.items()}
+
+
+def speaks_as(node: int, request: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether a request, accepted or not, is of a process with the node ID. Any host can send one that is refused."""
+    return context.was_granted(node, request["host"], group) or context.acts_as(node, request["host"], group)
 
 
 def went_back(one: Process, other: Process, timeout_ns: int) -> bool:

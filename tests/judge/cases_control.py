@@ -168,15 +168,30 @@ def ctl012_fires__at_one_address(lab):
 
 
 def ctl012_fires__refused_all_the_time(lab):
+    """It had the node ID before."""
+    registers(lab, ID_2, [-60], epoch=10, host="10.0.0.44")
     node_beats(lab, 20, range(1, 60, 2))
     registers(lab, ID_2, range(10, 60, 2), error=101, host="10.0.0.44")
 
 
 def ctl012_fires__started_again_and_again(lab):
-    """What is refused gives up after some seconds, and a supervisor starts it again."""
+    """What is refused gives up after some seconds, and a supervisor starts it again. It had the node ID before."""
+    registers(lab, ID_2, [-60], epoch=10, host="10.0.0.44")
     node_beats(lab, 20, range(1, 60, 2))
     for since, incarnation in ((10, ID_1), (24, ID_2), (38, ID_3)):
         registers(lab, incarnation, range(since, since + 6), error=101, host="10.0.0.44")
+
+
+def ctl012_near_miss__only_refused(lab):
+    """Any host can send what is refused: it says nothing about the node."""
+    node_beats(lab, 20, range(1, 60, 2))
+    registers(lab, ID_2, range(10, 60, 2), error=101, host="10.0.0.44")
+    node_beats(lab, 5, range(1, 60, 2), error=31, host="10.0.0.45")
+    node_beats(lab, 6, range(1, 60, 2), error=77, host="10.0.0.46")
+
+
+def clu002_fires__only_refused(lab):
+    ctl012_near_miss__only_refused(lab)
 
 
 def ctl012_near_miss__restarts_in_a_row(lab):

@@ -29,7 +29,8 @@ ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 VERSIONS, MALFORMED, COMMANDS = "versions of no release", "malformed requests", "rejected controller requests"
 CLUSTERS, IDS, REFUSED = "other cluster IDs", "unknown topic IDs", "rejected requests"
 STALE, STALE_CONTROLLER_EPOCH = "controller requests with an old epoch", 11
-WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, REFUSED, None)
+DUPLICATES, DUPLICATE_BROKER_REGISTRATION = "registrations under a node ID in use", 101
+WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, DUPLICATES, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"
 FAILED, EMPTY, ONLY_BROKERS, GRANTED = range(4)
@@ -139,6 +140,7 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
         orders,
         error == INCONSISTENT_CLUSTER_ID,
         by_topic_id(batch, asked) & (failed | closed(batch, asked)),
+        (key == key_of("BrokerRegistration")) & (error == DUPLICATE_BROKER_REGISTRATION),
         failed & ~open_to_all,
     )
     return np.select(met, range(NOTHING), NOTHING).astype(np.int64)
