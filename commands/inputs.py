@@ -332,6 +332,9 @@ def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[P
 
 def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
     """Without Spark: of pcaps alone each file as it appears, while the next is made."""
+    from wirecheck.capture.arrow_alone import arrow_alone
+
+    arrow_alone()
     if frames.folders or frames.reading is None:
         frames.wait()
         return judged_files(files_of(frames), settings)

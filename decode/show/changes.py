@@ -334,6 +334,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> It
     if not len(inside.messages):
         return
     inner = read(inside.messages, dialects)
+    answer_to = dict(zip(pairs.request.tolist(), pairs.response.tolist(), strict=True))
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
         if inside.messages.side[row] != REQUEST or int(inside.messages.key[row]) not in API_KEYS:
@@ -348,7 +349,24 @@ def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> It
         one.host = (address is not None and client_host(address)) or one.host
         one.principal = principal(raw(envelope["requestPrincipal"]))
         one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
+        if (error := refusal(decoded, answer_to.get(outer, -1))) is not None:
+            not_forwarded(one, error, host_of(pairs, outer), client_id(pairs.messages, outer))
+            one.answered_ns = int(pairs.ts_ns[answer_to[outer]])
         yield one
+
+
+def refusal(decoded: Decoded, answer: int) -> str | None:
+    """The error of an Envelope whose sender may send none. (A broker that asks a wrong controller asks again.)"""
+    body = body_of(decoded, answer)
+    return error_name(UNAUTHORIZED) if body is not None and body["errorCode"] == UNAUTHORIZED else None
+
+
+def not_forwarded(one: Seen, error: str, host: str, sender: str | None) -> None:
+    """What an Envelope that was refused asks for: it is its sender's, whomever it names."""
+    names = " at ".join(filter(None, (one.principal, one.host)))
+    why = f"(in an Envelope that was refused{'; it names ' if names else ''}{names})"
+    one.targets = [target._replace(error=error, details=f"{target.details} {why}".strip()) for target in one.targets]
+    one.host, one.client_id, one.principal = host, sender, None
 
 
 def carries(client: Seen, envelope: Seen) -> bool:
@@ -418,6 +436,10 @@ def first_error(answer: Body) -> int:
 
 
 UNCLEAN = 1
+UNAUTHORIZED = 31
+"""CLUSTER_AUTHORIZATION_FAILED."""
+VALIDATE_ONLY = "(validate only)"
+"""Ends the details of a request that changes nothing."""
 UNKNOWN = "?"
 """Stands for a text of which not all bytes were captured."""
 
@@ -427,7 +449,7 @@ def details(api: str, element: Body, request: Body) -> str:
     describe = DETAILS.get(api)
     text = describe(element) if describe and element else ""
     text = f"{text} (unclean)".strip() if request.get("electionType") == UNCLEAN else text
-    return f"{text} (validate only)".strip() if request.get("validateOnly") else text
+    return f"{text} {VALIDATE_ONLY}".strip() if request.get("validateOnly") else text
 
 
 def created(topic: Body) -> str:
@@ -535,4 +557,11 @@ class Change:
     @property
     def answer(self) -> str:
         """The answer in words: ok, Kafka's name of the error, or "no answer seen"."""
-        return "no answer seen" if self.error is None else "ok" if self.error == "NONE" else self.error
+        if self.error == "NONE":
+            return "valid" if self.is_validation else "ok"
+        return "no answer seen" if self.error is None else self.error
+
+    @property
+    def is_validation(self) -> bool:
+        """It was asked whether the request is valid; nothing is changed."""
+        return self.details.endswith(VALIDATE_ONLY)

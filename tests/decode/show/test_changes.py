@@ -43,7 +43,7 @@ def direct(api, version, asked, answered=None, at=0, number=7, client_id="lab-ad
     return talk.close()
 
 
-def envelope(inner, answer=None, at=5 * MS, number=1, principal=ALICE, host=b"\x0a\0\4\x0c", broker="2"):
+def envelope(inner, answer=None, at=5 * MS, number=1, principal=ALICE, host=b"\x0a\0\4\x0c", broker="2", error=0):
     """The connection of a broker to the controller."""
     talk = Talk(client=(BROKER[0], 50000 + number), server=CONTROLLER, ts_ns=START + at).open()
     body = {
@@ -52,6 +52,9 @@ def envelope(inner, answer=None, at=5 * MS, number=1, principal=ALICE, host=b"\x
         "clientHostAddress": b64(host),
     }
     talk.request(plain("Envelope", "request", 0, body, {"correlationId": number, "clientId": broker}))
+    if error:
+        refused = {"errorCode": error, "responseData": None}
+        return talk.response(plain("Envelope", "response", 0, refused, {"correlationId": number}))
     talk.ts_ns += 50 * MS
     if answer is not None:
         talk.response(plain("Envelope", "response", 0, {"responseData": b64(answer[4:])}, {"correlationId": number}))
@@ -90,6 +93,19 @@ def test_an_envelope_that_was_not_answered_proves_no_broker():
     assert brief(found(envelope(request("CreateTopics", 7, CREATE)))) == [
         ("CreateTopics", "songs", "User:alice", "lab-admin", "10.0.4.12", "10.0.1.9:9093", None)
     ]
+
+
+def test_a_refused_envelope_is_its_senders_whomever_it_names():
+    (change,) = found(envelope(request("CreateTopics", 7, CREATE), broker="billing", error=31))
+    assert (change.client_id, change.principal, change.error) == ("billing", None, "CLUSTER_AUTHORIZATION_FAILED")
+    assert "10.0.4.12" in change.details
+    assert change.host != "10.0.4.12"
+
+
+def test_what_was_only_validated_changed_nothing():
+    asked = {"topics": [SONGS], "validateOnly": True}
+    (change,) = found(direct("CreateTopics", 7, asked, {"topics": [{"name": "songs"}]}))
+    assert (change.is_validation, change.answer) == (True, "valid")
 
 
 def test_a_request_that_is_forwarded_again_is_one_change():
