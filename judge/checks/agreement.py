@@ -47,7 +47,7 @@ def evidence(found: Disagreement, topic: Topic, context: CheckContext) -> Eviden
     words = {
         "one": f"{right[0]} in {parties(right[1])}",
         "other": f"{wrong[0]} in {parties(wrong[1])}",
-        "authority": f"{AUTHORITIES[min(found.authorities)]} states {right[0]}" if known else "",
+        "authority": f"{AUTHORITIES[min(found.authorities)].capitalize()} states {right[0]}" if known else "",
     }
     return Evidence(
         (topic.name, found.ids),
