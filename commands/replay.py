@@ -157,10 +157,8 @@ def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, A
     from wirecheck.story.entries import remedies_of
     from wirecheck.story.reading_options import reading_options
 
-    read_with, remedies = (
-        reading_options(result.get("keylogs", ()), result["findings"]),
-        remedies_of(result["findings"]),
-    )
+    read_with = reading_options(result.get("keylogs", ()), result["dialects"])
+    remedies = remedies_of(result["findings"])
     findings = [
         {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, read_with))}
         for finding in result["findings"]

@@ -126,7 +126,7 @@ def list_entries(result: Row, axis: Axis, console: Console) -> None:
     by_id = {finding["id"]: finding for finding in result["findings"]}
     inputs = result.get("inputs", ())
     sources = {side["frame"]["source"] for row in by_id.values() for side in row["sides"] if side.get("frame")}
-    options = reading_options(result.get("keylogs", ()), by_id.values())
+    options = reading_options(result.get("keylogs", ()), result.get("dialects", ()))
     shown = Shown(axis, inputs, options, several=len(sources) > 1)
     for entry in result["entries"]:
         console.print()

@@ -21,7 +21,7 @@ from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, clock, origin
-from wirecheck.story.reading_options import reading_options
+from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.wording import and_list, plural
 
 Row = Mapping[str, Any]
@@ -72,7 +72,7 @@ class CardContext:
     @cached_property
     def options(self) -> str:
         """How the inputs were read."""
-        return reading_options(self.keylogs, self.findings.values())
+        return reading_options(self.keylogs, dialects_read(self.findings.values()))
 
     @property
     def files(self) -> str:

@@ -1,6 +1,7 @@
 """The options with which a printed command reads an input as the run did that prints it: key logs and dialects.
 
-Rule: every command line for people ends with these, so that it shows what the run saw.
+Rule: every command line for people ends with these, so that it shows what the run saw, also where only some of its
+findings are listed.
 """
 
 import shlex
@@ -10,10 +11,13 @@ from typing import Any
 DRAFT_DIALECT = "DRF001"
 
 
-def reading_options(keylogs: Sequence[str], findings: Iterable[Mapping[str, Any]]) -> str:
-    """As ` --keylog FILE --dialect kip516-draft`. A dialect by which messages were read is a finding (DRF001), also in
-    a monitor's result folder.
-    """
-    dialects = {row["words"]["dialect"] for row in findings if row["code"] == DRAFT_DIALECT and row.get("words")}
-    named = [f" --keylog {shlex.quote(keylog)}" for keylog in keylogs]
-    return "".join([*named, *(f" --dialect {dialect}" for dialect in sorted(dialects))])
+def reading_options(keylogs: Sequence[str], dialects: Sequence[str]) -> str:
+    """As ` --keylog FILE --dialect kip516-draft`."""
+    return "".join(
+        [f" --keylog {shlex.quote(keylog)}" for keylog in keylogs] + [f" --dialect {one}" for one in dialects]
+    )
+
+
+def dialects_read(findings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The drafts by which messages were read: each is a finding of its run, also in a monitor's result folder."""
+    return sorted({row["words"]["dialect"] for row in findings if row["code"] == DRAFT_DIALECT})

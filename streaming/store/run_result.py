@@ -18,6 +18,7 @@ from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
 from wirecheck.story.harm import seconds
+from wirecheck.story.reading_options import dialects_read
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
@@ -107,6 +108,7 @@ class Result:
         return {
             "coverage": coverage(self.rows["coverage"]),
             **tables,
+            "dialects": dialects_read(every),
             "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
             **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
             **self.overflow_rows(*BOUNDED),

@@ -68,7 +68,7 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
 
 def test_commands_name_keys_and_drafts_and_then_tshark_is_not_offered():
     finding = {"id": "TID002-1", "code": "TID002", "sides": [{**SIDE, "version": 4}]}
-    options = reading_options(["one.keys", "the other.keys"], [{"code": "DRF001", "words": {"dialect": "kip4-draft"}}])
+    options = reading_options(["one.keys", "the other.keys"], ["kip4-draft"])
     assert options == " --keylog one.keys --keylog 'the other.keys' --dialect kip4-draft"
     command_lines = list(every_command(finding, ["a.pcap"], options))
     assert all(command.endswith(options) for command in command_lines[:2])
