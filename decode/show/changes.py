@@ -310,17 +310,17 @@ def seen(
 def body_of(decoded: Decoded, row: int) -> Body | None:
     if row < 0 or decoded.status[row] != Status.OK:
         return None
-    body: Body = legible(nested(decoded, row, contents=False)["body"])
+    body: Body = with_unknown(nested(decoded, row, contents=False)["body"])
     return body
 
 
-def legible(value: Any) -> Any:
+def with_unknown(value: Any) -> Any:
     """The same with UNKNOWN for what was not captured or not kept."""
     if isinstance(value, list):
-        return [legible(one) for one in value]
+        return [with_unknown(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return UNKNOWN if value.keys() == {"left_out"} else {name: legible(one) for name, one in value.items()}
+    return UNKNOWN if value.keys() == {"left_out"} else {name: with_unknown(one) for name, one in value.items()}
 
 
 def raw(value: str | None) -> bytes | None:
@@ -362,11 +362,11 @@ def refusal(decoded: Decoded, answer: int) -> str | None:
 
 
 def not_forwarded(one: Seen, error: str, host: str, sender: str | None) -> None:
-    """What an Envelope that was refused asks for: it is its sender's, whomever it names."""
-    names = " at ".join(filter(None, (one.principal, one.host)))
-    why = f"(in an Envelope that was refused{'; it names ' if names else ''}{names})"
-    one.targets = [target._replace(error=error, details=f"{target.details} {why}".strip()) for target in one.targets]
-    one.host, one.client_id, one.principal = host, sender, None
+    """What an Envelope that was refused asks for is its sender's, whomever it names."""
+    one.targets = [
+        target._replace(error=error, details=f"{target.details} {REFUSED_ENVELOPE}".strip()) for target in one.targets
+    ]
+    one.host, one.client_id = host, sender
 
 
 def carries(client: Seen, envelope: Seen) -> bool:
@@ -438,6 +438,7 @@ def first_error(answer: Body) -> int:
 UNCLEAN = 1
 UNAUTHORIZED = 31
 """CLUSTER_AUTHORIZATION_FAILED."""
+REFUSED_ENVELOPE = "(in an Envelope that was refused)"
 VALIDATE_ONLY = "(validate only)"
 """Ends the details of a request that changes nothing."""
 UNKNOWN = "?"
