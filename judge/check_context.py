@@ -47,6 +47,8 @@ class Filed:
 
     def bound(self, subject: Subject) -> None:
         """Hold apart so much of its history as can be compared."""
+        if subject[0] not in {"name", "id"}:
+            return
         by_group: dict[int, dict[str, list[Claim]]] = {}
         for (group, kind), claims in self.claims.items():
             by_group.setdefault(group, {})[kind] = claims
@@ -313,7 +315,7 @@ class CheckContext:
 
     def was_granted(self, node: int, host: str, group: Group) -> bool:
         """Whether a controller granted a host that node ID: it accepted a registration or a request of that node from
-        it. What is only refused speaks for nobody but its sender.
+        it. A request that is refused speaks for its sender alone.
         """
         place = 0, node, host
         kinds = ("registration", "broker_epoch")

@@ -225,7 +225,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
 def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:
     """What requests among voters name, which are about the metadata log alone: another topic, another ID or none."""
     for (name, topic_id), odd in gathered(claims, "name topic_id"):
-        who = f"{' and '.join(sorted({claim['api'] for claim in odd}))} of {users(odd)}"
+        who = f"{apis_of(odd)} of {', '.join(sorted({claim['client_id'] or claim['host'] for claim in odd})[:SHOWN])}"
         topic, number, why = TOPIC_NAME, topic_id, f"is not the log's, in {who}"
         if topic_id is None:
             topic, number, why = name, METADATA_LOG, f"is {TOPIC_NAME}'s: {who} is about that"
@@ -233,10 +233,6 @@ def named_as_the_log(claims: list[Claim]) -> Iterator[Evidence]:
             why = f"is the null ID, in {who}"
         words = {"topic": topic, "topic_id": number, "why": why}
         yield resting_on(odd, number, topic, topic=topic, topic_ids=(number,), client_ids=clients_of(odd), words=words)
-
-
-def users(claims: list[Claim]) -> str:
-    return ", ".join(sorted({claim["client_id"] or claim["host"] for claim in claims})[:SHOWN])
 
 
 def bound_to(claims: list[Claim], topic_id: str, name: str, why: str, kind: str | None = None) -> Evidence:

@@ -360,5 +360,7 @@ def stored_claim(row: list[Any], first: Sighting, last: Sighting) -> Claim:
 
 def error_name(number: int | None) -> str:
     """One of Kafka's errors for people: NOT_LEADER_OR_FOLLOWER (6)."""
-    known = (schemas.errors() | schemas.draft_errors()).get(number) if number is not None else None
+    if number is None:
+        return str(number)
+    known = schemas.errors().get(number) or schemas.draft_errors().get(number)
     return f"{known.name} ({number})" if known else str(number)

@@ -77,7 +77,7 @@ def tid015_fires__as_drafted(lab):
 
 
 def tid015_near_miss__deleted_by_stop_replica(lab):
-    """The broker was told to delete its replica: a list without it is right."""
+    """The broker was ordered to delete its replica: a list without it is right."""
     listed(lab)
     orders(talk_of_drafts(lab), [(ID_1, 4), (None, ID_1)])
     full_list(lab, 60, [])

@@ -1,17 +1,17 @@
 """Cases of the metadata log's quorum (LOG006, LOG007, TID013 of its requests), in bytes."""
 
 from tests.judge.cases_agreement import listed
-from tests.judge.cases_lives import begins, shows, writes
+from tests.judge.cases_lives import A1, begins, shows, two_clusters, writes
 from tests.judge.lab import B1, B2, B3, CLUSTER
 
 LOG, NULL_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAA"
 DIRECTORIES = {1: "Wv1mWcBnQd6yxmmS2rWhMQ", 2: "hk6M2Hb0T3iQH0oCkpvGJw", 3: "uLx0nXPqQPupj0yLkK7v0g"}
 
 
-def announces(lab, at, leader, epoch, server, api="BeginQuorumEpoch", error=0, seen=None, topic=LOG):
-    """A leader tells a voter that it leads; `seen`: the leader and epoch of the answer."""
+def announces(lab, at, leader, epoch, server, api="BeginQuorumEpoch", error=0, seen=None, topic=LOG, cluster=CLUSTER):
+    """A leader announces itself to a voter; `seen`: the leader and epoch of the answer."""
     row = {"partitionIndex": 0, "leaderId": leader, "leaderEpoch": epoch}
-    request = {"clusterId": CLUSTER, "voterId": -1, "topics": [{"topicName": topic, "partitions": [row]}]}
+    request = {"clusterId": cluster, "voterId": -1, "topics": [{"topicName": topic, "partitions": [row]}]}
     known, newest = seen or (leader, epoch)
     answer = {"partitionIndex": 0, "errorCode": error, "leaderId": known, "leaderEpoch": newest}
     response = {"errorCode": 0, "topics": [{"topicName": topic, "partitions": [answer]}]}
@@ -71,6 +71,27 @@ def log006_near_miss__the_log_started_over(lab):
     announces(lab, 2, 2, 1, B1)
     shows(lab, 100, 10, begins(90, 1, 0), writes(91, 1, 3))
     announces(lab, 101, 3, 1, B1)
+
+
+def log006_near_miss__two_clusters_with_one_id(lab):
+    """Each has a log of its own (CLU003)."""
+    two_clusters(lab)
+    for at in range(10, 60, 10):
+        announces(lab, at, 2, 1, B1)
+        announces(lab, at + 5, 3, 1, A1)
+
+
+def log006_cannot_know__two_logs_of_unknown_clusters(lab):
+    two_clusters(lab, ids=(None, None))
+    for at in range(10, 60, 10):
+        announces(lab, at, 2, 1, B1, cluster=None)
+        announces(lab, at + 5, 3, 1, A1, cluster=None)
+
+
+def log007_near_miss__two_clusters_with_one_id(lab):
+    two_clusters(lab)
+    votes(lab, 10, 1, 2, B1, version=1, voterDirectoryId=NULL_ID)
+    votes(lab, 15, 3, 2, A1, version=1, voterDirectoryId=NULL_ID)
 
 
 def log006_cannot_know(lab):

@@ -82,15 +82,10 @@ DRAFTED = sorted({(layout.key, version) for of, layout, version in CASES if of i
 
 
 def drafted(of, side, key, version, rng):
-    """A message of a draft with random values, names that Kafka forbids and tags of nobody among them."""
-    fitting = [layout for d, layout, v in CASES if (d, layout.key, v) == (of, key, version) and layout.side == side]
-    if not fitting:
-        fitting = [
-            layout
-            for d, layout, v in CASES
-            if (d, layout.key, v) == (Dialect.KAFKA, key, version) and layout.side == side
-        ]
-    data = bytearray(build(fitting[0], version, rng).data)
+    """A message of a draft with random values, names that Kafka forbids and tags that no layout has among them."""
+    named = {d: layout for d, layout, v in CASES if (layout.key, layout.side, v) == (key, side, version)}
+    fitting = named.get(of, named.get(Dialect.KAFKA))
+    data = bytearray(build(fitting, version, rng).data)
     at = 4 if side == "request" else 0
     data[at : at + 4] = (7).to_bytes(4, "big")
     return bytes(data)

@@ -93,8 +93,10 @@ def stated_ids(topics: Lines) -> Column:
     """Per topic its ID; None where the version carries none. By KIP-516's draft the ID is a tag, and without it a topic
     has none.
     """
-    carried = topics.present("topic_id") | topics.batch.drafted(topics.message)
-    return ids(topics.table["topic_id"]).only(carried) if carried.any() else topics.column("topic_id")
+    there, drafted = topics.present("topic_id"), topics.batch.drafted(topics.message)
+    if not (drafted & ~there).any():
+        return topics.column("topic_id")
+    return ids(topics.table["topic_id"]).only(there | drafted)
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:

@@ -24,15 +24,15 @@ UNNAMED = -1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api in ANNOUNCED:
-        if asked := batch.lines(api, "request", PARTITIONS):
-            yield leaders(asked, api, (asked["leader_id"] >= 0) & accepted(asked, api))
     for api in APIS:
         if answered := batch.lines(api, "response", PARTITIONS):
             good = np.isin(answered["error_code"], (0, FENCED_LEADER_EPOCH))
             yield leaders(answered, api, (answered["leader_id"] >= 0) & good)
         if asked := batch.lines(api, "request", PARTITIONS):
-            yield asked.states("quorum_topic", ["@who", f"={api}", *TOPIC], misnamed(asked) & accepted(asked, api))
+            granting = accepted(asked, api)
+            yield asked.states("quorum_topic", ["@who", f"={api}", *TOPIC], misnamed(asked) & granting)
+            if api in ANNOUNCED:
+                yield leaders(asked, api, (asked["leader_id"] >= 0) & granting)
     if asked := batch.lines("Vote", "request", PARTITIONS):
         yield granted(asked)
 
