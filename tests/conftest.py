@@ -18,7 +18,8 @@ settings.register_profile(
 )
 settings.register_profile("deep", settings.get_profile("quick"), derandomize=False, max_examples=2000)
 settings.register_profile("plain", settings.get_profile("quick"), max_examples=30)
-ONLY_PLAIN = not extension_modules.DIGEST.exists()
+ONLY_PLAIN = not extension_modules.compiled_folders()
+os.environ.setdefault("WIRECHECK_ENGINE_STRICT", "1")  # where Spark fails, no other engine answers for it
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("plain" if ONLY_PLAIN else "quick"))
 
 

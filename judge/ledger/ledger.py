@@ -126,7 +126,7 @@ class Ledger:
 
     def claims(self, kind: str, *subject: str) -> list[Claim]:
         """All claims of one kind about one subject, in the order of their first sighting."""
-        return in_order(claim for claim in self.claims_of(*subject).values() if claim.kind == kind)
+        return in_order([claim for claim in self.claims_of(*subject).values() if claim.kind == kind])
 
     def shard(self, name: str) -> Shard:
         found = self.loaded.get(name)

@@ -42,6 +42,8 @@ TOO_BUSY = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
 """Spark gives each bare Python it starts ten seconds, and no setting changes that (until 4.3 at least)."""
 BUSY_S = 600
 """So long a machine may be too busy for Spark without a single batch."""
+PAUSES_S = (2, 4, 8, 16, 32)
+"""Before each further try on such a machine; the last one again and again. Spark's own pause is none."""
 
 
 def reason(text: str) -> str:

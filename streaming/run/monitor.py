@@ -27,13 +27,14 @@ from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
-from wirecheck.streaming.run.failure import BUSY_S, in_one_line, too_busy, worker_died
+from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, in_one_line, too_busy, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.resources import served, stop_signals, table_maintenance, workplace
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
+from wirecheck.streaming.spark.left_over import end_left_over
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
@@ -117,23 +118,27 @@ def begin(settings: Settings, watch: "Watch") -> None:
 
 
 def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch", feed: Feed) -> StreamingQuery:
-    """Run the query. A batch over which a worker died is repeated once; one for which the machine was too busy, until
-    it has been so for BUSY_S.
+    """Run the query. A batch over which a worker died is repeated once; one for which the machine was too busy, after
+    longer and longer pauses, until it has been so for BUSY_S or has been tried `watch.busy_tries` times.
     """
     repeated: list[str] | None = None
-    busy: tuple[int, float] | None = None
+    busy_since: tuple[int, float] | None = None
+    tries = 0
     while True:
         try:
             return supervise(spark, job, settings, watch, feed)
         except PySparkException as failure:
             if too_busy(str(failure)) and not watch.stopping.is_set():
                 committed = checkpoint.committed(watch.plan.checkpoint)
-                if busy is None or busy[0] != committed:
-                    busy = committed, time.monotonic()
+                if busy_since is None or busy_since[0] != committed:
+                    busy_since, tries = (committed, time.monotonic()), 0
                     watch.say("this machine is too busy for Spark to start Python: the batch is repeated")
-                if time.monotonic() - busy[1] < BUSY_S:
-                    continue
-                raise
+                tries += 1
+                if time.monotonic() - busy_since[1] >= BUSY_S or tries == watch.busy_tries:
+                    raise
+                end_left_over()
+                watch.stopping.wait(PAUSES_S[min(tries, len(PAUSES_S)) - 1])
+                continue
             batch = checkpoint.newest_files(watch.plan.checkpoint)
             if not worker_died(str(failure)) or batch == repeated:
                 raise
@@ -230,6 +235,8 @@ class Watch:
     lease: Lease | None = None
     suggested: set[str] = field(default_factory=set)
     """Endpoints of which it was printed that a draft reads their messages."""
+    busy_tries: int | None = None
+    """So often a batch is tried on a machine that is too busy; None: until BUSY_S are over."""
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
@@ -266,8 +273,9 @@ def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch, f
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
     feed.ending.clear()  # of an earlier run
     query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
-    watch.page.ready = True
-    watch.say(beginning(watch.plan, watch.page, settings))
+    if not watch.page.ready:  # a repeated start is no other start
+        watch.page.ready = True
+        watch.say(beginning(watch.plan, watch.page, settings))
     try:
         watched(query, feed, watch)
     finally:

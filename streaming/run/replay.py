@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck.streaming.checkpoint import CheckpointRefused
-from wirecheck.streaming.run.failure import reason
+from wirecheck.streaming.run.failure import reason, too_busy
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
@@ -25,6 +25,8 @@ from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.quarantine import base_name
 from wirecheck.streaming.steps.settings import Settings
 
+BUSY_TRIES = 2
+"""On a machine that is too busy for Spark; the local engine has the same verdict."""
 BATCH_BYTES = 16 << 20
 """Frames files of one batch: bounds memory; each batch costs a second of its own. Redacted, it is a GB of capture."""
 Progress = Callable[[int, int], None]
@@ -61,11 +63,13 @@ def judge(
         if on_progress:
             on_progress(len(files) - waiting, len(files))
 
-    watch = Watch(plan, Page(), Event(), say=lambda _: None, on_waiting=judged)
+    watch = Watch(plan, Page(), Event(), say=lambda _: None, busy_tries=BUSY_TRIES, on_waiting=judged)
     try:
         job, settings, feed = prepared(plan, settings, watch.page)
         query = run_with_restarts(spark, job, replace(settings, agents=agents), watch, feed)
     except PySparkException as failure:
+        if too_busy(str(failure)):
+            raise ReplayError(f"this machine was too busy for Spark to start Python, {BUSY_TRIES} times") from failure
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
     except Py4JError as failure:
         last = last_line(RUNNING.work / "spark.log") if RUNNING.work is not None else ""

@@ -3,10 +3,14 @@
 It depends on the machine, so it never reaches what is checked or written.
 """
 
-import pyarrow as pa
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store.result_tables import as_ipc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROUTE = "load"
 FOLLOW, JUDGE = "follow", "judge"
@@ -14,7 +18,10 @@ FOLLOW, JUDGE = "follow", "judge"
 
 def row(step: str, label: str, cpu_s: float) -> Tagged:
     """What one key of this task took."""
+    import pyarrow as pa
     from pyspark import TaskContext
+
+    from wirecheck.streaming.store.result_tables import as_ipc
 
     task = TaskContext.get()
     cell = pa.table({"step": [step], "task": [task.partitionId() if task else 0], "cpu_s": [cpu_s]})

@@ -467,9 +467,22 @@ def dying(monkeypatch, plan, deaths, failure=DIED):
     return starts
 
 
-def restarted(plan, said):
+class Unasked(Event):
+    """Nobody asks for the end; how long it was waited for."""
+
+    def __init__(self, pauses):
+        super().__init__()
+        self.pauses = pauses
+
+    def wait(self, timeout=None):
+        self.pauses.append(timeout)
+        return False
+
+
+def restarted(plan, said, pauses=None, busy_tries=None):
     job, settings, feed = prepared(plan, Settings(), Page())
-    monitor.run_with_restarts(None, job, settings, Watch(plan, Page(), Event(), said.append), feed)
+    watch = Watch(plan, Page(), Unasked([] if pauses is None else pauses), said.append, busy_tries=busy_tries)
+    monitor.run_with_restarts(None, job, settings, watch, feed)
 
 
 def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
@@ -481,9 +494,19 @@ def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
 
 def test_a_batch_is_repeated_as_long_as_the_machine_is_too_busy_for_sparks_timeout(plan, monkeypatch):
     starts, said = dying(monkeypatch, plan, 50, BUSY), []
-    restarted(plan, said)
-    assert len(starts) == 51
+    ended, pauses = [], []
+    monkeypatch.setattr(monitor, "end_left_over", lambda: ended.append(1))
+    restarted(plan, said, pauses)
+    assert (len(starts), len(ended)) == (51, 50)
+    assert pauses == [2, 4, 8, 16, *[32] * 46]
     assert said == ["this machine is too busy for Spark to start Python: the batch is repeated"]
+
+
+def test_a_replay_tries_twice_on_a_machine_that_is_too_busy(plan, monkeypatch):
+    starts = dying(monkeypatch, plan, 50, BUSY)
+    with pytest.raises(PySparkException):
+        restarted(plan, [], busy_tries=2)
+    assert len(starts) == 2
 
 
 def test_a_machine_that_stays_too_busy_ends_the_monitor_in_one_line(plan, monkeypatch):

@@ -1,0 +1,80 @@
+"""`make demo`: one shipped capture, checked by the local engine at once and then by the Spark query; both compared.
+
+    python -m tools.demo [WORDS of a command that compiles, at low priority, while Spark works]
+
+Knows: which capture is shown, and that two verdicts are one if their JSON is, apart from the engine's name. Refuses to
+know how anything is checked (wirecheck replay) or compiled (setup.py, which puts its work in place by one rename: what
+runs meanwhile imports all of it or none).
+Exit status: 0 where both engines say the same, or Spark could not finish on this machine; 1 where they differ.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CAPTURE = "examples/zk39-inconsistent-id/capture.pcap.gz"
+REPLAY = [sys.executable, "-m", "wirecheck", "replay", CAPTURE, "--fail-on", "never", "--engine"]
+POLITE = 10
+"""The niceness of what compiles: the verdict comes first."""
+
+
+def say(line: str) -> None:
+    print(f"demo: {line}", flush=True)  # make writes to the same place
+
+
+def verdict(engine: str) -> dict[str, Any]:
+    printed = subprocess.run([*REPLAY, engine, "--format", "json"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    found: dict[str, Any] = json.loads(printed)
+    return found
+
+
+def compare(local: dict[str, Any], spark: dict[str, Any], seconds: float) -> int:
+    if spark["engine"] != "spark":
+        say("Spark did not finish on this machine (the line above says why): that verdict is the local engine's")
+        return 0
+    if apart := [key for key in local if key != "engine" and local[key] != spark.get(key)]:
+        say(f"Spark query, {seconds:.0f} s: ANOTHER verdict: {', '.join(apart)} differ; please report this")
+        return 1
+    count = len(spark["findings"])
+    counted = f"{count} finding{'s' if count != 1 else ''}, {spark['coverage']['messages']:,} messages"
+    say(f"Spark query, {seconds:.0f} s: the same verdict, to the last field ({counted})")
+    return 0
+
+
+def main() -> int:
+    began_s = time.monotonic()
+    subprocess.run([*REPLAY, "local"], cwd=ROOT, check=True)
+    say(f"local engine, {time.monotonic() - began_s:.0f} s; the Spark query follows: it is what a monitor runs")
+    with tempfile.TemporaryFile("w+") as log:
+        compiling = None
+        if words := sys.argv[1:]:
+            words = ["nice", "-n", str(POLITE), *words]
+            compiling = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ))
+            say("compiling what can be compiled meanwhile, at low priority; this verdict does not wait for it")
+        try:
+            began_s = time.monotonic()
+            spark = verdict("spark")
+            ended = compare(verdict("local"), spark, time.monotonic() - began_s)
+            if compiling is not None:
+                if compiling.poll() is None:
+                    say("the verdict stands; waiting for the compiler (Ctrl-C: the plain source runs)")
+                compiling.wait()
+                log.seek(0)
+                print(log.read(), end="", flush=True)
+        finally:
+            if compiling is not None and compiling.poll() is None:
+                compiling.terminate()
+    return ended
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
