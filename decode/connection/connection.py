@@ -59,6 +59,20 @@ class Handshake:
 
 
 @final
+class Elsewhere:
+    """The last segment whose numbers lie far from the connection's, and nothing came in these since (acceptance.py)."""
+
+    def __init__(self) -> None:
+        self.side: i64 = -1
+        self.seq: i64 = UNSET  # behind it
+        self.ack: i64 = UNSET
+        self.frames: i64 = 0  # of that side, each near to the one before
+
+    def forget(self) -> None:
+        self.side, self.frames = -1, 0
+
+
+@final
 class Connection:
     def __init__(self, key: str, serial: i64) -> None:
         self.key: str = key  # its endpoints, and the agent where addresses are not unique (follower.py)
@@ -85,6 +99,8 @@ class Connection:
         self.server_round_ns: i64 = 0  # from the capture point to a side and back, by the handshake; 0 unknown
         self.client_round_ns: i64 = 0
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
+        self.elsewhere: Elsewhere = Elsewhere()
+        self.unacceptable: i64 = 0  # segments that no receiver takes
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.answered_out_of_order: i64 = 0
@@ -147,6 +163,7 @@ class Connection:
         self.closed_by, self.close_ns, self.due_ns = NOT_CLOSED, 0, NEVER
         self.proxied = self.tls_records = self.payloads = self.searched_bytes = 0
         self.again.forget()
+        self.elsewhere.forget()
 
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
@@ -285,4 +302,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         retransmitted=ask.retransmitted + answer.retransmitted,
         server_round_ns=connection.server_round_ns,
         client_round_ns=connection.client_round_ns,
+        unacceptable=connection.unacceptable,
     )

@@ -119,6 +119,9 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.syn_ns, c.syn_ack_ns = row.of(c.syn_ns), row.of(c.syn_ack_ns)
     c.server_round_ns, c.client_round_ns = row.of(c.server_round_ns), row.of(c.client_round_ns)
     _handshake(row, c.again)
+    c.unacceptable = row.of(c.unacceptable)
+    c.elsewhere.side, c.elsewhere.seq = row.of(c.elsewhere.side), row.of(c.elsewhere.seq)
+    c.elsewhere.ack, c.elsewhere.frames = row.of(c.elsewhere.ack), row.of(c.elsewhere.frames)
     _direction(row, c.lower)
     _direction(row, c.higher)
 
@@ -132,6 +135,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.stream, d.base, d.next_offset = row.of(d.stream), row.of(d.base), row.of(d.next_offset)
     d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
     d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
+    d.reset = row.of(d.reset)
     d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)

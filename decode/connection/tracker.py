@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.acceptance import is_acceptable
 from wirecheck.decode.connection.connection import (
     BY_FIN,
     BY_RST,
@@ -39,6 +40,9 @@ TLS_RECORDS: Final = 4
 TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
+NO_RESET: Final = 0
+NEAR_BY: Final = 1
+EXACT: Final = 2
 SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet frames, rounded up
 
 
@@ -74,7 +78,11 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
     if owner is None:
         shared.output.place(-1, -1, -1)
         return connection
-    if owner.life == modes.LINGERING or frame.ignored:
+    late = owner.life == modes.LINGERING or frame.ignored
+    if not late and not is_acceptable(shared, owner, _agent_bit(owner, frame)):
+        owner.unacceptable += 1
+        late = True
+    if late:
         _on_late(shared, owner)
         shared.output.place(-1, -1, -1)
     else:
@@ -334,6 +342,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
         other.note_lacking(ts_ns)
+    resets = _resets(direction, seq) if flags & RST else NO_RESET
     if length > 0:
         if connection.protocol == UNDECIDED:
             _look_for_tls(connection, frame)
@@ -348,9 +357,14 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
             connection.closed_by = NOT_CLOSED
     if flags & FIN and _on_fin(direction, seq, length):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
-    if flags & RST and (direction.stream != modes.RUNNING or direction.is_near(seq)):
-        _note_close(connection, BY_RST + frame.side, ts_ns)
-        connection.due_ns = min(connection.due_ns, ts_ns + limits.slack_ns)
+    if flags & RST and resets != NO_RESET:
+        direction.reset = direction.offset_of(seq) if resets == NEAR_BY else UNSET
+        _reset(shared, connection)
+    elif direction.reset != UNSET and length > 0:
+        if direction.next_offset == direction.reset:
+            _reset(shared, connection)
+        elif connection.closed_by == BY_RST + frame.side:  # its side goes on, past or short of it: nobody took it
+            connection.closed_by, connection.due_ns = NOT_CLOSED, NEVER
     moved = length > 0
     if direction.has_hole():
         moved = declare_gaps(shared, connection, direction, ts_ns) or moved
@@ -428,6 +442,24 @@ def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
     ):  # an earlier FIN ahead of the data was not its own
         direction.finish_at(at)
     return True
+
+
+def _resets(direction: Direction, seq: i64) -> i64:
+    """Whether a reset has the number that its receiver expects, or one near by: that is dropped (RFC 5961 3.2), unless
+    the capture lacks what comes before it.
+    """
+    if direction.stream != modes.RUNNING:
+        return EXACT
+    at = direction.offset_of(seq)
+    if at == direction.next_offset or at == direction.newest or at == direction.acknowledged:
+        return EXACT
+    return NEAR_BY if direction.is_near(seq) else NO_RESET
+
+
+def _reset(shared: Shared, connection: Connection) -> None:
+    frame = shared.frame
+    _note_close(connection, BY_RST + frame.side, frame.ts_ns)
+    connection.due_ns = min(connection.due_ns, frame.ts_ns + shared.limits.slack_ns)
 
 
 def _note_close(connection: Connection, by: i64, ts_ns: i64) -> None:

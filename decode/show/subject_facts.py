@@ -298,6 +298,8 @@ def connected(subject: Subject, connections: list[Connection], *, wrong: bool = 
         parts += [f"round trip {short(rounds[len(rounds) // 2] / 1e6)}"] if rounds else []
         again = sum(one.retransmitted for one in found)
         parts += [f"{plural(again, 'retransmitted segment')}"] if again else []
+        alien = sum(one.unacceptable for one in found)
+        parts += [f"{plural(alien, 'segment')} of other sequence numbers, not read"] if alien else []
         parts += [f"{sum(len(one.gaps) for one in found):,} gaps"] if any(one.gaps for one in found) else []
         times = min(one.started_ns for one in found), max(one.last_ns for one in found)
         facts.append(

@@ -23,6 +23,7 @@ CUMULATIVE = (
     "resynchronised",
     "limits_hit",
     "retransmitted",
+    "unacceptable",
 )
 """Facts of a connection that only grow: the greatest value counts."""
 OTHERS, MOST_ENDPOINTS = "(others)", 100

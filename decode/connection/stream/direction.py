@@ -87,6 +87,7 @@ class Direction:
         self.shown_by_second: i64 = UNSET
         self.shown_by_both_before: Aging = Aging()
         self.fin: i64 = UNSET  # offset of FIN
+        self.reset: i64 = UNSET  # of a RST that is not where the stream ends, as far as is known
         # --- the stream
         self.start_seen: bool = False
         self.gaps_have_length: bool = True  # as sequence numbers state it; not where an agent made them

@@ -39,6 +39,7 @@ FACTS = (
     "cut_bytes",
     "cut_segments",
     "retransmitted",
+    "unacceptable",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")

@@ -381,8 +381,8 @@ def test_a_side_that_was_never_seen_holds_no_closed_connection_open(seen, over):
 def test_state_of_another_version_is_refused():
     blob = Follower().snapshot()
     assert blob.startswith(MAGIC)
-    for head in (b"wirecheck follower 6 ", b"wirecheck connections 2 ", b"something else\n"):
-        with pytest.raises(ValueError, match=r"^the checkpoint holds no connections of state version 1$"):
+    for head in (b"wirecheck follower 6 ", b"wirecheck connections 1 ", b"something else\n"):
+        with pytest.raises(ValueError, match=r"^the checkpoint holds no connections of state version 2$"):
             Follower.restore(head + blob.removeprefix(MAGIC))
 
 

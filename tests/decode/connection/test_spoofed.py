@@ -32,6 +32,10 @@ def talked(numbers, talk=None):
     return talk
 
 
+FAR = 900_000_000
+"""Ahead of a number: within the greatest window there is, far from anything sent."""
+
+
 def with_spoofed(*spoofed, numbers=range(20), at=20, close=True):
     """A connection of exchanges with these segments in its middle: (from client, ahead of its side, flags, payload)."""
     talk = talked(numbers)
@@ -76,7 +80,91 @@ GAMES = {
     "bytes a little ahead": [(True, 70_000, PSH | ACK, b"x" * 1400)],
     "bytes far ahead": [(True, 1_000_000 + 1400 * i, PSH | ACK, b"x" * 1400) for i in range(20)],
     "bytes of the server far ahead": [(False, 200_000, PSH | ACK, b"x" * 1400)],
+    "a RST within the window": [(True, 1_000, RST, b"")],
+    "a RST of the server within the window": [(False, 1_000, RST | ACK, b"")],
 }
+RANDOM = {
+    "an ACK": (ACK, b""),
+    "data": (PSH | ACK, b"\0\0\0\x10" + bytes(96)),
+    "a FIN": (FIN | ACK, b""),
+    "a RST": (RST, b""),
+    "a RST with an ACK": (RST | ACK, b""),
+}
+
+
+def far_away(frame, flags, payload, from_client, number):
+    """A segment of the connection's endpoints without any right number."""
+    client, server = (frame.dst, frame.src) if frame.src == SERVER else (frame.src, frame.dst)
+    src, dst = (client, server) if from_client else (server, client)
+    seq, ack = (frame.seq + FAR + number * 77_777_777) % 2**32, (frame.ack + FAR + number * 55_555_555) % 2**32
+    return Segment(src, dst, seq, ack if flags & ACK else 0, flags, payload, frame.ts_ns + number)
+
+
+@pytest.mark.parametrize(("each", "stored"), [(None, False), (1, True)])
+@pytest.mark.parametrize("from_client", [True, False])
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("count", [1, 10])
+def test_segments_without_a_right_number_change_nothing(name, from_client, count, each, stored):
+    talk = talked(range(20)).close().segments
+    spoofed = [far_away(talk[20], *RANDOM[name], from_client, number) for number in range(count)]
+    results = follow(talk[:20] + spoofed + talk[20:], each, stored)
+    found = only(results)
+    assert answered(results) == list(range(20))
+    assert (found.unseen_request_bytes, found.unseen_response_bytes, found.skipped_bytes) == (0, 0, 0)
+    assert (found.unacceptable, found.closed_by) == (count, "client-fin")
+
+
+@pytest.mark.parametrize("name", ["an ACK", "data"])
+def test_an_acknowledgement_of_what_was_never_sent_changes_nothing(name):
+    """Its own number is right."""
+    talk = talked(range(20)).close().segments
+    flags, payload = RANDOM[name]
+    at = next(i for i, frame in enumerate(talk) if i > 20 and frame.src != SERVER)
+    spoofed = replace(far_away(talk[at], flags, payload, True, 0), seq=talk[at].seq)
+    results = follow([*talk[:at], spoofed, *talk[at:]])
+    assert answered(results) == list(range(20))
+    assert only(results).unacceptable == 1
+
+
+def moved(frames, by):
+    """The same in other numbers, as after a stretch that the capture lost."""
+    return [replace(f, seq=(f.seq + by) % 2**32, ack=(f.ack + by) % 2**32 if f.ack else 0) for f in frames]
+
+
+@pytest.mark.parametrize("by", [20_000_000, 3_000_000_000], ids=["near 20 MB", "more than any window"])
+def test_what_goes_on_behind_a_long_stretch_that_was_lost_is_read(by):
+    """Both sides answer each other in the new numbers."""
+    talk = talked(range(40)).segments
+    results = follow(talk[:40] + moved(talk[40:], by))
+    found = only(results)
+    assert answered(results)[:18] == list(range(18))
+    assert answered(results)[-16:] == list(range(24, 40))
+    assert found.unacceptable <= 2
+
+
+def test_one_side_alone_goes_on_behind_a_long_stretch_that_was_lost():
+    """Of the other side nothing is captured."""
+    talk = [frame for frame in talked(range(60)).segments if frame.dst == SERVER]
+    found = only(follow(talk[:20] + moved(talk[20:], 20_000_000)))
+    assert found.unacceptable == 7
+    assert found.requests > 40
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_segments_that_go_on_in_each_others_numbers_alone_end_nothing(one_sided):
+    """Where the other side is captured they are not believed; else they are, until the connection goes on."""
+    talk = [frame for frame in talked(range(60)).segments if not one_sided or frame.dst == SERVER]
+    spoofed = [far_away(talk[20], PSH | ACK, bytes(100), True, 0)]
+    for _ in range(9):
+        last = spoofed[-1]
+        spoofed.append(replace(last, seq=(last.seq + 100) % 2**32))
+    results = follow(talk[:20] + spoofed + talk[20:])
+    if one_sided:
+        assert only(results).unacceptable <= 16
+        assert only(results).requests > 40
+    else:
+        assert answered(results) == list(range(60))
+        assert only(results).unacceptable == 10
 
 
 @pytest.mark.parametrize(("each", "stored"), [(None, False), (1, False), (1, True)])
