@@ -199,7 +199,8 @@ class Judge:
 
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
-        self.clusters, self.excluded = separate(self.label, stated, self.busy, self.failures, self.reports)
+        doubted = self.unauthenticated_hosts.servers
+        self.clusters, self.excluded = separate(self.label, stated, self.busy, self.failures, self.reports, doubted)
         return CheckContext(
             self.ledger,
             self.clusters,

@@ -11,6 +11,7 @@ from itertools import combinations
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
 from wirecheck.judge.topology.clusters import Group, Place
 from wirecheck.judge.topology.endpoint_history import host_of
@@ -20,6 +21,13 @@ from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedU
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""
 SHOWN = 3
+OTHERWISE = {
+    "partition": "other leaders in epochs of this cluster",
+    "address": "brokers of this cluster at addresses where none answers",
+    "broker_epoch": "heartbeats that it accepts as a controller",
+    "registration": "registrations that it accepts as a controller",
+}
+"""What a server states that nobody lists, by the kind of claim."""
 """So many APIs and endpoints are named per kind of behaviour."""
 MOST_CLIENT_IDS = 16
 
@@ -146,7 +154,7 @@ def client_ids(uses: list[UnauthorizedUse]) -> tuple[str | None, ...]:
 
 
 def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A server that does not belong to the cluster, because it reports other topic IDs than the cluster does."""
+    """A server that does not belong to the cluster, because it states otherwise than the cluster's members do."""
     found: list[Claim] = [
         claim
         for endpoint in sorted(context.unauthenticated_hosts.known.unnamed())
@@ -155,8 +163,11 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
         if context.clusters.group_of(claim) is group
     ]
     if found:
-        names = sorted({claim["name"] for claim in found})
-        ids = tuple(sorted({claim["topic_id"] for claim in found}))
+        names = sorted({claim["name"] for claim in found if claim.kind == "binding"})
+        ids = tuple(sorted({claim["topic_id"] for claim in found if "topic_id" in KINDS[claim.kind].fields}))
         words = {"who": f"Server {found[0].server()}", "why": "it reports this cluster's ID, and no broker lists it"}
-        words["what"] = f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
+        others = dict.fromkeys(OTHERWISE[claim.kind] for claim in found if claim.kind != "binding")
+        if names:
+            others = {f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}": None, **others}
+        words["what"] = ", ".join(others)
         yield resting_on(found, host, topic=names[0] if len(names) == 1 else None, topic_ids=ids, words=words)

@@ -10,7 +10,7 @@ the only known cluster, it is shown under no cluster (`membership.py`). An excep
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -166,6 +166,7 @@ class Clusters:
         claims: Iterable[Claim] = (),
         connections: Connections = unknown,
         reports: Reports = unreported,
+        doubted: Collection[str] = (),
     ) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = in_order(claims)
@@ -188,8 +189,9 @@ class Clusters:
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
-        self.two_logs = two_logs(by_kind, self.listener, reports)
-        """Pairs of endpoints of two running clusters. If no cluster ID is known, both may stay in one group."""
+        self.two_logs = two_logs(without(doubted, by_kind), self.listener, reports)
+        """Pairs of endpoints of two running clusters, none on a `doubted` host: what such a server states separates no
+        members. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
         """Pairs of endpoints of two running clusters with one cluster ID."""
         if self.twins:
@@ -465,6 +467,14 @@ def same(statements: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[
         seen[what] = (first, here)
 
 
+def without(hosts: Collection[str], by_kind: dict[str, list[Claim]]) -> dict[str, list[Claim]]:
+    """The claims about servers on other hosts."""
+    if not hosts:
+        return by_kind
+    kept = ((kind, [one for one in found if host_of(one["endpoint"]) not in hosts]) for kind, found in by_kind.items())
+    return defaultdict(list, kept)
+
+
 def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     servers = {claim["endpoint"] for found in claims.values() for claim in found}
     for claim in claims["address"]:
@@ -477,20 +487,25 @@ EVERY, UNKNOWN = "all of them", ""
 
 
 def separate(
-    label: str, stated: Iterable[Claim], connections: Connections, failures: Failures, reports: Reports = unreported
+    label: str,
+    stated: Iterable[Claim],
+    connections: Connections,
+    failures: Failures,
+    reports: Reports = unreported,
+    doubted: Collection[str] = (),
 ) -> tuple[Clusters, str | None]:
     """The clusters; and the endpoint that had to be omitted because of an exception, EVERY for all of them."""
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
-        return Clusters(label, claims, connections, reports), None
+        return Clusters(label, claims, connections, reports, doubted), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
     servers = [server_of(claim) for claim in claims]
     for endpoint in sorted(set(servers)):
         others = [claim for claim, server in zip(claims, servers, strict=True) if server not in {endpoint, UNKNOWN}]
         with suppress(Exception):
-            return Clusters(label, others, connections, reports), endpoint
+            return Clusters(label, others, connections, reports, doubted), endpoint
     return Clusters(label), EVERY
 
 

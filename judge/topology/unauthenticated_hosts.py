@@ -54,13 +54,24 @@ class Servers:
         """Topic ids by endpoint."""
         self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
         """Ranges by endpoint and their digest."""
+        self.addresses: dict[str, list[Claim]] = defaultdict(list)
+        """By endpoint whom it names as brokers."""
+        self.accepted: dict[str, list[Claim]] = defaultdict(list)
+        """By endpoint the registrations and heartbeats of brokers that it accepted."""
+        claims = list(claims)
+        registered = {(claim["endpoint"], claim["address"]) for claim in claims if claim.kind == "registration"}
         for claim in claims:
             if claim.kind in ADDRESSES and not is_literal(claim["address"]):
                 self.by_name = True
             match claim.kind:
+                case "broker_epoch" | "registration" if claim["error"] == 0:
+                    self.accepted[claim["endpoint"]].append(claim)
+            if claim.kind == "address":
+                self.addresses[claim["endpoint"]].append(claim)
+            match claim.kind:
                 case "address" | "registered" if host_of(claim["address"]) != host_of(claim["endpoint"]):
                     self.named.add(host_of(claim["address"]))
-                case "address" | "registered":
+                case "address" if (claim["endpoint"], claim["address"]) not in registered:
                     self.by_itself.add(host_of(claim["address"]))
                 case "log_order":
                     self.raft.add(claim["endpoint"])
@@ -195,7 +206,7 @@ class UnauthenticatedHosts:
 
     def silenced(self, claim: Claim, host: str | None) -> bool:
         """Whether no check may hear a claim: an unauthenticated host made it, and not as a broken peer's would be."""
-        if self.servers and host_of(claim.server()) in self.servers:
+        if self.servers and host_of(claim.server()) in self.servers and host_of(claim.last.server) in self.servers:
             return True
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
 
@@ -296,8 +307,8 @@ class UnauthenticatedHosts:
     # -- servers that are ---------------------------------------------------------------------------------------------
 
     def contradicting(self) -> Iterator[str]:
-        """Hosts of servers that state a cluster's ClusterId, that no member names, and that give its topics other ids
-        than its members do.
+        """Hosts of servers that state a cluster's ClusterId, that nobody names, and that contradict its members. To know
+        the IDs of topics proves nothing: whoever may describe a topic knows them.
         """
         for endpoint in self.known.unnamed():
             host = host_of(endpoint)
@@ -306,7 +317,42 @@ class UnauthenticatedHosts:
                 yield host
 
     def contradictions(self, endpoint: str) -> Iterator[Claim]:
-        """Bindings of a server's own, of topics that others know by other ids."""
+        """What a server that nobody lists states of its own, and members state otherwise."""
+        yield from self.other_ids(endpoint)
+        yield from self.other_leaders(endpoint)
+        yield from self.other_brokers(endpoint)
+        yield from self.known.accepted[endpoint]  # a broker does not, and a controller does not answer Metadata
+
+    def other_leaders(self, endpoint: str) -> Iterator[Claim]:
+        """States of partitions in which members name another leader of the same epoch."""
+        host = host_of(endpoint)
+        for topic_id in sorted(self.known.carried[endpoint]):
+            leaders: dict[tuple[int, int], set[int]] = defaultdict(set)
+            own = []
+            for claim in self.ledger.claims("partition", "id", topic_id):
+                if host_of(claim.first.server) == host_of(claim.last.server) == host:
+                    own.append(claim)
+                else:
+                    leaders[claim["partition"], claim["leader_epoch"]].add(claim["leader"])
+            for claim in own:
+                if leaders[claim["partition"], claim["leader_epoch"]] - {claim["leader"]}:
+                    yield claim
+
+    def other_brokers(self, endpoint: str) -> Iterator[Claim]:
+        """Addresses where nobody answers Kafka, of brokers that members name elsewhere."""
+        members: dict[int, set[str]] = defaultdict(set)
+        for other, claims in self.known.addresses.items():
+            if host_of(other) != host_of(endpoint):
+                for claim in claims:
+                    members[claim["broker"]].add(claim["address"])
+        alive = {host_of(server) for server in self.known.answering}
+        for claim in self.known.addresses[endpoint]:
+            elsewhere = members[claim["broker"]]
+            if elsewhere and claim["address"] not in elsewhere and host_of(claim["address"]) not in alive:
+                yield claim
+
+    def other_ids(self, endpoint: str) -> Iterator[Claim]:
+        """Bindings of topics that others know by other ids."""
         host = host_of(endpoint)
         others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
         for topic_id in sorted(self.known.carried[endpoint] - others):

@@ -120,6 +120,47 @@ def clu002_fires__a_server(lab):
     lab.metadata(10, [("orders", ID_2)], server=f"{EVIL}:9092", cluster_id=CLUSTER, talk=rogue)
 
 
+def rogue_metadata(lab, at, **options):
+    """Of a server that knows the cluster's topic IDs, and that nobody lists."""
+    rogue = lab.talk(f"{EVIL}:9092", "evil", EVIL)
+    lab.metadata(at, [("orders", ID_1)], server=f"{EVIL}:9092", cluster_id=CLUSTER, talk=rogue, **options)
+    return rogue
+
+
+def clu002_fires__a_server_with_other_leaders(lab):
+    cluster(lab)
+    rogue_metadata(lab, 10, leader=2)
+
+
+def clu002_fires__a_server_with_other_addresses(lab):
+    cluster(lab)
+    rogue_metadata(lab, 10, brokers={DEAD: 1})
+
+
+def clu002_fires__a_server_that_accepts_heartbeats(lab):
+    """As a controller of the cluster would; it says that a directory of broker 2 is offline."""
+    cluster(lab)
+    rogue = rogue_metadata(lab, 10)
+    for at in range(11, 60):
+        asked = {"brokerId": 2, "brokerEpoch": 999, "currentMetadataOffset": at, "offlineLogDirs": [ID_3]}
+        rogue.ask(at, "BrokerHeartbeat", 1, asked, {"errorCode": 0, "isCaughtUp": True})
+
+
+def ctl002_near_miss__of_an_outsiders_server(lab):
+    clu002_fires__a_server_with_other_leaders(lab)
+
+
+def ctl014_near_miss__of_an_outsiders_server(lab):
+    clu002_fires__a_server_that_accepts_heartbeats(lab)
+
+
+def clu002_near_miss__a_balancer(lab):
+    """An address to begin with, before all brokers: nobody lists it, and it repeats what they say."""
+    cluster(lab)
+    for at in range(10, 60, 10):
+        rogue_metadata(lab, at)
+
+
 def clu002_near_miss(lab):
     """It was granted something, before or after."""
     cluster(lab)

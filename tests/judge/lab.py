@@ -180,7 +180,9 @@ class Lab:
 
     # -- what brokers, controllers and clients say ------------------------------------------------------------------
 
-    def metadata(self, at, topics=(), *, server=B1, version=12, brokers=BROKERS, cluster_id=CLUSTER, talk=None):
+    def metadata(
+        self, at, topics=(), *, server=B1, version=12, brokers=BROKERS, cluster_id=CLUSTER, talk=None, leader=1
+    ):
         """topics: (name, id or None, error, leader epoch)."""
         rows = []
         for name, topic_id, *more in topics:
@@ -190,7 +192,7 @@ class Lab:
                 row["topicId"] = topic_id
             if not error:
                 row["partitions"] = [
-                    {"leaderId": 1, "leaderEpoch": epoch, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+                    {"leaderId": leader, "leaderEpoch": epoch, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
                 ]
             rows.append(row)
         nodes = [{"nodeId": n, "host": b.split(":")[0], "port": int(b.split(":")[1])} for b, n in brokers.items()]
