@@ -69,6 +69,7 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m tools.language
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py tests/test_site_pages.py
 
 # Laws about bytes, and units of packages with compiled modules, run the plain source; all else runs what is compiled.

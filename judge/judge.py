@@ -200,7 +200,9 @@ class Judge:
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
         doubted = self.unauthenticated_hosts.servers
-        self.clusters, self.excluded = separate(self.label, stated, self.busy, self.failures, self.reports, doubted)
+        self.clusters, self.excluded = separate(
+            self.label, stated, self.busy, self.failures, reports=self.reports, doubted=doubted
+        )
         return CheckContext(
             self.ledger,
             self.clusters,

@@ -93,9 +93,6 @@ BOUNDARIES = {
         "wirecheck/http_server.py",
     },
 }
-FUNCTION_LINES = 50
-WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}
-"""Functions of compiled modules that may be longer, as "FILE FUNCTION": loops that cannot be cut for free."""
 SHARED = {"__file__", "__version__", "child_python", "colours", "extension_modules", "http_server", "wording"}
 """What every package may import from the one above them. It imports none of them."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}
@@ -225,13 +222,6 @@ def test_the_command_line_imports_a_package_only_when_it_is_asked_for(path):
     assert at_import & {*(set(PACKAGES) - {"commands"}), "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and not whole_loop(path, node):
-                yield f"{relative(path)}:{node.lineno} {node.name}", node
-
-
 @pytest.mark.parametrize("path", sorted(COMPILED), ids=relative)
 def test_what_is_compiled_takes_its_constants_from_what_is_compiled(path):
     """mypyc copies the value of a Final; nobody would notice a change of it in a module that is not in the digest."""
@@ -243,36 +233,6 @@ def test_what_is_compiled_takes_its_constants_from_what_is_compiled(path):
         if alias.name.lstrip("_").isupper() and MODULES[node.module.removeprefix(PACKAGE)] not in COMPILED
     }
     assert taken == set()
-
-
-def whole_loop(path: Path, node: ast.FunctionDef) -> bool:
-    return path in COMPILED and f"{relative(path)} {node.name}" in WHOLE_LOOPS
-
-
-def lines(node: ast.FunctionDef) -> int:
-    """Lines of code: the docstring is free."""
-    body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
-    return (node.end_lineno or node.lineno) - body[0].lineno + 1
-
-
-def test_no_function_is_longer_than_a_screen():
-    """Files and folders have no limit: the largest are only printed."""
-    files = Counter({relative(path): len(path.read_text().splitlines()) for path in SOURCES})
-    folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in SOURCES if path.stem != "__init__")
-    print("largest files:", files.most_common(5))
-    print("largest folders:", folders.most_common(5))
-    sizes = sorted(((lines(node), name) for name, node in functions()), reverse=True)
-    print("longest:", sizes[:5])
-    assert [entry for entry in sizes if entry[0] > FUNCTION_LINES] == []
-
-
-def test_every_module_opens_with_what_it_knows():
-    silent = [
-        relative(path)
-        for path in SOURCES
-        if path.name != "__init__.py" and len((ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()) < 3
-    ]
-    assert silent == []
 
 
 def test_every_room_has_a_page():

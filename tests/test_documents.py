@@ -85,17 +85,6 @@ def test_no_tracked_file_carries_a_path_of_somebodys_machine():
     assert [path.name for path in texts if path.is_file() and pattern.search(path.read_text())] == []
 
 
-def test_no_folder_has_more_private_words_than_it_may():
-    may = language.allowed("private_words.tsv")
-    more = {folder: words for folder, words in language.private_words().items() if len(words) > may.get(folder, 0)}
-    assert more == {}, f"write instead: {language.INSTEAD}"
-
-
-def test_no_page_has_more_long_lines_and_sentences_than_it_may():
-    may = language.allowed("long_text.tsv")
-    assert {page: count for page, count in language.long_text().items() if count > may.get(page, 0)} == {}
-
-
 def test_no_name_in_code_brings_an_old_word_back():
     listed = (language.LISTS / "old_names.txt").read_text("ascii").split()
     assert sorted(set(language.old_names()) - set(listed)) == []

@@ -1,5 +1,5 @@
-"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, wirecheck(1), boards,
-the outputs of the notebook.
+"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, docs/redaction.md,
+wirecheck(1), boards, the outputs of the notebook.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -19,6 +19,7 @@ def documents() -> dict[Path, str]:
         ROOT / "CHECKS.md": catalogue.document(),
         ROOT / "docs" / "metrics.md": reference_pages.metrics(),
         ROOT / "docs" / "tables.md": reference_pages.tables(),
+        ROOT / "docs" / "redaction.md": reference_pages.redaction(),
         ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         **grafana.documents(),
     }

@@ -48,11 +48,11 @@ def needed(requirements: Iterable[str]) -> set[str]:
     found: set[str] = set()
     todo = [(Requirement(line), "") for line in requirements]
     while todo:
-        wanted, extra = todo.pop()
-        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+        asked, extra = todo.pop()
+        if asked.marker is not None and not asked.marker.evaluate({"extra": extra}):
             continue
-        name = canonicalize_name(wanted.name)
-        for chosen in wanted.extras or {""}:
+        name = canonicalize_name(asked.name)
+        for chosen in asked.extras or {""}:
             if (key := f"{name}[{chosen}]") not in found:
                 found |= {key, name}
                 todo += [(Requirement(line), chosen) for line in distribution(name).requires or ()]

@@ -1,7 +1,7 @@
 """Writes decode/schemas from a folder of facts about Kafka's releases: `python -m tools.import_schemas FACTS`.
 
 Knows both forms: the facts (one JSON line per message, computed from the releases' jars) and the notation of
-decode/schemas (see decode/layouts/layout.py), and which fields carry what must not be kept (`SECRET`). Run when a new
+decode/schemas (see decode/layouts/layout.py), and which bytes may be kept (`OPEN`). Run when a new
 release is added; what it writes is read by eye and owned by the project from then on.
 Rule: after writing, every fact must be readable back from the notation; the tool checks that itself.
 """
@@ -14,27 +14,14 @@ from wirecheck.decode.layouts.layout import Field, parse
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "decode" / "schemas"
 
-# Credentials and configuration values: no check needs them, so capture leaves them out.
-SECRET = {
-    "SaslAuthenticate request": {"authBytes"},
-    "SaslAuthenticate response": {"authBytes"},
-    "CreateTopics request": {"topics.configs.value"},
-    "CreateTopics response": {"topics.configs.value"},
-    "DescribeConfigs response": {"results.configs.value", "results.configs.synonyms.value"},
-    "AlterConfigs request": {"resources.configs.value"},
-    "IncrementalAlterConfigs request": {"resources.configs.value"},
-    "CreateDelegationToken response": {"hmac"},
-    "RenewDelegationToken request": {"hmac"},
-    "ExpireDelegationToken request": {"hmac"},
-    "DescribeDelegationToken response": {"tokens.hmac"},
-    "AlterUserScramCredentials request": {"upsertions.salt", "upsertions.saltedPassword"},
-    "ConfigRecord record": {"value"},
-    "UserScramCredentialRecord record": {
-        "salt", "storedKey", "serverKey", "credentialInfos.salt", "credentialInfos.saltedPassword",
-    },
-    "DelegationTokenRecord record": {"tokenId"},
-    "RemoveDelegationTokenRecord record": {"tokenId"},
-}  # fmt: skip
+# What may be kept although its type or name says content: the other message in an Envelope is read, and redacted
+# inside; for whom it is, and who asked for a token, is a name.
+OPEN = {
+    "CreateDelegationToken response": {"tokenRequesterPrincipalType", "tokenRequesterPrincipalName"},
+    "DescribeDelegationToken response": {"tokens.tokenRequesterPrincipalType", "tokens.tokenRequesterPrincipalName"},
+    "Envelope request": {"requestData", "requestPrincipal", "clientHostAddress"},
+    "Envelope response": {"responseData"},
+}
 
 
 def main(facts: Path) -> None:
@@ -45,8 +32,8 @@ def main(facts: Path) -> None:
         for row, layout in zip(rows, parse(text), strict=True):
             check(row["fields"], layout.fields, layout.versions.high)
         (SCHEMAS / f"{name}.txt").write_text(text)
-    declared = {(name, path) for name, paths in SECRET.items() for path in paths}
-    assert used == declared, f"secret fields that are no fields: {sorted(declared - used)}"
+    declared = {(name, path) for name, paths in OPEN.items() for path in paths}
+    assert used == declared, f"open fields that are no fields: {sorted(declared - used)}"
     errors = (line.split("\t") for line in (facts / "errors.tsv").read_text().splitlines())
     (SCHEMAS / "errors.tsv").write_text("".join("\t".join(line) + "\n" for line in errors))
     (SCHEMAS / "releases.txt").write_text(releases(facts / "releases.tsv"))
@@ -64,25 +51,25 @@ def message(row: dict, used: set[tuple[str, str]]) -> str:
     if "deprecated" in row:
         lines.append(f"  .deprecated {ranged(row['deprecated'])}")
     name = f"{row['api']} {row['side']}"
-    secrets = dict.fromkeys(SECRET.get(name, ()), 0)
-    lines += fields(row["fields"], 1, row["versions"], "", secrets)
+    may_be_kept = dict.fromkeys(OPEN.get(name, ()), 0)
+    lines += fields(row["fields"], 1, row["versions"], "", may_be_kept)
     for variant in row.get("variants", []):
-        lines += variation(variant, secrets)
-    used |= {(name, path) for path, times in secrets.items() if times}
+        lines += variation(variant, may_be_kept)
+    used |= {(name, path) for path, times in may_be_kept.items() if times}
     return "\n".join(lines) + "\n"
 
 
-def variation(variant: dict, secrets: dict[str, int]) -> list[str]:
+def variation(variant: dict, may_be_kept: dict[str, int]) -> list[str]:
     releases = ",".join(variant["releases"])
     if variant["kind"] == "tags":
         paths = " ".join(".".join(camel(name) for name in path.split(".")) for path in variant["paths"])
         return [f"  .lacked {ranged(variant['versions'])} in {releases}: {paths}"]
     flexible = "flexible" if variant["flexible"] else "inflexible"
     heading = f"  .changed {ranged(variant['versions'])} in {releases} {flexible}"
-    return [heading, *fields(variant["fields"], 2, variant["versions"], "", secrets)]
+    return [heading, *fields(variant["fields"], 2, variant["versions"], "", may_be_kept)]
 
 
-def fields(rows: list[dict], depth: int, enclosing: str, parent: str, secrets: dict[str, int]) -> list[str]:
+def fields(rows: list[dict], depth: int, enclosing: str, parent: str, may_be_kept: dict[str, int]) -> list[str]:
     lines = []
     for row in rows:
         path = f"{parent}{camel(row['name'])}"
@@ -99,11 +86,11 @@ def fields(rows: list[dict], depth: int, enclosing: str, parent: str, secrets: d
             words.append("=" + json.dumps(row["default"]).strip('"'))
         if row.get("flexible") == "none":
             words.append("inflexible")
-        if path in secrets:
-            words.append("secret")
-            secrets[path] += 1
+        if path in may_be_kept:
+            words.append("open")
+            may_be_kept[path] += 1
         lines.append("  " * depth + " ".join(words))
-        lines += fields(row.get("fields", []), depth + 1, row["versions"], f"{path}.", secrets)
+        lines += fields(row.get("fields", []), depth + 1, row["versions"], f"{path}.", may_be_kept)
     return lines
 
 

@@ -1,6 +1,8 @@
-"""Measures texts and names against the house style: `python -m tools.language` prints what is left.
+"""Measures texts, names and lengths against the house style: `python -m tools.language` prints where there is more
+than before, `--all` all there is.
 
-`--write` writes the lists of what is left to `tests/language/`.
+It is taste, and fails nothing; only old names that come back do (tests/test_documents.py). `--write` writes the lists
+of what is left to `tests/language/`.
 
 Knows the private words that users should not have to learn (INSTEAD), where users read text, and what a long line or
 sentence is. `tests/language/` holds what is left of before: it may only shrink.
@@ -151,7 +153,38 @@ def write() -> None:
     (LISTS / "old_names.txt").write_text("".join(f"{name}\n" for name in old_names()), "ascii")
 
 
-def main() -> None:
+FUNCTION_LINES, HEAD_LINES = 50, 3
+
+
+def lengths() -> Iterator[str]:
+    """Functions that are longer than a screen (their docstring is free), and modules with a short head."""
+    for path in sources():
+        tree, name = ast.parse(path.read_text("utf-8")), path.relative_to(ROOT).as_posix()
+        if path.name != "__init__.py" and len((ast.get_docstring(tree) or "").splitlines()) < HEAD_LINES:
+            yield f"{name}: its docstring has fewer than {HEAD_LINES} lines"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                count = (node.end_lineno or node.lineno) - body[0].lineno + 1
+                if count > FUNCTION_LINES:
+                    yield f"{name}:{node.lineno}: {node.name} has {count} lines"
+
+
+def more() -> Iterator[str]:
+    """Where there is more than the lists allow."""
+    may = allowed("private_words.tsv")
+    for folder, words in private_words().items():
+        if len(words) > may.get(folder, 0):
+            found = ", ".join(sorted(set(words)))[:300]
+            yield f"{folder}: {len(words)} private words, {may.get(folder, 0)} before: {found}"
+    may = allowed("long_text.tsv")
+    for page, count in long_text().items():
+        if count > may.get(page, 0):
+            yield f"{page}: {count} long lines and sentences, {may.get(page, 0)} before"
+    yield from lengths()
+
+
+def all_there_is() -> None:
     for folder, words in sorted(private_words().items()):
         if words:
             print(f"{len(words):5} {folder}: {', '.join(sorted(set(words)))[:150]}")
@@ -161,4 +194,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    write() if "--write" in sys.argv else main()
+    if "--write" in sys.argv:
+        write()
+    elif "--all" in sys.argv:
+        all_there_is()
+    else:
+        print(*(f"style: {line}" for line in more()), sep="\n")

@@ -1,12 +1,15 @@
-"""The generated reference pages: docs/metrics.md and docs/tables.md.
+"""The generated reference pages: docs/metrics.md, docs/tables.md and docs/redaction.md.
 
 Knows the words around the tables. What a metric, a table or a column means is said where it is declared.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
+from wirecheck.decode.layouts.layout import Field, layouts
+from wirecheck.decode.wire import SIDES
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX
 from wirecheck.streaming.store.result_tables import TABLES
 
@@ -65,6 +68,23 @@ def tables() -> str:
         lines += [f"| `{column}` | {type_name(kind)} | {meaning} |" for column, kind, meaning in table.columns]
     how = (Path(__file__).parent / "reading_tables.md").read_text(encoding="utf-8")
     return "\n".join(lines) + "\n\n" + how
+
+
+def redaction() -> str:
+    """docs/redaction.md: what is not written to disk, field by field."""
+    rules = (Path(__file__).parent / "redaction.md").read_text(encoding="utf-8")
+    messages = [layout for layout in layouts("kafka") if layout.side in SIDES[:2]]
+    fields = {f"{one.api} {one.side}": sorted(set(confidential(one.fields, ""))) for one in messages}
+    rows = [f"| {name} | {', '.join(f'`{path}`' for path in paths)} |" for name, paths in fields.items() if paths]
+    return rules + "\n".join([*rows, ""])
+
+
+def confidential(fields: tuple[Field, ...], above: str) -> Iterator[str]:
+    """Dotted paths of fields whose content is not kept, records among them."""
+    for field in fields:
+        if field.secret or field.type == "records":
+            yield f"{above}{field.name}"
+        yield from confidential(field.fields, f"{above}{field.name}.")
 
 
 def type_name(kind: pa.DataType) -> str:

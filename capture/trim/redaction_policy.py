@@ -21,7 +21,9 @@ from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
-from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.group_protocol import assignment, subscription
+from wirecheck.decode.layouts.form import Kind, Slot
+from wirecheck.decode.layouts.layout import holds_value
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
@@ -216,8 +218,13 @@ class RedactionPolicy:
             spans, status = confidential(messages, np.full(len(messages), -1, np.int64), principals=self.principals)
         if (status >= Status.TRUNCATED).any():
             spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(status >= Status.TRUNCATED))
+        members = np.flatnonzero(np.isin(messages.key, GROUP_APIS) & (status == Status.OK))
+        if len(members):
+            spans = _with_cuts(spans, members, group_cuts(messages.take(members)))
         log = carries_log(messages, spans)
-        return (self._with_log(exchanges, spans, log) if len(log) else spans), status
+        if len(log):
+            spans = _with_cuts(spans, log, self._log.cuts(messages.take(log), exchanges.serial[log]))
+        return spans, status
 
     # --- Envelopes: an answer is read by its request, which was handed out earlier
 
@@ -246,19 +253,63 @@ class RedactionPolicy:
         mine = spans.message < count
         return _picked(spans, mine), status[:count]
 
-    # --- the metadata log: records are kept, their secrets are not
 
-    def _with_log(self, exchanges: Exchanges, spans: Spans, rows: Ints) -> Spans:
-        messages = exchanges.messages.take(rows)
-        found = self._log.cuts(messages, exchanges.serial[rows])
-        if not found:
-            return spans
-        covered = {(int(rows[message]), offset): cuts for message, offset, cuts in found}
-        keys = zip(spans.message.tolist(), spans.offset.tolist(), strict=True)
-        stays = np.array([key not in covered for key in keys], np.bool_)
-        new = [(message, begin + at, n) for (message, begin), cuts in covered.items() for at, n in cuts]
-        message, offset, length = np.array(new, np.int64).reshape(-1, 3).T
-        return joined(_picked(spans, stays), Spans(message, offset, length, np.full(len(new), SECRET, np.int8)))
+def _with_cuts(spans: Spans, rows: Ints, found: list[Cuts]) -> Spans:
+    """Of fields that were read, in the messages of these rows, only the cuts are secret."""
+    if not found:
+        return spans
+    covered = {(int(rows[message]), offset): cuts for message, offset, cuts in found}
+    keys = zip(spans.message.tolist(), spans.offset.tolist(), strict=True)
+    stays = np.array([key not in covered for key in keys], np.bool_)
+    new = [(message, begin + at, n) for (message, begin), cuts in covered.items() for at, n in cuts]
+    message, offset, length = np.array(new, np.int64).reshape(-1, 3).T
+    return joined(_picked(spans, stays), Spans(message, offset, length, np.full(len(new), SECRET, np.int8)))
+
+
+# --- classic groups: what the consumer protocol says is kept, without what applications add
+
+GROUP_APIS = (11, 14, 15)
+MEMBERS = (
+    ("JoinGroup", "request", "protocols", "metadata", "protocol_type", subscription),
+    ("JoinGroup", "response", "members", "metadata", "protocol_type", subscription),
+    ("SyncGroup", "request", "assignments", "assignment", "protocol_type", assignment),
+    ("SyncGroup", "response", "", "assignment", "protocol_type", assignment),
+    ("DescribeGroups", "response", "groups.members", "member_metadata", "groups.protocol_type", subscription),
+    ("DescribeGroups", "response", "groups.members", "member_assignment", "groups.protocol_type", assignment),
+)
+"""API, side, table, column, where the protocol's type stands (older versions do not state it), how it is read."""
+CONSUMER = "consumer"
+
+
+def group_cuts(messages: Messages) -> list[Cuts]:
+    """Of subscriptions and assignments of consumers, what in them is no name and no number."""
+    decoded = decode(messages, _group_projection())
+    found = []
+    for api, side, lines, column, type_column, read in MEMBERS:
+        every = tables(decoded, api, side)
+        table = every.get(lines)
+        if table is None or not len(table):
+            continue
+        above, _, name = type_column.rpartition(".")
+        types = every[above][name].strings() if above in every and len(every[above]) else []
+        for row in range(len(table)):
+            data = table[column].field(row)
+            at = int(table.parent[row]) if lines else row
+            if data is None or not len(data) or len(data.holes) or (types and types[at] not in {CONSUMER, "", None}):
+                continue
+            known = read(data.bytes(0, len(data)))
+            if known is not None:
+                message = int(table.message[row])
+                found.append((message, _offset(decoded, message, int(table[column].at[row])), list(known.content)))
+    return found
+
+
+@cache
+def _group_projection() -> Projection:
+    columns: dict[tuple[str, str], list[str]] = {}
+    for api, side, lines, column, type_column, _ in MEMBERS:
+        columns.setdefault((api, side), []).extend([f"{lines}.{column}".lstrip("."), type_column])
+    return only(columns)
 
 
 def _of_dialects(
@@ -315,9 +366,14 @@ def _with_contents(spans: Spans, rows: Ints, inside: Contents) -> Spans:
 
 
 def may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:
-    """By message: whether a layout of its kind has records, secrets or another message."""
+    """By message: whether a layout of its kind has records, credentials, values or another message."""
     sides, keys = messages.side.tolist(), messages.key.tolist()
     return np.array([kind in _kinds_with_secrets() for kind in zip(sides, keys, strict=True)], np.bool_)
+
+
+def _is_guarded(slot: Slot) -> bool:
+    value = slot.secret and holds_value(slot.name, "bytes" if slot.kind == Kind.BYTES else "string")
+    return value or slot.kind == Kind.RECORDS
 
 
 @cache
@@ -325,7 +381,7 @@ def _kinds_with_secrets() -> frozenset[tuple[int, int]]:
     return frozenset(
         (form.side, form.key)
         for form in programs().names.values()
-        if form.key == ENVELOPE or any(slot.secret or slot.kind == Kind.RECORDS for slot in form.root.walk())
+        if form.key == ENVELOPE or any(map(_is_guarded, form.root.walk()))
     )
 
 

@@ -59,7 +59,9 @@ def is_within(direction: Direction, seq: i64, alone: bool) -> bool:
     if direction.stream == modes.UNSEEN:
         return True
     at = direction.offset_of(seq)
-    return at - max(direction.newest, direction.acknowledged) < NEAR and (not alone or at - min(direction.next_offset, direction.newest) > -NEAR)
+    return at - max(direction.newest, direction.acknowledged) < NEAR and (
+        not alone or at - min(direction.next_offset, direction.newest) > -NEAR
+    )
 
 
 def _goes_on(elsewhere: Elsewhere, frame: Frame, one_sided: bool) -> bool:
@@ -68,14 +70,19 @@ def _goes_on(elsewhere: Elsewhere, frame: Frame, one_sided: bool) -> bool:
     """
     end = (frame.seq + frame.length) & SEQUENCE
     ack: i64 = frame.ack if frame.flags & ACK else UNSET
-    if elsewhere.side == 1 - frame.side and ack != UNSET and elsewhere.ack != UNSET:
-        if _are_near(frame.seq, elsewhere.ack) and _are_near(ack, elsewhere.seq):
-            return True
+    if elsewhere.side == 1 - frame.side and _answer_each_other(frame.seq, ack, elsewhere):
+        return True
     if elsewhere.side != frame.side or not _are_near(frame.seq, elsewhere.seq):
         elsewhere.frames = 0
     elsewhere.side, elsewhere.seq, elsewhere.ack = frame.side, end, ack
     elsewhere.frames += 1
     return one_sided and elsewhere.frames >= IN_A_ROW
+
+
+def _answer_each_other(seq: i64, ack: i64, elsewhere: Elsewhere) -> bool:
+    if ack == UNSET or elsewhere.ack == UNSET:  # noqa: PLR1714 - numbers, which a set would box
+        return False
+    return _are_near(seq, elsewhere.ack) and _are_near(ack, elsewhere.seq)
 
 
 def _are_near(one: i64, two: i64) -> bool:

@@ -351,6 +351,22 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
     else:
         direction.went_on(seq)
+    _on_ending(shared, connection, direction, seq, resets)
+    moved = length > 0
+    if direction.has_hole():
+        moved = declare_gaps(shared, connection, direction, ts_ns) or moved
+    if other.has_hole():
+        moved = declare_gaps(shared, connection, other, ts_ns) or moved
+    if moved:
+        progress(shared, connection)
+    set_closing(shared, connection, ts_ns)
+    set_deadline(shared, connection)
+
+
+def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq: i64, resets: i64) -> None:
+    """What the frame, now that its bytes are received, says about the end of its direction."""
+    frame = shared.frame
+    flags, length, ts_ns = frame.flags, frame.length, frame.ts_ns
     if direction.fin != UNSET and direction.next_offset > direction.fin:  # it went on: that FIN was none of its own
         direction.fin = UNSET
         if connection.closed_by == BY_FIN + frame.side:
@@ -365,15 +381,6 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
             _reset(shared, connection)
         elif connection.closed_by == BY_RST + frame.side:  # its side goes on, past or short of it: nobody took it
             connection.closed_by, connection.due_ns = NOT_CLOSED, NEVER
-    moved = length > 0
-    if direction.has_hole():
-        moved = declare_gaps(shared, connection, direction, ts_ns) or moved
-    if other.has_hole():
-        moved = declare_gaps(shared, connection, other, ts_ns) or moved
-    if moved:
-        progress(shared, connection)
-    set_closing(shared, connection, ts_ns)
-    set_deadline(shared, connection)
 
 
 def _awaits_ack(connection: Connection) -> bool:
@@ -451,7 +458,7 @@ def _resets(direction: Direction, seq: i64) -> i64:
     if direction.stream != modes.RUNNING:
         return EXACT
     at = direction.offset_of(seq)
-    if at == direction.next_offset or at == direction.newest or at == direction.acknowledged:
+    if at in (direction.next_offset, direction.newest, direction.acknowledged):
         return EXACT
     return NEAR_BY if direction.is_near(seq) else NO_RESET
 

@@ -9,7 +9,8 @@
       .lacked v12 in 2.7: responses.snapshotId   tags which those releases did not have yet
       replicaId int32 v0-14 =-1                name, type, versions (none: as what encloses it), default
       topics []                                array of structs: its fields follow, indented; {} is a single struct
-        name string ?v10+ tag0 secret          ? nullable (there or always), tagN tagged, secret: content not to be kept
+        name string ?v10+ tag0                 ? nullable (there or always), tagN tagged
+        requestData bytes open                 open: content that may be kept, though its type or name says otherwise
         topicId uuid tag* literal              drafts: tag of no fixed number; literal: only in a reading by the letter
       .changed v0 in 3.5,3.6 flexible          another layout that those releases had for the version: its fields follow
 
@@ -31,6 +32,11 @@ NOTES = {".since", ".last", ".unstable", ".deprecated", ".lacked"}
 Default: TypeAlias = int | float | str | bool | None
 PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "uuid"}
 SIZED = {"string", "bytes", "records"}
+VALUES = {"value", "payload", "token"}
+REMARKS, ERROR_MESSAGE = {"metadata", "reason"}, {"error", "message"}
+"""Words in names of text fields that hold content, and not a name. A server's error message repeats the value that it
+refuses."""
+CAMEL = re.compile(r"[A-Z]?[a-z]+")
 
 
 @final
@@ -197,12 +203,26 @@ def _field(words: list[str], inner: list[tuple[int, list[str]]], depth: int, enc
         elif mark.startswith("="):
             default = mark[1:]
         else:
-            assert mark in {"inflexible", "secret", "literal"}, words
+            assert mark in {"inflexible", "open", "literal"}, words
             flags.add(mark)
     return Field(
         name, element, array, versions, nullable, tag, _default(default, element, array=array),
-        "inflexible" in flags, "secret" in flags, "literal" in flags, _fields(inner, depth + 1, versions),
+        "inflexible" in flags, "open" not in flags and holds_content(name, element), "literal" in flags,
+        _fields(inner, depth + 1, versions),
     )  # fmt: skip
+
+
+def holds_content(name: str, type_: str) -> bool:
+    """Whether a field of this name and type may hold what an application or an operator put there: its content is not
+    to be kept. Names of topics, groups, clients, transactions and principals are names, not content.
+    """
+    words = {word.lower() for word in CAMEL.findall(name)}
+    return type_ == "bytes" or (type_ == "string" and (bool(words & (VALUES | REMARKS)) or words >= ERROR_MESSAGE))
+
+
+def holds_value(name: str, type_: str) -> bool:
+    """Whether that content may be a credential or a value as a whole: not a text that speaks of one."""
+    return holds_content(name, type_) and (type_ == "bytes" or bool({*map(str.lower, CAMEL.findall(name))} & VALUES))
 
 
 def _default(text: str, type_: str, *, array: bool) -> Default:

@@ -166,8 +166,7 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
         names = sorted({claim["name"] for claim in found if claim.kind == "binding"})
         ids = tuple(sorted({claim["topic_id"] for claim in found if "topic_id" in KINDS[claim.kind].fields}))
         words = {"who": f"Server {found[0].server()}", "why": "it reports this cluster's ID, and no broker lists it"}
+        ids_of = [f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"] if names else []
         others = dict.fromkeys(OTHERWISE[claim.kind] for claim in found if claim.kind != "binding")
-        if names:
-            others = {f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}": None, **others}
-        words["what"] = ", ".join(others)
+        words["what"] = ", ".join([*ids_of, *others])
         yield resting_on(found, host, topic=names[0] if len(names) == 1 else None, topic_ids=ids, words=words)

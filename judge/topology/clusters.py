@@ -491,6 +491,7 @@ def separate(
     stated: Iterable[Claim],
     connections: Connections,
     failures: Failures,
+    *,
     reports: Reports = unreported,
     doubted: Collection[str] = (),
 ) -> tuple[Clusters, str | None]:

@@ -307,8 +307,8 @@ class UnauthenticatedHosts:
     # -- servers that are ---------------------------------------------------------------------------------------------
 
     def contradicting(self) -> Iterator[str]:
-        """Hosts of servers that state a cluster's ClusterId, that nobody names, and that contradict its members. To know
-        the IDs of topics proves nothing: whoever may describe a topic knows them.
+        """Hosts of servers that state a cluster's ClusterId, that nobody names, and that contradict its members.
+        Knowing the IDs of topics proves nothing: whoever may describe a topic knows them.
         """
         for endpoint in self.known.unnamed():
             host = host_of(endpoint)

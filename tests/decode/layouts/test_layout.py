@@ -22,7 +22,7 @@ EXAMPLE = """\
       on bool =true
       mask uint16 =0x7f
   clientId string v1+ ? inflexible
-  token bytes secret
+  token bytes
   .changed v2 in 2.5,2.6 inflexible
     other string =
       

@@ -55,7 +55,7 @@ def hidden(data, spans):
 
 
 def test_the_types_that_carry_secrets():
-    assert s.secret_types() == {4, 10, 11, 26}
+    assert s.secret_types() == {4, 10, 11, 25, 26}
 
 
 def test_only_the_secret_fields_of_a_record_are_hidden():
