@@ -77,7 +77,7 @@ def clients(
         judge(client, target)
         if form == "text":
             client["address"] = names.in_text(client["address"])
-    closed = (one for row in result["findings"] if row["code"] == CLOSES for one in closed_connections(row))
+    closed = (one for row in result["findings"] if row["code"] in CLOSES for one in closed_connections(row))
     harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed))
     refused = [client for client in found if client_upgrades.rejected(client)]
     with report_at(report, inputs) as write:

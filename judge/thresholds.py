@@ -72,6 +72,17 @@ class Settings:
     patience_s: int = 29
     """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
     little less between packets."""
+    never_served: int = 10
+    """A client of which a server closes so many requests ..."""
+    never_served_on: int = 3
+    """... on so many connections ..."""
+    never_served_s: int = 5
+    """... over at least this long is not served: a broker that stops or starts closes a few."""
+    one_in: int = 100
+    """... though one in so many was answered."""
+    fell_silent_s: int = 30
+    """A client that did something all the time and does nothing for so long, though it is connected, has stopped:
+    longer than clients retry (reconnect.backoff.max.ms)."""
     principals: int = 1
     """Whether findings name the principal and the address of the client that changed a topic; 0: the client ID alone.
     """

@@ -103,7 +103,7 @@ def hurt(entry: Row) -> int:
 
 def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
     rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
-    closed = (one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row))
+    closed = (one for row in rows if row["code"] in harm.CLOSES for one in harm.closed_connections(row))
     return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in closed]
 
 

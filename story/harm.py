@@ -33,8 +33,8 @@ MOST = 16
 rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
 """
 HURT = "hurt"
-CLOSES = "VER001"
-"""The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
+CLOSES = frozenset({"VER001", "CLI001"})
+"""Checks whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -197,13 +197,13 @@ def begins_s(finding: Row) -> float:
 
 
 def closed_connections(finding: Row) -> list[Row]:
-    """The harm that a rejected version is: of its finding's clients."""
+    """The harm that a refusal is which a finding states: of its clients."""
     host = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     blocked_ms = round(lasted_s(finding) * 1000)
-    api = f"{finding['words'].get('api', '')} v{finding['words'].get('version', '')}"
+    api = " v".join(filter(None, (finding["words"].get(word, "") for word in ("api", "version"))))
     of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": host, "api": api}
     return [{**of_client, "client_id": client} for client in finding["client_ids"]]
 

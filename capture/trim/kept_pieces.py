@@ -57,17 +57,19 @@ class Pieces:
         self.left_at[row + 1] = i64(len(self.offset))
 
 
-def trimmed(first: i64, upto: i64, marked: Parts, payloads: Payloads, tls_bytes: Any) -> Pieces:
-    """The rows from `first` up to `upto`. Rows without a mark keep their first `tls_bytes` (by row): TLS headers."""
+def trimmed(first: i64, upto: i64, marked: Parts, payloads: Payloads, opening: Any) -> Pieces:
+    """The rows from `first` up to `upto`. Rows without a mark keep their first `opening` bytes (by row): TLS headers,
+    names of protocols.
+    """
     marked_at, order = by_row(marked.row, marked.begin, first, upto)
     pieces = Pieces(upto - first)
     row = _Row(pieces, payloads)
-    tls: vec[i64] = tls_bytes
+    begins: vec[i64] = opening
     for r in range(first, upto):
         m, m_end = marked_at[r - first], marked_at[r - first + 1]
         row.begin(r)
         if m == m_end and row.is_whole:
-            row.keep(0, min(tls[r - first], payloads.length[r]))
+            row.keep(0, min(begins[r - first], payloads.length[r]))
         while m < m_end:
             row.keep(marked.begin[order[m]], marked.end[order[m]])
             m += 1

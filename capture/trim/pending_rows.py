@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.wire import Ints
 
 TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
+NAMED = (b"HTTP", b"SSH-")
+"""Protocols whose first bytes are their name."""
 TLS_MOST_BYTES = (1 << 14) + 2048  # of a record
 LAST_STREAM = (1 << 63) - 1
 NO_STREAMS = np.zeros(0, np.int64)
@@ -87,8 +89,8 @@ class Chunk(Batch):
         s = self.segments
         marked = without(self.placed.kept, self.placed.excluded)
         edges = (s.payload_at, s.payload_len, s.left_at, s.left_offset, s.left_length)
-        tls_bytes = vector(_tls_bytes(s.payload, s.payload_at[first : upto + 1], self.placed.offset, first))
-        pieces = trimmed(first, upto, marked, Payloads(*map(vector, edges)), tls_bytes)
+        opening = vector(_opening_bytes(s.payload, s.payload_at[first : upto + 1], self.placed.offset, first))
+        pieces = trimmed(first, upto, marked, Payloads(*map(vector, edges)), opening)
         return _replaced(rows, _payloads(s.payload, pieces), _lists(pieces))
 
 
@@ -137,10 +139,17 @@ def _replaced(rows: pa.RecordBatch, payload: pa.Array, left_out: pa.Array) -> pa
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
 
 
-def _tls_bytes(payload: NDArray[np.uint8], at: Ints, offset: vec[i64], first: int) -> Ints:
-    """How many first bytes of each payload show that it is TLS: a record header (RFC 8446 5.1), more of an opening."""
+def _opening_bytes(payload: NDArray[np.uint8], at: Ints, offset: vec[i64], first: int) -> Ints:
+    """How many first bytes of each payload show that it is TLS: a record header (RFC 8446 5.1), more of an opening. And
+    of the first one of a direction that it is HTTP or SSH.
+    """
     found = np.zeros(len(at) - 1, np.int64)
     rows = np.flatnonzero(np.diff(at) >= TLS_HEADER_BYTES)
+    for name in NAMED:
+        named = rows[array(offset)[first + rows] == 0]
+        for place, byte in enumerate(name):
+            named = named[payload[at[named] + place] == byte]
+        found[named] = len(name)
     kind = payload[at[rows]]
     rows = rows[(kind >= 20) & (kind <= 23)]
     rows = rows[(payload[at[rows] + 1] == 3) & (payload[at[rows] + 2] <= 4)]

@@ -31,6 +31,7 @@ NOT_CLOSED: Final = (
 BY_FIN: Final = 1
 BY_RST: Final = 3
 ROLES: Final = ("port", "syn", "content")  # as facts say it
+ANSWERED_IN: Final = (None, "http", "tls", "ssh")
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 NO_PORT: Final = -1  # port of the client that no PROXY header names
@@ -101,6 +102,7 @@ class Connection:
         self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.elsewhere: Elsewhere = Elsewhere()
         self.unacceptable: i64 = 0  # segments that no receiver takes
+        self.answered_in: i64 = 0  # what the server's first bytes are, where they are not Kafka's: ANSWERED_IN
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.answered_out_of_order: i64 = 0
@@ -303,4 +305,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         server_round_ns=connection.server_round_ns,
         client_round_ns=connection.client_round_ns,
         unacceptable=connection.unacceptable,
+        answered_in=ANSWERED_IN[connection.answered_in],
     )

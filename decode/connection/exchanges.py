@@ -85,6 +85,8 @@ class Connection:
     """From the capture point to the server and back: SYN to SYN-ACK. 0: the handshake was not seen whole."""
     client_round_ns: int = 0
     """From the capture point to the client and back: SYN-ACK to ACK."""
+    answered_in: str | None = None
+    """http, tls or ssh: what the server's first bytes are, where requests are Kafka's and these are not."""
     unacceptable: int = 0
     """Segments whose numbers are none of the connection's: they changed nothing (RFC 9293 3.10.7.4)."""
 

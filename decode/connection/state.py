@@ -119,7 +119,7 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.syn_ns, c.syn_ack_ns = row.of(c.syn_ns), row.of(c.syn_ack_ns)
     c.server_round_ns, c.client_round_ns = row.of(c.server_round_ns), row.of(c.client_round_ns)
     _handshake(row, c.again)
-    c.unacceptable = row.of(c.unacceptable)
+    c.unacceptable, c.answered_in = row.of(c.unacceptable), row.of(c.answered_in)
     c.elsewhere.side, c.elsewhere.seq = row.of(c.elsewhere.side), row.of(c.elsewhere.seq)
     c.elsewhere.ack, c.elsewhere.frames = row.of(c.elsewhere.ack), row.of(c.elsewhere.frames)
     _direction(row, c.lower)

@@ -24,6 +24,7 @@ from wirecheck.judge.checks import (
     outages,
     topic_id_uses,
     topic_ids,
+    unserved,
     versions,
     wire_checks,
 )
@@ -45,6 +46,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "GRP": ("Groups, offsets and producers", (groups, outages)),
     "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (clusters,)),
+    "CLI": ("Clients that get nowhere", (unserved,)),
     "DRF": ("Draft dialects", (wire_checks,)),
     "WIR": ("Messages on the wire", (wire_checks, outages)),
     "VIS": ("Blind spots", (wire_checks,)),

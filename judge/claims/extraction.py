@@ -34,6 +34,7 @@ from wirecheck.judge.claims.extract import (
     quorum,
     replicas,
     servers,
+    unserved,
     uses,
     wire_format,
 )
@@ -48,6 +49,7 @@ FAMILIES = (
     error_answers,
     servers,
     clients,
+    unserved,
     wire_format,
     log_entries,
     drafts,
@@ -73,6 +75,7 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
         *inner_claims(exchanges, decoded),
         *wire_format.connections(batch),
         *peers.connections(batch),
+        *unserved.connections(batch),
         *log_entries.orders(batch),
         *log_entries.chunks(batch),
     ]

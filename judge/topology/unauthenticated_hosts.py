@@ -149,8 +149,9 @@ class UnauthenticatedHosts:
         to judge again, None for all.
         """
         self.links.clear()
+        touched = set(touched)
         hosts = {subject[1] for subject in touched if subject[0] == "host"}
-        if not hosts and not self.hosts:
+        if not touched and not self.hosts:
             return set()
         self.known = Servers(self.ledger.claims_of("server").values())
         servers, facts = set(self.contradicting()), self.known.facts()

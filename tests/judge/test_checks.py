@@ -16,6 +16,7 @@ from tests.judge import (
     cases_sessions,
     cases_topic_ids,
     cases_unauthenticated_hosts,
+    cases_unserved,
     cases_versions,
     cases_wire,
 )
@@ -27,6 +28,7 @@ from wirecheck.judge.claims.extraction import batch_of, claims
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
+    cases_unserved,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

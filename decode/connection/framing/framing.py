@@ -152,6 +152,8 @@ def _response_head(connection: Connection, direction: Direction, data: bytes, la
             return False
         raw = len(data) < 8 or not answers_request(connection, int32(data, 4))
     if size < (0 if raw else 4) or size > largest:
+        if at == 0 and direction.start_seen:
+            connection.answered_in = recognise.another_protocol(data)
         direction.lose_boundary()
         return True
     direction.key = RAW_TOKEN if raw else 0

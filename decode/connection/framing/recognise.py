@@ -43,6 +43,10 @@ SCRAM_512: Final = 4
 GSSAPI: Final = 5
 OAUTHBEARER: Final = 6
 OTHER_MECHANISM: Final = 7
+NEITHER: Final = 0  # another_protocol, places in connection.ANSWERED_IN
+HTTP: Final = 1
+TLS_RECORD: Final = 2
+SSH: Final = 3
 MECHANISMS: Final = (None, "raw", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "other")
 
 
@@ -210,6 +214,15 @@ def opening_request(known: Known, data: bytes, largest: i64) -> tuple[i64, i64, 
     if verdict == STRONG or key in (METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, CONTROLLED_SHUTDOWN):
         return STRONG, length, client
     return WEAK, length, client
+
+
+def another_protocol(data: bytes) -> i64:
+    """What a server's first bytes are that are not Kafka's, where they say it."""
+    if data.startswith(b"HTTP"):
+        return HTTP
+    if data.startswith(b"SSH-"):
+        return SSH
+    return TLS_RECORD if tls_record(data[:5]) else NEITHER
 
 
 def tls_record(data: bytes) -> bool:

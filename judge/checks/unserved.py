@@ -1,0 +1,171 @@
+"""CLI: clients that get nowhere, whatever the reason: nothing answers them, or they ask the wrong server.
+
+Rule: these contradict nothing. A client that was served before, a probe, a broker's own requests are silent; and where
+another check says why, that speaks.
+"""
+
+from collections.abc import Collection, Iterator
+
+from wirecheck.decode.api_names import key_of
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, resting_on, servers_of
+from wirecheck.judge.checks.versions import version_rejected
+from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
+from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
+from wirecheck.judge.claims.extract.unserved import ANSWERED
+from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.releases import read
+
+GREETED = "ApiVersions"
+METADATA = key_of("Metadata")
+IN_WORDS = {"http": "HTTP", "tls": "TLS", "ssh": "SSH"}
+NO_OUTCOME = {47, 90}
+"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED: another instance took over, and this one ends itself."""
+
+
+def requests_never_answered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
+        return
+    settings = context.settings
+    for claim in context.claims("unserved", group, *subject):
+        closed = together(every_run(claim.runs))
+        if closed is None or closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
+            continue
+        answered = claim.tally.get(ANSWERED, 0)
+        answered_ns = -claim.peak[ANSWERED] if ANSWERED in claim.peak else 0
+        later = answered and answered_ns > closed.last_ns
+        least_s = settings.stuck_s if later else settings.never_served_s
+        if closed.seconds < least_s or (not later and answered * settings.one_in > closed.count):
+            continue
+        if is_explained(claim, subject, group, context):
+            continue
+        greeted = GREETED not in claim.tally
+        words = {
+            "client": claim["client_id"] or "a client without an ID",
+            "server": servers_of([claim], context),
+            "connections": number_of_connections([claim]),
+            "what": "it answered ApiVersions only" if greeted else "it answered nothing",
+            "may": "SASL? a proxy" if greeted else "TLS? a proxy",
+            "until": f" It answers since {clock(answered_ns)}." if later else "",
+            "api": max(sorted(claim.tally.keys() - {ANSWERED}), key=lambda api: claim.tally[api]),
+        }
+        about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": closed.count}
+        yield resting_on([claim], *claim.key, **about, first_ns=closed.first_ns, last_ns=closed.last_ns, words=words)
+
+
+def together(runs: Iterator[Run]) -> Streak | None:
+    """All of them as one, whatever lies between."""
+    found: Streak | None = None
+    for count, first_ns, last_ns in runs:
+        one = Streak(count, first_ns, last_ns)
+        found = found.joined(one) if found else one
+    return found
+
+
+def connections_of(claim: Claim) -> int:
+    return len({port for slots in claim.runs.values() for ports in slots.values() for port in ports})
+
+
+def number_of_connections(claims: Collection[Claim]) -> str:
+    """So many ports are kept apart, and the others as one."""
+    count = sum(map(connections_of, claims))
+    others = any(OTHERS in ports for claim in claims for slots in claim.runs.values() for ports in slots.values())
+    return f"more than {count - 1} connections" if others else counted(count, "connection")
+
+
+def is_explained(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether another check says why this server does not answer the client."""
+    late = any(one["endpoint"] == claim["endpoint"] for one in context.claims("overdue", group, *subject))
+    other = any(one["host"] == claim["host"] for one in context.claims("not_kafka", group, "link", claim["endpoint"]))
+    return late or other or any(True for _ in version_rejected(subject, group, context))
+
+
+def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    context.watch()
+    servers = [one for one in context.claims("server", group, "server") if one["endpoint"] == subject[1]]
+    if any(one.peak.get("answers") for one in servers):
+        return
+    found = context.claims("not_kafka", group, *subject)
+    for (host, endpoint), claims in gathered(found, "host endpoint"):
+        count = sum(run[0] for claim in claims for run in every_run(claim.runs))
+        if sum(map(connections_of, claims)) >= context.settings.never_served_on:
+            protocols = " or ".join(sorted({IN_WORDS[claim["protocol"]] for claim in claims}))
+            words = {"host": host, "server": endpoint, "protocol": protocols}
+            words["connections"] = counted(count, "connection")
+            yield resting_on(claims, host, endpoint, brokers=(context.broker(claims[0]),), count=count, words=words)
+
+
+def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """KIP-919: an admin client that is configured for controllers asks them for the cluster or the quorum next."""
+    if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
+        return
+    every = context.ledger.claims("client", *subject)  # of all clusters: a controller's may not be known yet
+    asked = context.claims("client", group, *subject)
+    if (
+        not asked
+        or len(every) > len(asked)
+        or any(word.partition(":")[0] != GREETED for claim in asked for word in claim.tally)
+    ):
+        return
+    context.watch()
+    ranges = {claim["endpoint"]: read(claim["ranges"]) for claim in context.claims("advertised", group, "server")}
+    known = [ranges.get(claim["endpoint"]) for claim in asked]
+    last_ns = max(claim.last.ts_ns for claim in asked)
+    if any(found is None or METADATA in found for found in known) or len({claim["endpoint"] for claim in asked}) > 1:
+        return
+    if context.passed(last_ns + context.settings.fell_silent_s * SECOND_NS):
+        endpoint = asked[0]["endpoint"]
+        words = {"client": asked[0]["client_id"] or "a client without an ID", "server": endpoint}
+        count = sum(claim.count for claim in asked)
+        words["times"] = counted(count, "time")
+        client_ids = (asked[0]["client_id"],)
+        yield resting_on(asked, *subject[1:], endpoint, client_ids=client_ids, count=count, words=words)
+
+
+def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per topic, over all brokers that it wrote to."""
+    if is_internal(subject[1]):
+        return
+    by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["api"] == "Produce"]
+    seen_ns = max((claim.last.ts_ns for claim in context.claims("client", group, *subject)), default=0)
+    for (name,), claims in gathered(by_name, "name"):
+        quiet_ns = context.settings.fell_silent_s * SECOND_NS
+        runs = sorted((run for claim in claims for run in every_run(claim.runs)), key=lambda run: run[FIRST:])
+        errors = [(run, code) for claim in claims for code, run in errors_of(claim)]
+        last_ns = max(run[LAST] for run in runs)
+        ended_by = [code for run, code in errors if run[LAST] == last_ns]
+        good = [run for claim in claims for run in every_run(claim.runs, {SUCCESS})]
+        if not ended_by or not good or set(ended_by) & NO_OUTCOME or seen_ns < last_ns + quiet_ns:
+            continue
+        wrote = steadily(runs, quiet_ns)
+        if wrote is None or wrote.seconds < context.settings.fell_silent_s or not context.passed(last_ns + quiet_ns):
+            continue
+        words = {
+            "client": claims[0]["client_id"] or "a client without an ID",
+            "topic": name,
+            "rate": f"{wrote.count / max(wrote.seconds, 1):.1f}",
+            "error": error_name(ended_by[0]),
+            "time": clock(last_ns),
+            "seconds": f"{(seen_ns - last_ns) / SECOND_NS:.0f}",
+        }
+        client_ids = (claims[0]["client_id"],)
+        yield resting_on(claims, *subject[1:], name, topic=name, client_ids=client_ids, first_ns=last_ns, words=words)
+
+
+def errors_of(claim: Claim) -> Iterator[tuple[int, Run]]:
+    for code in claim.runs.keys() - {SUCCESS}:
+        for run in every_run(claim.runs, {code}):
+            yield int(code), run
+
+
+def steadily(runs: list[Run], pause_ns: int) -> Streak | None:
+    """All writes as one, if there was no such pause between them."""
+    found: Streak | None = None
+    for count, first_ns, last_ns in runs:
+        if found and first_ns > found.last_ns + pause_ns:
+            return None
+        one = Streak(count, first_ns, last_ns)
+        found = found.joined(one) if found else one
+    return found

@@ -1,0 +1,223 @@
+"""Cases of the CLI checks, in bytes: clients that get nowhere, and those who only look like one."""
+
+from tests.judge.cases_versions import ranges
+from tests.judge.lab import B1, B2, ns
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
+
+GREETING = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.7.0"}
+CONTROLLER = ranges("4.4.0", "C")
+BROKER = ranges("3.9.1")
+
+
+def advertised(found):
+    keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in found.items()]
+    return {"errorCode": 0, "apiKeys": keys}
+
+
+def greet(talk, at, found=BROKER):
+    return talk.ask(at, "ApiVersions", 3, GREETING, advertised(found))
+
+
+def shut_out(lab, count=12, every=1.0, api="Metadata", version=12, greeted=True, outcome=CLOSED_BY_SERVER, **facts):
+    """A listener that wants something else closes each connection."""
+    for number in range(count):
+        at = 1 + number * every
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True, **facts)
+        if greeted:
+            greet(talk, at)
+        talk.ask(at + 0.01, api, version, {"topics": None}, outcome=outcome)
+        talk.closed = at + 0.02
+    lab.until = count * every + 40
+
+
+def served(lab, until, host="10.0.0.8"):
+    for at in range(0, int(until), 2):
+        lab.metadata(at, talk=lab.talk(client_id="other", host=host))
+
+
+def cli001_fires(lab):
+    shut_out(lab)
+    served(lab, 30)
+
+
+def cli001_fires__not_even_greeted(lab):
+    shut_out(lab, greeted=False)
+
+
+def cli001_fires__answered_at_last(lab):
+    shut_out(lab, count=40)
+    lab.metadata(60, talk=lab.talk(client_id="app", host="10.0.0.7"))
+
+
+def cli001_near_miss(lab):
+    lab.metadata(0, talk=lab.talk(client_id="app", host="10.0.0.7"))
+    shut_out(lab)
+
+
+def cli001_near_miss__the_client_closes(lab):
+    """A probe that does not wait."""
+    shut_out(lab, outcome=CLOSED_BY_CLIENT)
+
+
+def cli001_near_miss__a_broker_restarts(lab):
+    """For some seconds; then it answers."""
+    shut_out(lab, count=12, every=0.6)
+    lab.metadata(12, talk=lab.talk(client_id="app", host="10.0.0.7"))
+
+
+def cli001_near_miss__a_version_that_is_rejected(lab):
+    """VER001's affair."""
+    for number in range(12):
+        talk = greet(lab.talk(client_id="app", host="10.0.0.7", over=True), 1 + number, {**BROKER, 0: (3, 10)})
+        talk.refused(1.01 + number, "Produce", 2)
+    lab.until = 60
+
+
+def cli001_near_miss__few(lab):
+    shut_out(lab, count=6)
+
+
+def cli001_cannot_know(lab):
+    """Bytes of the answers are missing."""
+    shut_out(lab, unseen_response_bytes=40)
+
+
+def other_protocol(lab, protocol, count=4, **facts):
+    for number in range(count):
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True, requests=1, answered_in=protocol, **facts)
+        talk.ask(1 + number, "ApiVersions", 3, GREETING, outcome=CLOSED_BY_SERVER)
+        talk.closed = 1.1 + number
+    lab.until = 60
+
+
+def cli002_fires(lab):
+    other_protocol(lab, "http")
+
+
+def cli002_fires__tls(lab):
+    other_protocol(lab, "tls", count=12)
+
+
+def cli001_near_miss__another_protocol(lab):
+    """CLI002's affair."""
+    other_protocol(lab, "tls", count=20)
+
+
+def cli002_near_miss(lab):
+    other_protocol(lab, "http")
+    served(lab, 10)
+
+
+def cli002_near_miss__once(lab):
+    other_protocol(lab, "ssh", count=2)
+
+
+def cli002_cannot_know(lab):
+    """What came first was not captured."""
+    other_protocol(lab, None)
+
+
+CONTROLLER_1 = "10.0.0.1:9093"
+
+
+def at_a_controller(lab, times=1):
+    for number in range(times):
+        greet(lab.talk(CONTROLLER_1, "app", "10.0.0.7"), 1 + number, CONTROLLER)
+    served(lab, 60)
+    lab.until = 90
+
+
+def cli003_fires(lab):
+    at_a_controller(lab)
+
+
+def cli003_fires__again_and_again(lab):
+    at_a_controller(lab, times=10)
+
+
+def cli003_near_miss(lab):
+    """bootstrap.controllers (KIP-919)."""
+    talk = greet(lab.talk(CONTROLLER_1, "admin", "10.0.0.7"), 1, CONTROLLER)
+    talk.ask(1.1, "DescribeCluster", 1, {"endpointType": 2}, {"errorCode": 0, "endpointType": 2})
+    lab.until = 90
+
+
+def cli003_near_miss__a_broker(lab):
+    greet(lab.talk(CONTROLLER_1, "2", "10.0.0.2"), 1, CONTROLLER)
+    lab.until = 90
+
+
+def cli003_near_miss__a_probe_of_brokers(lab):
+    for server in (B1, B2, CONTROLLER_1):
+        greet(lab.talk(server, "probe", "10.0.0.7"), 1, CONTROLLER if server == CONTROLLER_1 else BROKER)
+    lab.until = 90
+
+
+def cli003_near_miss__just_now(lab):
+    at_a_controller(lab)
+    lab.talks = lab.talks[:1]
+    lab.until = 20
+
+
+def cli003_cannot_know(lab):
+    """What the server answered was not captured."""
+    lab.talk(CONTROLLER_1, "app", "10.0.0.7").ask(1, "ApiVersions", 3, GREETING, outcome=CLOSED_BY_CLIENT)
+    lab.until = 90
+
+
+def write(talk, at, error=0):
+    row = {"index": 0, "errorCode": error, "baseOffset": 7}
+    asked = {"acks": -1, "timeoutMs": 30000, "topicData": [{"name": "songs", "partitionData": [{"index": 0}]}]}
+    talk.ask(at, "Produce", 9, asked, {"responses": [{"name": "songs", "partitionResponses": [row]}]})
+
+
+def writer(lab, error=3, until=60, after=()):
+    talk = lab.talk(B1, "writer", "10.0.0.7")
+    for at in range(until):
+        write(talk, at)
+    write(talk, until, error)
+    for at in after:
+        write(talk, at)
+    for at in range(until + 5, until + 60, 5):
+        talk.ask(at, "Metadata", 12, {"topics": []}, {"brokers": [], "topics": []})
+    lab.until = until + 70
+
+
+def cli005_fires(lab):
+    writer(lab)
+
+
+def cli005_near_miss(lab):
+    writer(lab, error=47)
+
+
+def cli005_near_miss__a_cron_job(lab):
+    """It wrote for a few seconds only."""
+    writer(lab, until=5)
+
+
+def cli005_near_miss__it_goes_on(lab):
+    writer(lab, after=(75, 100))
+
+
+def cli005_near_miss__no_error(lab):
+    writer(lab, error=0)
+
+
+def cli005_near_miss__it_ended(lab):
+    talk = lab.talk(B1, "writer", "10.0.0.7")
+    for at in range(60):
+        write(talk, at)
+    write(talk, 60, 3)
+    lab.until = 200
+
+
+def cli005_cannot_know(lab):
+    """The capture ends soon after the error."""
+    writer(lab)
+    for talk in lab.talks:
+        last = next(i for i, one in enumerate(talk.messages) if one[5] > 70)
+        talk.messages = talk.messages[: last - last % 2]
+        talk.exchanges = talk.exchanges[: len(talk.messages) // 2]
+    lab.until = 72
+    assert ns(lab.until)
