@@ -15,10 +15,11 @@ from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.unserved import ANSWERED
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import read
 
-GREETED = "ApiVersions"
+GREETED, PRODUCE = "ApiVersions", "Produce"
 METADATA = key_of("Metadata")
 IN_WORDS = {"http": "HTTP", "tls": "TLS", "ssh": "SSH"}
 NO_OUTCOME = {47, 90}
@@ -125,33 +126,42 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 
 
 def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """One per topic, over all brokers that it wrote to."""
+    """One per topic of its last write."""
     if is_internal(subject[1]):
         return
-    by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["api"] == "Produce"]
-    seen_ns = max((claim.last.ts_ns for claim in context.claims("client", group, *subject)), default=0)
-    for (name,), claims in gathered(by_name, "name"):
-        quiet_ns = context.settings.fell_silent_s * SECOND_NS
-        runs = sorted((run for claim in claims for run in every_run(claim.runs)), key=lambda run: run[FIRST:])
-        errors = [(run, code) for claim in claims for code, run in errors_of(claim)]
-        last_ns = max(run[LAST] for run in runs)
-        ended_by = [code for run, code in errors if run[LAST] == last_ns]
-        good = [run for claim in claims for run in every_run(claim.runs, {SUCCESS})]
-        if not ended_by or not good or set(ended_by) & NO_OUTCOME or seen_ns < last_ns + quiet_ns:
-            continue
-        wrote = steadily(runs, quiet_ns)
-        if wrote is None or wrote.seconds < context.settings.fell_silent_s or not context.passed(last_ns + quiet_ns):
+    errors = [one for one in context.claims("named_answer", group, *subject) if one["api"] == PRODUCE]
+    errors += [one for one in context.claims("refused", group, *subject) if one["api"] == PRODUCE]
+    if not any(claim.runs.keys() - {SUCCESS} for claim in errors):
+        return
+    quiet_ns = context.settings.fell_silent_s * SECOND_NS
+    wrote = steadily(context.ledger.claims("writes", *subject), quiet_ns)  # wherever it wrote
+    if wrote is None or wrote.seconds < context.settings.fell_silent_s or not context.passed(wrote.last_ns + quiet_ns):
+        return
+    connected_ns = max(claim.last.ts_ns for claim in context.ledger.claims("client", *subject))
+    if connected_ns < wrote.last_ns + quiet_ns:
+        return
+    for (topic,), claims in gathered(errors, lambda claim: (topic_of(claim, group, context),)):
+        ended_by = {code for claim in claims for code, run in errors_of(claim) if run[LAST] >= wrote.last_ns}
+        if not ended_by or ended_by & NO_OUTCOME:
             continue
         words = {
             "client": claims[0]["client_id"] or "a client without an ID",
-            "topic": name,
-            "rate": f"{wrote.count / max(wrote.seconds, 1):.1f}",
-            "error": error_name(ended_by[0]),
-            "time": clock(last_ns),
-            "seconds": f"{(seen_ns - last_ns) / SECOND_NS:.0f}",
+            "topic": topic,
+            "rate": f"{wrote.count / wrote.seconds:.1f}",
+            "error": error_name(min(ended_by)),
+            "time": clock(wrote.last_ns),
+            "seconds": f"{(connected_ns - wrote.last_ns) / SECOND_NS:.0f}",
         }
-        client_ids = (claims[0]["client_id"],)
-        yield resting_on(claims, *subject[1:], name, topic=name, client_ids=client_ids, first_ns=last_ns, words=words)
+        about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
+        yield resting_on(claims, *subject[1:], topic, **about, words=words)
+
+
+def topic_of(claim: Claim, group: Group, context: CheckContext) -> str:
+    """Its name; the ID of one whose name is not known."""
+    if claim.kind == "named_answer":
+        return str(claim["name"])
+    topic_id = str(claim["topic_id"])
+    return name_of(("id", topic_id), group, context) or topic_id
 
 
 def errors_of(claim: Claim) -> Iterator[tuple[int, Run]]:
@@ -160,10 +170,11 @@ def errors_of(claim: Claim) -> Iterator[tuple[int, Run]]:
             yield int(code), run
 
 
-def steadily(runs: list[Run], pause_ns: int) -> Streak | None:
-    """All writes as one, if there was no such pause between them."""
+def steadily(writes: Collection[Claim], pause_ns: int) -> Streak | None:
+    """All writes as one; None if there was such a pause between two."""
     found: Streak | None = None
-    for count, first_ns, last_ns in runs:
+    runs = (run for claim in writes for run in every_run(claim.runs))
+    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
         if found and first_ns > found.last_ns + pause_ns:
             return None
         one = Streak(count, first_ns, last_ns)

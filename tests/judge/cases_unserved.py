@@ -1,7 +1,7 @@
 """Cases of the CLI checks, in bytes: clients that get nowhere, and those who only look like one."""
 
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, ns
+from tests.judge.lab import B1, B2, ID_1, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
 
 GREETING = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.7.0"}
@@ -185,6 +185,32 @@ def writer(lab, error=3, until=60, after=()):
 
 def cli005_fires(lab):
     writer(lab)
+
+
+def write_by_id(talk, at, error=0):
+    row = {"index": 0, "errorCode": error, "baseOffset": 7}
+    asked = {"acks": -1, "timeoutMs": 30000, "topicData": [{"topicId": ID_1, "partitionData": [{"index": 0}]}]}
+    talk.ask(at, "Produce", 13, asked, {"responses": [{"topicId": ID_1, "partitionResponses": [row]}]})
+
+
+def cli005_fires__by_id(lab):
+    lab.metadata(0, [("songs", ID_1)])
+    talk = lab.talk(B1, "writer", "10.0.0.7")
+    for at in range(60):
+        write_by_id(talk, at)
+    write_by_id(talk, 60, 100)
+    for at in range(65, 120, 5):
+        talk.ask(at, "Metadata", 12, {"topics": []}, {"brokers": [], "topics": []})
+    lab.until = 130
+
+
+def cli005_near_miss__by_id_from_then_on(lab):
+    """The brokers were upgraded meanwhile."""
+    lab.metadata(0, [("songs", ID_1)])
+    writer(lab)
+    talk = lab.talk(B1, "writer", "10.0.0.7")
+    for at in range(61, 120):
+        write_by_id(talk, at)
 
 
 def cli005_near_miss(lab):

@@ -10,11 +10,12 @@ import numpy as np
 
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_name
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, Claim, slot_name
 from wirecheck.judge.claims.reduce import Rows, constant, moment
 
 TO_ANYBODY = (17, 18)
 """SaslHandshake, ApiVersions."""
+PRODUCE = 0
 ANSWERED = "answered"
 """As a count: requests that got an answer; as a peak, negative, when the first one did."""
 CLOSED = 1
@@ -30,6 +31,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
         "unserved", "@who", message[served],
         tally=constant(ANSWERED, int(served.sum())), peak={ANSWERED: -exchanges.ts_ns[message[served]]},
     )  # fmt: skip
+    written = message[batch.decoded.messages.key[message] == PRODUCE]
+    every = constant(OTHERS, len(written))
+    yield batch.states("writes", "@who", written, error=np.zeros(len(written), np.int64), apart=every)
     closed = message[exchanges.outcome[rows] == CLOSED_BY_SERVER]
     if len(closed):
         known = np.array([all_captured(each) for each in exchanges.connections], np.bool_)
