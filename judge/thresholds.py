@@ -83,6 +83,8 @@ class Settings:
     fell_silent_s: int = 30
     """A client that did something all the time and does nothing for so long, though it is connected, has stopped:
     longer than clients retry (reconnect.backoff.max.ms)."""
+    wrote_before: int = 10
+    """So many writes, over so many seconds, make a producer of a client; a script that writes once is none."""
     principals: int = 1
     """Whether findings name the principal and the address of the client that changed a topic; 0: the client ID alone.
     """

@@ -306,4 +306,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         client_round_ns=connection.client_round_ns,
         unacceptable=connection.unacceptable,
         answered_in=ANSWERED_IN[connection.answered_in],
+        client_hash=ask.client_hash,
     )

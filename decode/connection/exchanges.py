@@ -85,6 +85,8 @@ class Connection:
     """From the capture point to the server and back: SYN to SYN-ACK. 0: the handshake was not seen whole."""
     client_round_ns: int = 0
     """From the capture point to the client and back: SYN-ACK to ACK."""
+    client_hash: int = -1
+    """Of the client ID that its requests carry (`hash_of_client`); -1 unknown."""
     answered_in: str | None = None
     """http, tls or ssh: what the server's first bytes are, where requests are Kafka's and these are not."""
     unacceptable: int = 0

@@ -7,6 +7,7 @@ another check says why, that speaks.
 from collections.abc import Collection, Iterator
 
 from wirecheck.decode.api_names import key_of
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, resting_on, servers_of
 from wirecheck.judge.checks.versions import version_rejected
@@ -135,9 +136,10 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         return
     quiet_ns = context.settings.fell_silent_s * SECOND_NS
     wrote = steadily(context.ledger.claims("writes", *subject), quiet_ns)  # wherever it wrote
-    if wrote is None or wrote.seconds < context.settings.fell_silent_s or not context.passed(wrote.last_ns + quiet_ns):
+    least = context.settings.wrote_before
+    if wrote is None or wrote.count < least or wrote.seconds < least or not context.passed(wrote.last_ns + quiet_ns):
         return
-    connected_ns = max(claim.last.ts_ns for claim in context.ledger.claims("client", *subject))
+    connected_ns = connected_until_ns(subject, context)
     if connected_ns < wrote.last_ns + quiet_ns:
         return
     for (topic,), claims in gathered(errors, lambda claim: (topic_of(claim, group, context),)):
@@ -154,6 +156,16 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         }
         about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
         yield resting_on(claims, *subject[1:], topic, **about, words=words)
+
+
+def connected_until_ns(subject: Subject, context: CheckContext) -> int:
+    """When a connection of this client, to any server, was seen last."""
+    _, client_id, host = subject
+    name = client_id.encode(errors="replace")
+    hashed, _ = hash_of_client(name, len(name))
+    endpoints = {claim["endpoint"] for claim in context.ledger.claims("client", *subject)}
+    found = (claim for endpoint in endpoints for claim in context.ledger.claims("connected", "link", endpoint))
+    return max((one.last.ts_ns for one in found if (one["host"], one["client_hash"]) == (host, hashed)), default=0)
 
 
 def topic_of(claim: Claim, group: Group, context: CheckContext) -> str:

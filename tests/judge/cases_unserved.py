@@ -3,6 +3,7 @@
 from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, ID_1, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 GREETING = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.7.0"}
 CONTROLLER = ranges("4.4.0", "C")
@@ -171,8 +172,13 @@ def write(talk, at, error=0):
     talk.ask(at, "Produce", 9, asked, {"responses": [{"name": "songs", "partitionResponses": [row]}]})
 
 
+def connected(lab):
+    name = b"writer"
+    return lab.talk(B1, "writer", "10.0.0.7", client_hash=hash_of_client(name, len(name))[0])
+
+
 def writer(lab, error=3, until=60, after=()):
-    talk = lab.talk(B1, "writer", "10.0.0.7")
+    talk = connected(lab)
     for at in range(until):
         write(talk, at)
     write(talk, until, error)
@@ -195,7 +201,7 @@ def write_by_id(talk, at, error=0):
 
 def cli005_fires__by_id(lab):
     lab.metadata(0, [("songs", ID_1)])
-    talk = lab.talk(B1, "writer", "10.0.0.7")
+    talk = connected(lab)
     for at in range(60):
         write_by_id(talk, at)
     write_by_id(talk, 60, 100)
@@ -208,7 +214,7 @@ def cli005_near_miss__by_id_from_then_on(lab):
     """The brokers were upgraded meanwhile."""
     lab.metadata(0, [("songs", ID_1)])
     writer(lab)
-    talk = lab.talk(B1, "writer", "10.0.0.7")
+    talk = connected(lab)
     for at in range(61, 120):
         write_by_id(talk, at)
 
@@ -231,7 +237,7 @@ def cli005_near_miss__no_error(lab):
 
 
 def cli005_near_miss__it_ended(lab):
-    talk = lab.talk(B1, "writer", "10.0.0.7")
+    talk = connected(lab)
     for at in range(60):
         write(talk, at)
     write(talk, 60, 3)

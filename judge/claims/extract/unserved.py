@@ -11,6 +11,7 @@ import numpy as np
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, Claim, slot_name
+from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.reduce import Rows, constant, moment
 
 TO_ANYBODY = (17, 18)
@@ -57,8 +58,11 @@ def all_captured(connection: Connection) -> bool:
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
-    """Of connections on which Kafka was asked and something else answered, by what it was."""
+    """How long each client was connected; of connections on which Kafka was asked and something else answered, what."""
     for connection in batch.exchanges.connections:
+        if connection.client_hash >= 0 and not connection.is_guess:
+            ends = (connection.client.host, str(connection.server))
+            yield Claim("connected", (*ends, connection.client_hash), *span(connection))
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
             key = (connection.client.host, str(connection.server), connection.answered_in)
             port, ts_ns = str(connection.client).rpartition(":")[2], connection.last_ns
