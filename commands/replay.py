@@ -54,9 +54,9 @@ SCHEMA_VERSION = 1
     "--fail-on",
     envvar="WIRECHECK_FAIL_ON",
     type=click.Choice(options.FAIL_ON),
-    default="violation",
+    default=options.HARM,
     show_default=True,
-    help="Exit with status 1 if a finding of this kind, or worse, is listed.",
+    help="Exit with status 1 if a finding of this kind, or worse, is listed; harm: on violations and hurt clients.",
 )
 @options.form("json", "markdown", "junit", "sarif")
 @options.choice
@@ -81,8 +81,8 @@ def replay(
 
     Reads pcap and pcapng (also compressed), - for standard input, and directories written by `wirecheck capture`.
 
-    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Partly
-    readable input is an error only with --strict.
+    Exit status: 1 if a client is hurt or a rule of Kafka is broken (--fail-on), 0 if not, 2 on usage errors or
+    unreadable input. Partly readable input is an error only with --strict.
 
     \b
     Examples:
@@ -125,8 +125,17 @@ def replay(
         tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
-    kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
-    sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
+    sys.exit(FOUND if is_failure(result, fail_on) else 0)
+
+
+def is_failure(result: dict[str, Any], fail_on: str) -> bool:
+    """As the red mark says, or by the kinds of findings that are listed."""
+    if fail_on == options.HARM:
+        from wirecheck.dashboards.verdict import failing
+
+        return bool(failing(result))
+    kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
+    return any(finding["kind"] in kinds for finding in result["findings"])
 
 
 def ticket(result: dict[str, Any], form: str) -> str:

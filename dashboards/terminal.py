@@ -321,7 +321,7 @@ LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "u
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),
-    "anomaly": ("\u2717", shade(RED, bold=True)),
+    "anomaly": ("!", shade(AMBER, bold=True)),
     "visibility": ("?", shade(PURPLE, bold=True)),
     "clear": ("\u2713", shade(GREEN, bold=True)),
 }
@@ -342,7 +342,7 @@ def first_screen(result: Row) -> Iterator[Text]:
 
 
 def card_lines(card: ShownCard) -> Iterator[Text]:
-    mark, colour = MARKS["violation"]
+    mark, colour = MARKS[card.mood]
     headline = Text(f" {mark} ", style=colour).append(card.headline, style="bold default")
     yield headline.append(f"   {card.since}" if card.since else "", style="not bold default")
     yield from (labelled(*row) for row in card.rows)

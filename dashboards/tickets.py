@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from wirecheck.dashboards.verdict import BLAMED, first_cards
+from wirecheck.dashboards.verdict import failing, first_cards
 
 Row = Mapping[str, Any]
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
@@ -67,13 +67,13 @@ def plain(text: str) -> str:
 
 
 def junit(result: Row) -> str:
-    """For CI: a test case for each finding, failed if it needs a look; without findings, one that passed."""
+    """For CI: a test case for each finding, failed if `replay` fails by it; without findings, one that passed."""
     cases = result["findings"]
-    failed = sum(finding["kind"] in BLAMED for finding in cases)
-    suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(failed))
+    failed = failing(result) & {finding["id"] for finding in cases}
+    suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(len(failed)))
     for finding in cases:
         case = ET.SubElement(suite, "testcase", classname=finding["code"], name=f"{finding['name']} {finding['id']}")
-        if finding["kind"] in BLAMED:
+        if finding["id"] in failed:
             failure = ET.SubElement(case, "failure", type=finding["kind"], message=finding["summary"])
             sides = ((side["time"], side["claim"], side.get("connection")) for side in finding["sides"])
             failure.text = "\n".join("  ".join(str(part) for part in side if part) for side in sides)

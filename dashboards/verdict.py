@@ -68,9 +68,26 @@ def needs_a_look(entry: Row) -> bool:
     return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] in BLAMED for row in rows)
 
 
+def fails(entry: Row) -> bool:
+    """Whether it has a red mark, and `replay` exits with 1: Kafka's rules are broken, or a client is hurt, also if that
+    is over.
+    """
+    rows = (entry, *entry["consequences"])
+    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] == "violation" for row in rows)
+
+
+def failing(result: Row) -> set[str]:
+    """The findings by which a result fails: violations, and what hurts clients."""
+    entries = [entry for entry in result["entries"] if fails(entry)]
+    rows = [row for entry in entries for row in (entry, *entry["consequences"]) if row["kind"] in BLAMED]
+    return {name for row in (*entries, *rows) for name in row["findings"]}
+
+
 class ShownCard(NamedTuple):
     """The card of a cause as every form of a result shows it."""
 
+    mood: str
+    """violation or anomaly: its mark."""
     headline: str
     since: str
     rows: list[tuple[str, str]]
@@ -80,12 +97,16 @@ class ShownCard(NamedTuple):
 def first_cards(result: Row) -> list[ShownCard]:
     """Those of the first causes, as many as a first screen has."""
     clients = clients_seen(result["clients"])
-    return [shown_card(entry["card"], clients) for entry in blamed(result)[:MOST_CARDS]]
+    return [shown_card(entry["card"], clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
 
 
-def shown_card(card: Row, clients: int) -> ShownCard:
+def mood_of(entry: Row) -> str:
+    return "violation" if fails(entry) else "anomaly"
+
+
+def shown_card(card: Row, clients: int, mood: str = "violation") -> ShownCard:
     """`clients`: how many were seen at all."""
-    return ShownCard(card["headline"], state(card), list(below(card, clients)))
+    return ShownCard(mood, card["headline"], state(card), list(below(card, clients)))
 
 
 def nothing_of_kafka(coverage: Row) -> str:
@@ -107,11 +128,11 @@ def nothing_of_kafka(coverage: Row) -> str:
 
 
 def mood(result: Row) -> str:
-    """The kind that colours the verdict: the worst there is, or clear."""
-    counts = by_kind(result["findings"])
-    if not result["coverage"]["messages"] or (blind(result) and not counts["violation"] and not counts["anomaly"]):
+    """What marks and colours the verdict: violation (it fails), anomaly, visibility (it cannot be known), or clear."""
+    found = {mood_of(entry) for entry in blamed(result)}
+    if not result["coverage"]["messages"] or (blind(result) and not found):
         return "visibility"
-    return next((kind for kind in KINDS[:2] if counts[kind]), "clear")
+    return next((kind for kind in KINDS[:2] if kind in found), "clear")
 
 
 def blind(result: Row) -> bool:

@@ -260,6 +260,10 @@ def does_not(fact: Row) -> str:
     lasted = duration(harm.lasted_s(fact))
     if fact["error"] == harm.CLOSED:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
+    if fact["error"] == harm.NOT_KAFKA:
+        return "cannot use the server: it is no Kafka listener"
+    if fact["error"] == harm.CONTROLLER:
+        return "does no work: it asked a controller, which serves no clients"
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
     if fact["error"] == harm.LEADER_NOT_AVAILABLE:
@@ -496,6 +500,10 @@ def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`. An error is that of one
     partition: a request that names six of them may have six.
     """
+    if error == harm.CONTROLLER:
+        return "nothing was asked after that"
+    if error == harm.NOT_KAFKA:
+        return f"{plural(count, 'connection')} answered in another protocol"
     if error not in OF_REQUESTS and api not in NOUNS:
         return f"{plural(count, api + ' error')} ({error})"
     one, many = nouns(api)

@@ -33,9 +33,10 @@ MOST = 16
 rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
 """
 HURT = "hurt"
-CLOSES = frozenset({"VER001", "CLI001"})
-"""Checks whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
+NOT_KAFKA, CONTROLLER = "no Kafka listener", "a controller"
+CLOSES = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER}
+"""Checks whose findings say themselves that a client gets nowhere, and how."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
@@ -200,7 +201,7 @@ def closed_connections(finding: Row) -> list[Row]:
     """The harm that a refusal is which a finding states: of its clients."""
     host = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
-    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
+    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSES[finding["code"]]
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     blocked_ms = round(lasted_s(finding) * 1000)
     api = " v".join(filter(None, (finding["words"].get(word, "") for word in ("api", "version"))))

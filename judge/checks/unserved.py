@@ -96,7 +96,8 @@ def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -
             protocols = " or ".join(sorted({IN_WORDS[claim["protocol"]] for claim in claims}))
             words = {"host": host, "server": endpoint, "protocol": protocols}
             words["connections"] = counted(count, "connection")
-            yield resting_on(claims, host, endpoint, brokers=(context.broker(claims[0]),), count=count, words=words)
+            about = {"brokers": (context.broker(claims[0]),), "client_ids": (None,), "count": count}
+            yield resting_on(claims, host, endpoint, **about, words=words)
 
 
 def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -40,7 +40,7 @@ def test_a_failure_of_junit_is_what_somebody_has_to_look_into(verdict):
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase/failure").get("message") == verdict["findings"][0]["summary"]
     note = {**verdict["findings"][0], "kind": "information"}
-    assert ET.fromstring(junit({**verdict, "findings": [note]})).get("failures") == "0"
+    assert ET.fromstring(junit({**verdict, "findings": [note], "entries": []})).get("failures") == "0"
     assert ET.fromstring(junit({**verdict, "findings": []})).find("testcase").get("name") == verdict["verdict"]
 
 
@@ -78,5 +78,17 @@ def test_markdown_has_no_mention_and_no_bare_link():
 
 def test_junit_is_xml_whatever_a_client_is_called():
     finding = {"code": "X", "name": "x", "id": "i", "kind": "violation", "summary": "a\ufffe\uffffb", "sides": []}
-    ticket = junit(legible({"findings": [finding], "verdict": ""}))
+    entry = {"findings": ["i"], "kind": "violation", "consequences": [], "card": {"harm": {"clients": []}}}
+    ticket = junit(legible({"findings": [finding], "entries": [entry], "verdict": ""}))
     assert ET.fromstring(ticket).find("testcase/failure").get("message") == r"a\ufffe\uffffb"
+
+
+@pytest.mark.parametrize(
+    ("kind", "clients", "failures"),
+    [("violation", [], 1), ("anomaly", [], 0), ("anomaly", ["a"], 1), ("information", ["a"], 1)],
+)
+def test_what_fails_is_a_violation_or_hurts_a_client(kind, clients, failures):
+    finding = {"code": "X", "name": "x", "id": "i", "kind": kind, "summary": "s", "sides": []}
+    entry = {"findings": ["i"], "kind": kind, "consequences": [], "card": {"harm": {"clients": clients}}}
+    suite = ET.fromstring(junit({"findings": [finding], "entries": [entry], "verdict": ""}))
+    assert suite.get("failures") == str(failures)
