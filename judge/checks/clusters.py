@@ -100,6 +100,16 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
         yield Evidence((twin.one, twin.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
 
 
+def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    for pair in context.clusters.renamings:
+        first, second = pair.shown_by
+        if context.clusters.of(pair.one, first.first.ts_ns) is not group or subject != ("server",):
+            continue
+        words = {"one": pair.one, "other": pair.other, "what": pair.what}
+        since_ns = max(first.first.ts_ns, second.first.ts_ns)
+        yield Evidence((pair.one, pair.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
+
+
 def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     host = subject[1]
     if host in context.unauthenticated_hosts.servers:

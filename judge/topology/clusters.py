@@ -42,6 +42,7 @@ from wirecheck.judge.topology.membership import (
     Twins,
     carried,
     listener_of,
+    renamings,
     taken_apart,
     twins,
     two_logs,
@@ -194,8 +195,10 @@ class Clusters:
         members. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
         """Pairs of endpoints of two running clusters with one cluster ID."""
-        if self.twins:
-            stated = taken_apart(stated, by_kind["names"], self.twins, self.listener)
+        self.renamings = twins(renamings(by_kind, self.listener), stated)
+        """Pairs of endpoints, one of a proxy that renames topics, the other of the brokers behind it."""
+        if self.twins or self.renamings:
+            stated = taken_apart(stated, by_kind["names"], [*self.twins, *self.renamings], self.listener)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined(

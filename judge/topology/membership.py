@@ -311,7 +311,9 @@ def of_controller(accepted: Claim) -> tuple[str, int, Sighting]:
 
 
 def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[str, str], tuple[str, str]]]:
-    """Broker numbers with two endpoints that name a topic by different ids: number, endpoints, ids."""
+    """Broker numbers with two endpoints that name a topic by different ids: number, endpoints, ids. Not where one of
+    the ids has another name at the other endpoint: two clusters never make one id, and a proxy renames topics.
+    """
     names: dict[str, dict[str, set[str]]] = {}
     for claim in claims["names"]:
         known = names.setdefault(claim["endpoint"], defaultdict(set))
@@ -327,8 +329,11 @@ def contradictions(claims: dict[str, list[Claim]]) -> Iterator[tuple[int, tuple[
             numbered[min(found)].append(address)
     for number, ends in sorted(numbered.items()):
         for one, other in combinations(sorted(ends), 2):
+            ours, others = (set[str]().union(*names[end].values()) for end in (one, other))
             for name in sorted(names[one].keys() & names[other].keys()):
                 mine, theirs = names[one][name], names[other][name]
+                if (mine - theirs) & others or (theirs - mine) & ours:
+                    continue
                 yield from ((number, (one, other), (a, b)) for a in sorted(mine - theirs) for b in sorted(theirs))
                 yield from ((number, (one, other), (a, b)) for a in sorted(mine) for b in sorted(theirs - mine))
 
@@ -398,6 +403,31 @@ def listener_of(addresses: Iterable[Claim]) -> Listener:
         one, other = sorted((root(claim["endpoint"]), root(claim["address"])))
         parent[other] = one
     return root
+
+
+RENAMED = 2
+"""So many topics, and most of those that both know, have other names at a proxy that renames them."""
+
+
+def renamings(claims: dict[str, list[Claim]], listener: Listener) -> list[Twins]:
+    """Endpoints of two listeners that know the same topic IDs by different names: a proxy that renames topics for its
+    clients, and the brokers behind it. Their statements are about different names.
+    """
+    ids: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    shown: dict[str, Claim] = {}
+    for claim in claims["names"]:
+        end = listener(claim["endpoint"])
+        shown[end] = min(shown.get(end, claim), claim, key=lambda one: (one.first, one.key))
+        for name, topic_id in pairs(claim.peak):
+            ids[end][topic_id].add(name)
+    found = []
+    for one, other in combinations(sorted(ids)[:MOST_ENDS], 2):
+        both = ids[one].keys() & ids[other].keys()
+        apart = sum(ids[one][topic_id].isdisjoint(ids[other][topic_id]) for topic_id in both)
+        if apart >= RENAMED and 2 * apart > len(both):
+            what = f"know {apart} topics by different names"
+            found.append(Twins(shown[one]["endpoint"], shown[other]["endpoint"], (shown[one], shown[other]), what))
+    return found
 
 
 def taken_apart(

@@ -284,6 +284,51 @@ def stacks(lab, names=("orders", "orders")):
             lab.metadata(at + 1, [(names[1], ID_2)], server=A1, brokers={A1: 5})
 
 
+def renaming(lab, until=120, server_names=("a-orders", "a-own"), start=0):
+    """For tenants, with brokers of its own addresses; both legs are captured."""
+    front = {"10.0.0.50:9092": 1, "10.0.0.51:9092": 2}
+    for at in range(start, until, 5):
+        for server in front:
+            talk = lab.talk(server, "tenant", "10.0.9.9")
+            lab.metadata(at, [("orders", ID_1), ("own", ID_3)], server=server, brokers=front, talk=talk)
+        for server in (B1, B2):
+            talk = lab.talk(server, "tenant", "10.0.0.50")
+            first, second = server_names
+            lab.metadata(at + 0.01, [(first, ID_1), ("orders", ID_2), (second, ID_3)], server=server, talk=talk)
+    lab.until = until + 20
+
+
+def clu005_fires(lab):
+    renaming(lab)
+
+
+def clu003_near_miss__a_proxy_that_renames_topics(lab):
+    renaming(lab)
+
+
+def tid007_near_miss__a_proxy_that_renames_topics(lab):
+    renaming(lab)
+
+
+def tid008_near_miss__a_proxy_that_renames_topics(lab):
+    renaming(lab)
+
+
+def tid020_near_miss__a_proxy_that_renames_topics(lab):
+    renaming(lab)
+
+
+def clu005_near_miss(lab):
+    """One ID with two names is TID008's affair."""
+    renaming(lab, server_names=("a-orders", "own"))
+
+
+def clu005_cannot_know(lab):
+    """Of one leg no topic was named."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.metadata(1, [], server="10.0.0.50:9092", brokers={"10.0.0.50:9092": 1})
+
+
 def clu003_fires__by_brokers_that_each_have_a_controller(lab):
     stacks(lab)
 
