@@ -65,6 +65,8 @@ class Settings:
     stuck_pause_s: int = 5
     """... the last of them so recently: a client as fast as that which asks no more has recovered, or ended."""
 
+    partly_one_in: int = 10
+    """A client is hurt, too, if one in so many of its answers is an error all the time; a few retries are routine."""
     never_answers: int = 5
     """A client that was never granted anything of a topic is hurt by this many error answers ..."""
     never_s: int = 60

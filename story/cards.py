@@ -27,8 +27,6 @@ from wirecheck.wording import and_list, plural
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
-NOT_REFUSED = "no request of a client was refused for long"
-"""Of findings that name a client or a group, which may be affected in another way."""
 NOUNS = {
     "Fetch": ("fetch", "fetches"),
     "ShareFetch": ("share fetch", "share fetches"),
@@ -198,12 +196,12 @@ def harm_of(
 
 
 def unhurt(entry: Row, context: CardContext) -> str:
-    """The sentence where no client was refused for long. Where data may be lost, it does not say that no client is
-    affected.
+    """The sentence where no harm is known: what may be lost, or that no client is affected. Nothing where a finding
+    names a client or a group: these may be affected in a way that no row of harms shows.
     """
     codes = [one["code"] for one in (entry, *entry["consequences"])]
     losses = (one.text for code in codes for one in sentences().get((code, "unhurt"), ()))
-    return next(losses, NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
+    return next(losses, "" if names_clients(entry, context) else NOT_AFFECTED)
 
 
 def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, list[str]]:
@@ -520,7 +518,8 @@ def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
     """The lines below the headline, as (label, text). Commands have the labels `look` and `evidence`."""
     if card["cause"]["sentence"] != card["headline"]:
         yield "cause", card["cause"]["sentence"]
-    yield "impact", impact(card, clients)
+    if affected := impact(card, clients):
+        yield "impact", affected
     if card["action"]["sentence"]:
         yield "fix", card["action"]["sentence"]
     yield from (("look", command) for command in card["action"]["commands"])

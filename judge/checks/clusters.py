@@ -14,7 +14,6 @@ from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
 from wirecheck.judge.topology.clusters import Group, Place
-from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedUse
 
@@ -165,10 +164,11 @@ def client_ids(uses: list[UnauthorizedUse]) -> tuple[str | None, ...]:
 
 def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A server that does not belong to the cluster, because it states otherwise than the cluster's members do."""
+    unnamed = {*context.unauthenticated_hosts.known.unnamed()}
     found: list[Claim] = [
         claim
-        for endpoint in sorted(context.unauthenticated_hosts.known.unnamed())
-        if host_of(endpoint) == host
+        for endpoint in sorted({claim["endpoint"] for claim in context.ledger.claims("serving", "host", host)})
+        if endpoint in unnamed
         for claim in context.unauthenticated_hosts.contradictions(endpoint)
         if context.clusters.group_of(claim) is group
     ]

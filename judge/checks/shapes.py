@@ -10,6 +10,7 @@ one by one: a success on one of them does not hide errors on another.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
@@ -39,6 +40,10 @@ from wirecheck.judge.topology.clusters import Group
 
 PAUSE_NS = 5 * SECOND_NS
 """A client that is refused at one broker without a pause this long was refused there all the time."""
+WINDOW = 3
+"""Slots of 10 s."""
+ASKS_AGAIN_NS = 10 * SECOND_NS
+"""A client that is refused asks again within this time, at whatever broker."""
 RETRY_NS = 30 * SECOND_NS
 """Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
 
@@ -88,6 +93,29 @@ def stuck(claim: Claim, bad: Collection[int], context: CheckContext) -> Streak |
         and not context.passed(one.last_ns + settings.stuck_pause_s * SECOND_NS)
     ]
     return max([*long, *fast], key=lambda streak: (streak.seconds, streak.count), default=None)
+
+
+def refused_in_part(claim: Claim, bad: Collection[int], settings: Settings) -> Streak | None:
+    """The longest time in which errors were a good part of a client's answers, whatever succeeded between: at least one
+    in `partly_one_in` in each window of three slots, so often and so long as a streak that makes it stuck.
+    """
+    errors = {int(slot): found for slot, found in of_errors(claim.runs, bad, None).items()}
+    good = {int(slot): one.count for slot, one in of_successes(claim.runs, None).items()}
+    parts = [list[Streak]()]
+    for number in range(min(errors, default=0), max(errors, default=-1) + 1):
+        window = range(number - WINDOW + 1, number + 1)
+        failed = sum(one.count for at in window for one in errors.get(at, ()))
+        if not failed or failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
+            parts += [[]] if parts[-1] else []
+            continue
+        for one in errors.get(number, ()):
+            if parts[-1] and one.first_ns > parts[-1][-1].last_ns + ASKS_AGAIN_NS:  # perhaps it was served meanwhile
+                parts.append([])
+            parts[-1].append(one)
+    every = (reduce(Streak.joined, part) for part in parts if part)
+    last_ns = max((run[LAST] for run in every_run(claim.runs, {SUCCESS})), default=0)
+    long = (replace(one, ended=one.last_ns < last_ns) for one in every if one.is_long(settings))
+    return max(long, key=lambda streak: (streak.seconds, streak.count), default=None)
 
 
 def streaks(runs: Runs, bad: Collection[int], port: str | None = None) -> list[Streak]:

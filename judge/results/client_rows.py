@@ -31,8 +31,10 @@ from wirecheck.judge.checks.outages import (
     works,
 )
 from wirecheck.judge.checks.shapes import (
+    ASKS_AGAIN_NS,
     Streak,
     gathered,
+    refused_in_part,
     streaks,
     stuck,
     waits,
@@ -113,8 +115,6 @@ NO_RESPONSE = "NO_RESPONSE"
 MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
-AGAIN_NS = 10_000_000_000
-"""A client that is refused asks again within this time, at whatever broker."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -328,7 +328,7 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     found = [pair for claim in answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}
     level = HURT if HURT in levels else BRIEFLY
-    settled_ns = last_accepted_ns(one, topic, group, context) - AGAIN_NS
+    settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
     of_level = [
         replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak in found if mine == level
     ]
@@ -416,6 +416,8 @@ def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
     if longest is None:  # all of them among successes
         return None
     settings = context.settings
+    if (part := refused_in_part(claim, bad, settings)) is not None:
+        return HURT, part
     never = not claim.succeeded and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
     return (HURT if never or longest.seconds >= settings.client_grace_s else BRIEFLY), longest
 

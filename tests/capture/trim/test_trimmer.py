@@ -50,11 +50,11 @@ def test_a_secret_is_left_out_and_nothing_else(name, written, tmp_path):
     assert sum(summary.left_out.values()) == summary.left_out["records"] + summary.left_out["secrets"] > 0
 
 
-def test_what_is_not_kafka_keeps_its_length_only(written, tmp_path):
+def test_what_is_not_kafka_keeps_its_length_and_the_name_of_its_protocol(written, tmp_path):
     path = written(t.pcap(t.packets(canaries.foreign(40000, 100).segments)))
     rows, summary = rows_of(path, tmp_path / "out")
-    assert kept(rows, 8080) == b""
-    assert summary.left_out["no message"] == summary.payload_bytes > 0
+    assert kept(rows, 8080) == b"HTTP"
+    assert summary.left_out["no message"] == summary.payload_bytes - 4 > 0
 
 
 def test_of_sasl_tokens_the_sizes_stay(written, tmp_path):

@@ -15,7 +15,7 @@ BUILT = [*catalogue.CHECKS]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
     "what is judged with what": {"id:creation", "name:stated"},
-    "which hosts are unauthenticated": {"link:asked", "host:serving"},
+    "which hosts are unauthenticated": {"link:asked"},
     "what a connection adds to sums": {
         "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
         "connection:malformed", "connection:stray",

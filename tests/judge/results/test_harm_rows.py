@@ -54,13 +54,23 @@ def test_a_client_that_goes_on_at_another_broker_has_recovered():
     assert levels(lab) == [("writer", HURT, 15, True)]
 
 
-def test_single_errors_between_successes_are_no_row():
+def test_every_second_answer_an_error_all_the_time_hurts():
     lab = Lab()
     lab.metadata(1, [("orders", ID_1)])
     talk = lab.talk(B1, "reader")
     for at in range(2, 200, 4):
         lab.fetches([at], ID_1, NOT_LEADER, talk=talk)
         lab.fetches([at + 1], ID_1, talk=talk)
+    assert levels(lab) == [("reader", HURT, 50, True)]
+
+
+def test_single_errors_between_successes_are_no_row():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(B1, "reader")
+    for at in range(2, 200, 12):
+        lab.fetches([at], ID_1, NOT_LEADER, talk=talk)
+        lab.fetches(range(at + 1, at + 12), ID_1, talk=talk)
     assert levels(lab) == []
 
 
