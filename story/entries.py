@@ -28,7 +28,7 @@ ERRORS = fields("actual check dialect error errors outcome reason rule tolerance
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
     "after agent answered before bound but cannot created described does endpoint former group had holder host"
-    " latter may one other protocol ranges sent server servers side went what who whose"
+    " latter may one other protocol ranges sent server servers side stuck went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
@@ -37,7 +37,7 @@ SPEAKS = fields(
 )
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
-    "brokers bytes clients committed connections count cut directories earlier end ended epoch from gaps high"
+    "brokers bytes clients committed connections count current cut directories earlier end ended epoch from gaps high"
     " highest how isr last leaders low minimum more names new offset offsets old one_brokers other_brokers"
     " partition partitions rate seconds since subjects then time times to topic topic_id topics until which"
 )

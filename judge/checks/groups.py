@@ -22,7 +22,7 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
 )
 from wirecheck.judge.checks.topic_id_uses import end_of
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, Claim, Sighting, Subject, every_run
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -52,6 +52,54 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
         words = {"group": who, "partition": partition, "offset": offset, "highest": highest}
         about = of_topic(topic, current, topic.histories[-2])
         yield resting_on([claim], who, topic.name, partition, sides=sides, **about, words=words)
+
+
+def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A consumer that gets such an epoch waits until the leader has it (KIP-320); Java's fetches nothing until then."""
+    claims = context.claims("committed_epoch", group, *subject)
+    if not claims:
+        return
+    topic_id, name = subject[1], name_of(subject, group, context) or subject[1]
+    if subject[0] == "name":
+        topic_id = current_id(subject[1], group, context)
+        name = subject[1]
+    states = context.claims("partition", group, "id", topic_id) if topic_id else []
+    for (who, partition), found in gathered(claims, "group partition"):
+        latest = max(found, key=lambda claim: claim.peak["epoch"])
+        ts_ns, epoch = latest.peak["epoch"]
+        after = [one for one in states if one["partition"] == partition and one.last.ts_ns > ts_ns]
+        current = max(after, key=lambda one: (one["leader_epoch"], one.last), default=None)
+        if current is None or current["leader_epoch"] >= epoch or current["leader_epoch"] < 0:
+            continue
+        if max(one.last.ts_ns for one in after) < ts_ns + context.settings.broker_grace_ns:
+            continue
+        stuck = is_read_by_nobody(topic_id, ts_ns, current, group, context)
+        words = {"group": who, "epoch": epoch, "partition": partition, "current": current["leader_epoch"]}
+        words["stuck"] = "; no client has fetched the topic since" if stuck else ""
+        about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns, "kind": "violation" if stuck else None}
+        sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))
+        yield resting_on([latest], who, name, partition, sides=sides, **about, words=words)
+
+
+def current_id(name: str, group: Group, context: CheckContext) -> str:
+    """Of the topic that has this name now; empty where no ID is known."""
+    histories = topic_of(name, group, context).histories
+    return histories[-1].topic_id if histories else ""
+
+
+def is_read_by_nobody(topic_id: str, since_ns: int, state: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether no client fetched the topic since then, although its leader's answers are in the capture."""
+    context.watch()
+    uses = context.claims("use", group, "id", topic_id)
+    if any(run[LAST] > since_ns for use in uses if use["api"] in READS for run in every_run(use.runs)):
+        return False
+    until_ns = since_ns + context.settings.broker_grace_ns
+    at = (end for end in group.endpoints if context.clusters.broker(end, until_ns) == state["leader"])
+    answered = (one for end in at for one in context.claims("answered", group, "link", end))
+    return any(run[LAST] > until_ns for one in answered for run in every_run(one.runs))
+
+
+READS = frozenset({"Fetch", "ShareFetch"})
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

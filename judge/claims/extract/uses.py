@@ -52,6 +52,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, partitions in batch.each("response", ANSWERS):
         yield answered(partitions, api)
     yield from committed(batch)
+    yield from committed_epochs(batch)
     if partitions := batch.lines("OffsetFetch", "response", "groups.topics.partitions"):
         none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)
         none &= partitions.present("topic_id") & (partitions["^error_code"] == 0)
@@ -72,6 +73,21 @@ def answered(partitions: Lines, api: str) -> Rows:
     used, error = np.where(request >= 0, ts_ns[request], partitions.ts_ns), partitions["error_code"]
     key, by_id = f"topic_id ={api} @who", partitions.present("topic_id")
     return partitions.states("use", key, by_id, peak={"used": used}, error=error)
+
+
+def committed_epochs(batch: Batch) -> Iterator[Rows]:
+    """The leader epoch that a group has committed with its offset, as its coordinator answers (KIP-320)."""
+    for path in ("topics.partitions", "groups.topics.partitions"):
+        if partitions := batch.lines("OffsetFetch", "response", path):
+            epoch = partitions["committed_leader_epoch"]
+            group, asked = partitions.other_column("group_id")
+            if path.startswith("groups"):
+                group, asked = partitions.column("group_id"), np.ones(len(partitions), np.bool_)
+            good = asked & (partitions["error_code"] == 0) & (epoch >= 0) & (partitions["committed_offset"] >= 0)
+            name = partitions.column("name").only(partitions.present("name"))
+            topic_id = partitions.column("topic_id" if partitions.has("topic_id") else "-")
+            key = [name, topic_id, group, "partition_index", "@endpoint"]
+            yield partitions.states("committed_epoch", key, good, latest={"epoch": (partitions.ts_ns, epoch)})
 
 
 def committed(batch: Batch) -> Iterator[Rows]:
