@@ -74,6 +74,8 @@ class Settings:
     patience_s: int = 29
     """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
     little less between packets."""
+    write_timeout_s: int = 5
+    """A write that lets its broker take less than this says more about its client than about replicas."""
     never_served: int = 10
     """A client of which a server closes so many requests ..."""
     never_served_on: int = 3

@@ -162,14 +162,23 @@ def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
 
 
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    yield from rejected_writes(REQUEST_TIMED_OUT, subject, group, context)
+    for claim, found in rejected_writes(REQUEST_TIMED_OUT, subject, group, context):
+        who = ("client", claim["client_id"] or "", claim["host"])
+        allowed_ms = max((one.peak["timeout_ms"] for one in context.ledger.claims("writes", *who)), default=0)
+        words = {"why": "replicas in the ISR do not confirm them"}
+        if 0 < allowed_ms < context.settings.write_timeout_s * 1000:
+            words = {"why": f"the client allows {allowed_ms:,} ms", "timeout": f"{allowed_ms:,}"}
+        yield replace(found, words=found.words | words)
 
 
 def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    yield from rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context)
+    for _, found in rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context):
+        yield found
 
 
-def rejected_writes(error: int, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+def rejected_writes(
+    error: int, subject: Subject, group: Group, context: CheckContext
+) -> Iterator[tuple[Claim, Evidence]]:
     """By topic ID, or, of producers that name topics, by client."""
     by_id = subject[0] == "id"
     errors = context.claims("refused" if by_id else "named_answer", group, *subject)
@@ -181,7 +190,7 @@ def rejected_writes(error: int, subject: Subject, group: Group, context: CheckCo
         about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
         key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
         last_ns = {"last_ns": streak.last_ns}
-        yield stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
+        yield claim, stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
 
 
 def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, Claim, slot_name
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.reduce import Rows, constant, moment
@@ -33,8 +33,11 @@ def claims(batch: Batch) -> Iterator[Rows]:
         tally=constant(ANSWERED, int(served.sum())), peak={ANSWERED: -exchanges.ts_ns[message[served]]},
     )  # fmt: skip
     written = message[batch.decoded.messages.key[message] == PRODUCE]
-    every = constant(OTHERS, len(written))
-    yield batch.states("writes", "@who", written, error=np.zeros(len(written), np.int64), apart=every)
+    if len(written):
+        header, every = batch.lines("Produce", "request"), constant(OTHERS, len(written))
+        allowed_ms = value_per(written, header.table, "timeout_ms", absent=0) if header else np.zeros_like(written)
+        peak, none = {"timeout_ms": allowed_ms}, np.zeros(len(written), np.int64)
+        yield batch.states("writes", "@who", written, error=none, apart=every, peak=peak)
     closed = message[exchanges.outcome[rows] == CLOSED_BY_SERVER]
     if len(closed):
         known = np.array([all_captured(each) for each in exchanges.connections], np.bool_)
