@@ -168,7 +168,7 @@ def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> It
         words = {"why": "replicas in the ISR do not confirm them"}
         if 0 < allowed_ms < context.settings.write_timeout_s * 1000:
             words = {"why": f"the client allows {allowed_ms:,} ms", "timeout": f"{allowed_ms:,}"}
-        yield replace(found, words=found.words | words)
+        yield replace(found, words={**found.words, **words})
 
 
 def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

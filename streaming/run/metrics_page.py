@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Samples = dict[Labels, float]
+SLOW_S = 60.0
+"""A batch that runs for so long is said, and again when it has run twice as long."""
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -97,9 +99,13 @@ class Page(Collector):
     def alive(self) -> None:
         self.alive_s = time.monotonic()
 
+    def runs_s(self) -> float:
+        """How long a batch, or Spark's start, has run."""
+        return time.monotonic() - self.alive_s
+
     def hangs_s(self) -> float:
-        """How long a batch, or Spark's start, has run; 0 where that is within reason."""
-        running_s = time.monotonic() - self.alive_s
+        """The same; 0 where that is within reason."""
+        running_s = self.runs_s()
         return running_s if running_s > HANGS_S else 0.0
 
     def take(self, tables: Mapping[str, pa.Table], now_ns: int | None = None) -> None:

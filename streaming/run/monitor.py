@@ -29,7 +29,7 @@ from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, in_one_line, too_busy, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
-from wirecheck.streaming.run.metrics_page import Page, Query
+from wirecheck.streaming.run.metrics_page import SLOW_S, Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.resources import served, stop_signals, table_maintenance, workplace
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
@@ -49,6 +49,8 @@ from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, spelled
 from wirecheck.wording import reason_of
 
+FORCED_S = 25.0
+"""So long an end that was asked for waits for the batch that runs: service managers kill after 30 s and more."""
 LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
@@ -286,7 +288,7 @@ def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch, f
 
 def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
     """Until it ends, or is to end and a batch has."""
-    shown, rounds, asked = -1, 0, False
+    shown, rounds, asked_s, slow_s = -1, 0, 0.0, SLOW_S
     while not query.awaitTermination(LOOK_S):
         if watch.lease:
             watch.lease.check()
@@ -303,15 +305,29 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
                 watch.say(line)
         if not busy:
             watch.page.alive()
+        slow_s = SLOW_S if ended or not busy else told_slow(watch, slow_s)
         stopping = watch.stopping.is_set()
         if (feed.waits and (stopping or watch.plan.once)) or (stopping and (ended or not busy)):
             feed.ending.set()
             query.stop()  # where files wait the next batch has begun already: it is repeated by the next start
             return
-        if stopping and not asked:
-            asked = True
+        if stopping and not asked_s:
+            asked_s = time.monotonic()
             watch.say("stopping after the current batch; a second signal stops at once")
+        if asked_s and time.monotonic() - asked_s > FORCED_S:
+            raise KeyboardInterrupt  # as the second signal
         rounds += 1
+
+
+def told_slow(watch: Watch, slow_s: float) -> float:
+    """When a batch that goes on is said again."""
+    running_s = watch.page.runs_s()
+    if running_s < slow_s:
+        return slow_s
+    names = checkpoint.newest_files(watch.plan.checkpoint)
+    files = f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names) or "no file"
+    watch.say(f"a batch has run for {running_s:.0f} s: {files}")
+    return 2 * slow_s
 
 
 def beginning(plan: Plan, page: Page, settings: Settings) -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from prometheus_client import CollectorRegistry
 
 from wirecheck.http_server import Answer, Route, metrics, text
-from wirecheck.streaming.run.metrics_page import JudgedAgent, Page
+from wirecheck.streaming.run.metrics_page import SLOW_S, JudgedAgent, Page
 
 Front = Callable[[list[JudgedAgent]], str]
 """The page for people, as HTML. Raises OSError or LookupError where there is nothing to show."""
@@ -57,7 +57,7 @@ def routes(page: Page, front: Front | None = None, runbooks: Mapping[str, str] =
     shown |= {f"/runbooks/{name}": page_of(text) for name, text in runbooks.items()}
     return shown | {
         "/metrics": metrics(registry),
-        "/-/healthy": Route(lambda _: state(healthy(page)), slow=False),
+        "/-/healthy": Route(lambda _: state(healthy(page), slow(page)), slow=False),
         "/-/ready": Route(lambda _: state(ready(page)), slow=False),
     }
 
@@ -67,8 +67,8 @@ def page_of(runbook: str) -> Route:
     return Route(lambda _: answer, slow=False)
 
 
-def state(wrong: str) -> Answer:
-    return text(wrong, HTTPStatus.SERVICE_UNAVAILABLE) if wrong else text("ok")
+def state(wrong: str, well: str = "ok") -> Answer:
+    return text(wrong, HTTPStatus.SERVICE_UNAVAILABLE) if wrong else text(well)
 
 
 def people(shown: Cached, page: Page) -> Answer:
@@ -92,6 +92,12 @@ def healthy(page: Page) -> str:
     """What only a restart would fix. A lag that grows is not: it would grow faster."""
     hangs_s = page.hangs_s()
     return f"no batch has ended for {hangs_s:.0f} s" if hangs_s else ""
+
+
+def slow(page: Page) -> str:
+    """ok, and how long a batch has run if that is a minute or more: a restart would only repeat it."""
+    running_s = page.runs_s()
+    return "ok" if running_s < SLOW_S else f"ok; a batch has run for {running_s:.0f} s"
 
 
 def ready(page: Page) -> str:

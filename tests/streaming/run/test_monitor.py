@@ -310,6 +310,26 @@ def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch)
     assert said[1] == "stopping after the current batch; a second signal stops at once"
 
 
+class Hanging(Busy):
+    """A query whose batch never ends."""
+
+    lastProgress = None  # noqa: N815 - Spark's name
+
+
+def test_a_batch_that_does_not_end_is_said_with_its_files_and_ends_by_force(plan, monkeypatch):
+    query, page, stopping, said = Hanging(), Page(), Event(), []
+    monkeypatch.setattr(monitor, "start", lambda *_: query)
+    monkeypatch.setattr(monitor, "FORCED_S", 0.0)
+    job, settings, feed = prepared(plan, Settings(), page)
+    checkpoint.write_files(plan.checkpoint, 0, BatchFiles(("a-0000000001.parquet", "a-0000000002.parquet")))
+    page.alive_s -= monitor.SLOW_S + 1
+    stopping.set()
+    with pytest.raises(KeyboardInterrupt):
+        supervise(None, job, settings, Watch(plan, page, stopping, said.append), feed)
+    assert "a batch has run for 61 s: a-0000000001.parquet to a-0000000002.parquet" in said
+    assert sum(line.startswith("a batch has run") for line in said) == 1
+
+
 def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
     class Judged:
         def judged(self):
