@@ -113,6 +113,10 @@ def nothing_of_kafka(coverage: Row) -> str:
     """What there was instead of Kafka messages."""
     if coverage["encrypted_connections"]:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
+    refused = coverage.get("details", {}).get("refused_connections", {})
+    if refused and sum(refused.values()) + coverage.get("unlisted_connections", 0) >= coverage["connections"]:
+        many = plural(coverage["connections"], "connection")
+        return f"{many} refused by {listed(sorted(refused))}: no process listens there"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
     other = sum(count for reason, count in reasons.items() if reason.rpartition(": ")[2] in NOT_TCP)
     closed = Counter[str]()
