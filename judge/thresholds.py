@@ -74,6 +74,8 @@ class Settings:
     patience_s: int = 29
     """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
     little less between packets."""
+    cut_off_s: int = 60
+    """A client that a broker's address refuses for so long is cut off from it; a restart takes less."""
     write_timeout_s: int = 5
     """A write that lets its broker take less than this says more about its client than about replicas."""
     never_served: int = 10

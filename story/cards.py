@@ -260,6 +260,8 @@ def does_not(fact: Row) -> str:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
     if fact["error"] == harm.NOT_KAFKA:
         return "cannot use the server: it is no Kafka listener"
+    if fact["error"] == harm.UNREACHABLE:
+        return f"cannot reach a broker for {lasted}: its address refuses connections"
     if fact["error"] == harm.CONTROLLER:
         return "does no work: it asked a controller, which serves no clients"
     if fact["error"] == harm.UNSUPPORTED:
@@ -498,6 +500,8 @@ def rejected(api: str, error: str, count: int) -> str:
     """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`. An error is that of one
     partition: a request that names six of them may have six.
     """
+    if error == harm.UNREACHABLE:
+        return f"{plural(count, 'connection')} refused"
     if error == harm.CONTROLLER:
         return "nothing was asked after that"
     if error == harm.NOT_KAFKA:

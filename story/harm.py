@@ -34,8 +34,8 @@ rule compares, are looked at: the earliest, which more harm can follow from than
 """
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
-NOT_KAFKA, CONTROLLER = "no Kafka listener", "a controller"
-CLOSES = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER}
+NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
+CLOSES = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
 """Checks whose findings say themselves that a client gets nowhere, and how."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -205,7 +205,8 @@ def closed_connections(finding: Row) -> list[Row]:
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     blocked_ms = round(lasted_s(finding) * 1000)
     api = " v".join(filter(None, (finding["words"].get(word, "") for word in ("api", "version"))))
-    of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": host, "api": api}
+    where = "" if finding["code"] == "WIR008" else host  # its clients are on several hosts
+    of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": where, "api": api}
     return [{**of_client, "client_id": client} for client in finding["client_ids"]]
 
 

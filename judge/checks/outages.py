@@ -319,6 +319,26 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
     if late:
         node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
         words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
-        about = {"brokers": (node,), "count": longest.count}
+        hosts = {claim["host"] for claim in claims}
+        cut_off = longest.seconds >= context.settings.cut_off_s
+        client_ids = tuple(shut_out(hosts, node, longest.first_ns, context)) if cut_off else ()
+        about = {"brokers": (node,), "client_ids": client_ids, "count": longest.count}
         times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
         yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
+
+
+def shut_out(hosts: set[str], node: int, since_ns: int, context: CheckContext) -> Iterator[str]:
+    """The clients on these hosts that work elsewhere and reached the broker at no address since then. Of several on one
+    host nobody knows whose connections were refused.
+    """
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for subject in context.ledger.subjects("client"):
+        _, client_id, host = subject
+        if host in hosts and not is_internal(client_id):
+            asked = [one for one in context.ledger.claims("client", *subject) if one.last.ts_ns >= since_ns]
+            reached = any(context.clusters.broker(one["endpoint"], one.last.ts_ns) == node for one in asked)
+            if asked:
+                found.setdefault(host, []).append((client_id, reached))
+    for _, clients in sorted(found.items()):
+        if len(clients) == 1 and not clients[0][1]:
+            yield clients[0][0]

@@ -447,6 +447,16 @@ def wir008_fires(lab):
     wir008_refuses(lab, range(10, 80, 3))
 
 
+def wir008_fires__a_client_is_cut_off(lab):
+    """It asks other brokers meanwhile; its host is refused where broker 9 is said to be."""
+    wir008_refuses(lab, ())
+    talk = lab.talk(client_id="app", host="10.0.0.77")
+    for at in range(0, 90, 10):
+        lab.metadata(at, brokers={**BROKERS, DEAD: 9}, talk=talk)
+    for at in range(10, 80, 3):
+        lab.talk(DEAD, "app", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
+
+
 def wir008_near_miss(lab):
     """A broker is down, and the others stop naming it."""
     wir008_refuses(lab, range(10, 80, 3), named_until=20)
