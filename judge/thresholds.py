@@ -84,8 +84,6 @@ class Settings:
     """... on so many connections ..."""
     never_served_s: int = 5
     """... over at least this long is not served: a broker that stops or starts closes a few."""
-    one_in: int = 100
-    """... though one in so many was answered."""
     fell_silent_s: int = 30
     """A client that did something all the time and does nothing for so long, though it is connected, has stopped:
     longer than clients retry (reconnect.backoff.max.ms)."""

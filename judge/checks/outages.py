@@ -164,7 +164,7 @@ def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim, found in rejected_writes(REQUEST_TIMED_OUT, subject, group, context):
         who = ("client", claim["client_id"] or "", claim["host"])
-        allowed_ms = max((one.peak["timeout_ms"] for one in context.ledger.claims("writes", *who)), default=0)
+        allowed_ms = max((one.peak.get("timeout_ms", 0) for one in context.ledger.claims("client", *who)), default=0)
         words = {"why": "replicas in the ISR do not confirm them"}
         if 0 < allowed_ms < context.settings.write_timeout_s * 1000:
             words = {"why": f"the client allows {allowed_ms:,} ms", "timeout": f"{allowed_ms:,}"}

@@ -13,7 +13,7 @@ from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, rest
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
-from wirecheck.judge.claims.extract.unserved import ANSWERED
+from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
@@ -35,11 +35,9 @@ def requests_never_answered(subject: Subject, group: Group, context: CheckContex
         closed = together(every_run(claim.runs))
         if closed is None or closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
             continue
-        answered = claim.tally.get(ANSWERED, 0)
-        answered_ns = -claim.peak[ANSWERED] if ANSWERED in claim.peak else 0
-        later = answered and answered_ns > closed.last_ns
-        least_s = settings.stuck_s if later else settings.never_served_s
-        if closed.seconds < least_s or (not later and answered * settings.one_in > closed.count):
+        answered_ns = first_answer_ns(claim, subject, group, context)
+        least_s = settings.stuck_s if answered_ns else settings.never_served_s
+        if closed.seconds < least_s or 0 < answered_ns <= closed.last_ns:
             continue
         if is_explained(claim, subject, group, context):
             continue
@@ -50,11 +48,18 @@ def requests_never_answered(subject: Subject, group: Group, context: CheckContex
             "connections": number_of_connections([claim]),
             "what": "it answered ApiVersions only" if greeted else "it answered nothing",
             "may": "SASL? a proxy" if greeted else "TLS? a proxy",
-            "until": f" It answers since {clock(answered_ns)}." if later else "",
-            "api": max(sorted(claim.tally.keys() - {ANSWERED}), key=lambda api: claim.tally[api]),
+            "until": f" It answers since {clock(answered_ns)}." if answered_ns else "",
+            "api": max(sorted(claim.tally), key=lambda api: claim.tally[api]),
         }
         about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": closed.count}
         yield resting_on([claim], *claim.key, **about, first_ns=closed.first_ns, last_ns=closed.last_ns, words=words)
+
+
+def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: CheckContext) -> int:
+    """When the server granted the client something first; 0 if it never did."""
+    mine = (one for one in context.claims("client", group, *subject) if one["endpoint"] == closed["endpoint"])
+    found = max((one.peak["first_answered"] for one in mine), default=0)
+    return EPOCH_END_NS - found if found else 0
 
 
 def together(runs: Iterator[Run]) -> Streak | None:
@@ -136,15 +141,15 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
     if not any(claim.runs.keys() - {SUCCESS} for claim in errors):
         return
     quiet_ns = context.settings.fell_silent_s * SECOND_NS
-    wrote = steadily(context.ledger.claims("writes", *subject), quiet_ns)  # wherever it wrote
+    wrote = steadily([*errors, *successes(errors, subject, group, context)], quiet_ns)
     least = context.settings.wrote_before
     if wrote is None or wrote.count < least or wrote.seconds < least or not context.passed(wrote.last_ns + quiet_ns):
         return
-    connected_ns = connected_until_ns(subject, context)
-    if connected_ns < wrote.last_ns + quiet_ns:
+    connected_ns, wrote_ns = connected_until_ns(subject, context), wrote_last_ns(subject, context)
+    if connected_ns < wrote.last_ns + quiet_ns or wrote_ns > wrote.last_ns:
         return
     for (topic,), claims in gathered(errors, lambda claim: (topic_of(claim, group, context),)):
-        ended_by = {code for claim in claims for code, run in errors_of(claim) if run[LAST] >= wrote.last_ns}
+        ended_by = {code for claim in claims for code, run in errors_of(claim) if run[LAST] == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
             continue
         words = {
@@ -164,9 +169,23 @@ def connected_until_ns(subject: Subject, context: CheckContext) -> int:
     _, client_id, host = subject
     name = client_id.encode(errors="replace")
     hashed, _ = hash_of_client(name, len(name))
-    endpoints = {claim["endpoint"] for claim in context.ledger.claims("client", *subject)}
-    found = (claim for endpoint in endpoints for claim in context.ledger.claims("connected", "link", endpoint))
-    return max((one.last.ts_ns for one in found if (one["host"], one["client_hash"]) == (host, hashed)), default=0)
+    asked = context.ledger.claims("client", *subject)
+    found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
+    idle = (one for one in found if (one["host"], one["client_hash"]) == (host, hashed))
+    return max((one.last.ts_ns for one in (*asked, *idle)), default=0)
+
+
+def wrote_last_ns(subject: Subject, context: CheckContext) -> int:
+    """When the client sent its last write, to whatever topic and broker."""
+    return max((one.peak.get("wrote", 0) for one in context.ledger.claims("client", *subject)), default=0)
+
+
+def successes(errors: Collection[Claim], subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """The client's answered writes by ID, to the topics of which it got errors."""
+    ids = {claim["topic_id"] for claim in errors if claim.kind == "refused"}
+    uses = (one for topic_id in sorted(ids) for one in context.claims("use", group, "id", topic_id))
+    who = subject[1:]
+    return [one for one in uses if one["api"] == PRODUCE and (one["client_id"] or "", one["host"]) == who]
 
 
 def topic_of(claim: Claim, group: Group, context: CheckContext) -> str:

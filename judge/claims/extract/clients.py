@@ -9,11 +9,12 @@ import numpy as np
 
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages
+from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages, value_per
 from wirecheck.judge.claims.extract.peers import GRANTED, answers
-from wirecheck.judge.claims.reduce import Column, Rows, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 from wirecheck.judge.topology.releases import removed_in_4
 
+PRODUCE = 0
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -22,7 +23,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
     if len(requests):
         by_version = spelled("{}:{}".format, batch.api(requests), Column(batch.version(requests)))
-        served = {"answered": succeeded(batch)[requests].astype(np.int64)}
+        served = peaks(batch, requests)
         # counted by the start of their connections: where an address leads to another cluster, new ones do
         connection = key_of_messages(batch, "@connection", requests)
         none, since = np.zeros(len(requests), np.int64), connection[-1].codes
@@ -37,6 +38,26 @@ def claims(batch: Batch) -> Iterator[Rows]:
     if header := batch.lines("ApiVersions", "request"):
         named = header.present("client_software_name") & (header.size("client_software_name") > 0)
         yield header.states("software", "@who client_software_name client_software_version", named)
+
+
+EPOCH_END_NS = 1 << 62
+"""Times are subtracted from it where the earliest one is to be the peak."""
+
+
+def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
+    """Whether the server granted the client anything, and when first; when it wrote last, and how long it lets a broker
+    take for that.
+    """
+    granted, ts_ns = succeeded(batch)[requests], batch.exchanges.ts_ns[requests]
+    found = {
+        "answered": granted.astype(np.int64),
+        "first_answered": np.where(granted, EPOCH_END_NS - ts_ns, 0),
+    }
+    if header := batch.lines("Produce", "request"):
+        wrote = batch.decoded.messages.key[requests] == PRODUCE
+        found["wrote"] = np.where(wrote, ts_ns, 0)
+        found["timeout_ms"] = value_per(requests, header.table, "timeout_ms", absent=0)
+    return found
 
 
 def succeeded(batch: Batch) -> Bools:
