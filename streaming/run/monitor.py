@@ -305,7 +305,7 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
                 watch.say(line)
         if not busy:
             watch.page.alive()
-        slow_s = SLOW_S if ended or not busy else told_slow(watch, slow_s)
+        slow_s = SLOW_S if ended or not busy else next_report_s(watch, slow_s)
         stopping = watch.stopping.is_set()
         if (feed.waits and (stopping or watch.plan.once)) or (stopping and (ended or not busy)):
             feed.ending.set()
@@ -319,7 +319,7 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
         rounds += 1
 
 
-def told_slow(watch: Watch, slow_s: float) -> float:
+def next_report_s(watch: Watch, slow_s: float) -> float:
     """When a batch that goes on is said again."""
     running_s = watch.page.runs_s()
     if running_s < slow_s:
