@@ -73,7 +73,7 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
             continue
         if max(one.last.ts_ns for one in after) < ts_ns + context.settings.broker_grace_ns:
             continue
-        stuck = is_read_by_nobody(topic_id, ts_ns, current, group, context)
+        stuck = is_not_fetched(topic_id, ts_ns, current, group, context)
         words = {"group": who, "epoch": epoch, "partition": partition, "current": current["leader_epoch"]}
         words["stuck"] = "; no client has fetched the topic since" if stuck else ""
         about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns, "kind": "violation" if stuck else None}
@@ -87,7 +87,7 @@ def current_id(name: str, group: Group, context: CheckContext) -> str:
     return histories[-1].topic_id if histories else ""
 
 
-def is_read_by_nobody(topic_id: str, since_ns: int, state: Claim, group: Group, context: CheckContext) -> bool:
+def is_not_fetched(topic_id: str, since_ns: int, state: Claim, group: Group, context: CheckContext) -> bool:
     """Whether no client fetched the topic since then, although its leader's answers are in the capture."""
     context.watch()
     uses = context.claims("use", group, "id", topic_id)
