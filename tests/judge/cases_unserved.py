@@ -174,7 +174,7 @@ def write(talk, at, error=0):
 
 def connected(lab):
     name = b"writer"
-    return lab.talk(B1, "writer", "10.0.0.7", client_hash=hash_of_client(name, len(name))[0])
+    return lab.talk(B1, "writer", "10.0.0.7", over=True, client_hash=hash_of_client(name, len(name))[0])
 
 
 def writer(lab, error=3, until=60, after=()):

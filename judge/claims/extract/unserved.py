@@ -43,13 +43,10 @@ def all_captured(connection: Connection) -> bool:
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
-    """How long clients were connected that asked nothing; of connections on which Kafka was asked and something else
-    answered, what.
-    """
-    asking = {*np.unique(batch.exchanges.connection).tolist()}
-    for number, connection in enumerate(batch.exchanges.connections):
+    """Of those that are over: how long the client was connected, and what answered it where that was not Kafka."""
+    for connection in batch.exchanges.connections:
         ends = (connection.client.host, str(connection.server))
-        if number not in asking and connection.client_hash >= 0 and not connection.is_guess:
+        if connection.over and connection.client_hash >= 0 and not connection.is_guess:
             yield Claim("connected", (*ends, connection.client_hash), *span(connection))
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
             port, ts_ns = str(connection.client).rpartition(":")[2], connection.last_ns
