@@ -148,7 +148,8 @@ def finish(shared: Shared, connection: Connection) -> None:
 def _unanswered(connection: Connection, request: Message) -> i64:
     """Why a request has no response, as far as we can know."""
     answers = connection.responses()
-    if answers.losses() != request.losses or answers.stream == UNSEEN or answers.mode == SEARCHING:
+    lost = answers.losses() != request.losses or answers.stream == UNSEEN or answers.mode == SEARCHING
+    if lost and not connection.answered_in:  # what is not understood of another protocol holds no response
         return RESPONSE_UNSEEN
     by = connection.closed_by
     if by == NOT_CLOSED:
