@@ -443,8 +443,9 @@ def taken_apart(
     for claim in names_claims:
         for name, topic_id in pairs(claim.peak):
             names[listener(claim["endpoint"])][name].add(topic_id)
+    known = {one: set[str]().union(*ids.values()) for one, ids in names.items()}
     places = {
-        node: (cluster_id, cluster_of_list(names, listener(node[0]), split[cluster_id]))
+        node: (cluster_id, cluster_of_list(names, known, listener(node[0]), split[cluster_id]))
         for node, cluster_id in stated.items()
         if cluster_id in split
     }
@@ -462,10 +463,12 @@ def taken_apart(
     return stated | keys
 
 
-def cluster_of_list(names: dict[str, dict[str, set[str]]], own: str, split: set[str]) -> str | None:
+def cluster_of_list(
+    names: dict[str, dict[str, set[str]]], known: dict[str, set[str]], own: str, split: set[str]
+) -> str | None:
     """Which of the clusters with one ClusterId a list of brokers is of: its own, else the only one that reports an ID
-    which it reports as well, while all others report only other IDs for that name. IDs from before a copy are all of
-    theirs.
+    which it reports as well, while all others report only other IDs for that name, or that ID by another name. IDs from
+    before a copy are all of theirs. `known`: all IDs that a list's brokers report, by list.
     """
     if own in split:
         return own
@@ -474,6 +477,9 @@ def cluster_of_list(names: dict[str, dict[str, set[str]]], own: str, split: set[
         for one in split
         for name, ids in names[own].items()
         for topic_id in ids & names[one][name]
-        if all(names[other][name] - ids and topic_id not in names[other][name] for other in split - {one})
+        if all(
+            topic_id not in names[other][name] and (names[other][name] - ids or topic_id in known.get(other, ()))
+            for other in split - {one}
+        )
     }
     return found.pop() if len(found) == 1 else None

@@ -318,6 +318,14 @@ def tid020_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 
 
+def tid020_fires__by_another_listener_of_the_brokers_behind_a_proxy(lab):
+    """The list of the other listener shares no address with theirs: the topics' names show whose it is."""
+    renaming(lab)
+    internal = {"10.0.0.11:19092": 1, "10.0.0.12:19092": 2}
+    for at in range(0, 120, 5):
+        lab.metadata(at, [("a-orders", ID_1), ("orders", "Z" + ID_2[1:])], server="10.0.0.11:19092", brokers=internal)
+
+
 def clu005_near_miss(lab):
     """One ID with two names is TID008's affair."""
     renaming(lab, server_names=("a-orders", "own"))
