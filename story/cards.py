@@ -631,12 +631,14 @@ def affected(entry: Row, of: Row, context: CardContext) -> str:
 def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
     topics = [topic for topic in entry["topics"] if topic]
     if of["clients"] and of["clients"][0]["client_id"]:
-        about = f"--client {shlex.quote(of['clients'][0]['client_id'])}"
+        first = of["clients"][0]
+        has_code = first["error"] not in harm.WITHOUT_CODE
+        about = f"--client {shlex.quote(first['client_id'])}{' --error' * has_code}"
     elif topics:
-        about = f"--topic {shlex.quote(topics[0])}"
+        about = f"--topic {shlex.quote(topics[0])} --error"
     else:
         return [f"wirecheck explain {blamed(entry, of)['code']}"]
-    return [f"wirecheck decode {context.files} {about} --error{context.options}"]
+    return [f"wirecheck decode {context.files} {about}{context.options}"]
 
 
 def blamed(entry: Row, of: Row) -> Row:

@@ -43,6 +43,8 @@ TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
+WITHOUT_CODE = frozenset({*CLOSES.values(), NO_RESPONSE})
+"""What hurts a client though no message has an error code."""
 
 
 class Rule(NamedTuple):
