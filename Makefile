@@ -25,7 +25,7 @@ BEGAN_S := $(shell date +%s)
 step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
 PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
-# What a verdict needs, through Spark too; the tools of whoever works on it come after (WORKSHOP).
+# What a verdict needs, through Spark too; the tools for work on it come after (WORKSHOP).
 $(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	$(call step,environment $(VENV)$(COMMA) once: 900 MB)
@@ -61,7 +61,7 @@ compiled: $(READY) $(COMPILED) ## compile what was edited (the other verbs do it
 setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
 
 demo: $(READY) ## replay a real faulty cluster's capture, by the local engine and by Spark; what can be compiled is, meanwhile
-	@$(BIN)/python -m tools.demo $(if $(filter 1,$(WIRECHECK_PURE)),,$(MAKE) --no-print-directory compiled)
+	@$(BIN)/python -m tools.demo
 
 test: check laws unit scenarios ## everything CI runs
 

@@ -1,6 +1,6 @@
 """`make demo`: one shipped capture, checked by the local engine at once and then by the Spark query; both compared.
 
-    python -m tools.demo [WORDS of a command that compiles, at low priority, while Spark works]
+What can be compiled is, at low priority, while Spark works; WIRECHECK_PURE=1 compiles nothing.
 
 Knows: which capture is shown, and that two verdicts are one if their JSON is, apart from the engine's name. Refuses to
 know how anything is checked (wirecheck replay) or compiled (setup.py, which puts its work in place by one rename: what
@@ -20,8 +20,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CAPTURE = "examples/zk39-inconsistent-id/capture.pcap.gz"
 REPLAY = [sys.executable, "-m", "wirecheck", "replay", CAPTURE, "--fail-on", "never", "--engine"]
-POLITE = 10
-"""The niceness of what compiles: the verdict comes first."""
+COMPILE = ["nice", "-n", "10", "make", "--no-print-directory", "compiled"]
+"""The verdict comes first."""
 
 
 def say(line: str) -> None:
@@ -53,9 +53,9 @@ def main() -> int:
     say(f"local engine, {time.monotonic() - began_s:.0f} s; the Spark query follows: it is what a monitor runs")
     with tempfile.TemporaryFile("w+") as log:
         compiling = None
-        if words := sys.argv[1:]:
-            words = ["nice", "-n", str(POLITE), *words]
-            compiling = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=log, env=dict(os.environ))
+        if os.environ.get("WIRECHECK_PURE") != "1":
+            environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # no job of ours
+            compiling = subprocess.Popen(COMPILE, cwd=ROOT, stdout=log, stderr=log, env=environment)
             say("compiling what can be compiled meanwhile, at low priority; this verdict does not wait for it")
         try:
             began_s = time.monotonic()
