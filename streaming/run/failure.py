@@ -64,6 +64,12 @@ def too_busy(text: str) -> bool:
     return any(words in text for words in TOO_BUSY)
 
 
+def batch_files(plan: Plan) -> str:
+    """Those of the batch that runs, from the first to the last."""
+    names = newest_files(plan.checkpoint)
+    return f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names)
+
+
 def in_one_line(text: str, plan: Plan) -> str:
     """The failure and what to do, in one line. `text`: Spark's full message."""
     if full := next((words for words in FULL if words in text), None):
@@ -73,9 +79,7 @@ def in_one_line(text: str, plan: Plan) -> str:
         return f"the query failed: this machine was too busy to start Python {lasted}; free CPU, and start again"
     of_store = OF_STORE.search(text)
     if worker_died(text):
-        names = newest_files(plan.checkpoint)
-        files = f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names)
-        fix = f"give it more memory, or move the files of that batch ({files}) away, and start again"
+        fix = f"give it more memory, or move the files of that batch ({batch_files(plan)}) away, and start again"
         return f"the query failed: a worker died twice over one batch; {fix}"
     what = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
     if not what or any(words in text for words in STATE):  # Java has no words for a file that ends too soon

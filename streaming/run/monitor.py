@@ -27,7 +27,7 @@ from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
-from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, in_one_line, too_busy, worker_died
+from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, batch_files, in_one_line, too_busy, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import SLOW_S, Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -324,9 +324,7 @@ def next_report_s(watch: Watch, slow_s: float) -> float:
     running_s = watch.page.runs_s()
     if running_s < slow_s:
         return slow_s
-    names = checkpoint.newest_files(watch.plan.checkpoint)
-    files = f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names) or "no file"
-    watch.say(f"a batch has run for {running_s:.0f} s: {files}")
+    watch.say(f"a batch has run for {running_s:.0f} s: {batch_files(watch.plan) or 'no file'}")
     return 2 * slow_s
 
 

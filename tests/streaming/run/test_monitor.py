@@ -488,7 +488,7 @@ def dying(monkeypatch, plan, deaths, failure=DIED):
 
 
 class Unasked(Event):
-    """Nobody asks for the end; how long it was waited for."""
+    """The end is not asked for; how long it was waited for."""
 
     def __init__(self, pauses):
         super().__init__()
