@@ -1,8 +1,8 @@
 """What members of a classic group tell each other inside JoinGroup, SyncGroup and DescribeGroups.
 
 The consumer protocol (ConsumerProtocolSubscription, ConsumerProtocolAssignment): Kafka's coordinator does not read
-these bytes, consumers do. Bytes of other protocols (Connect, applications of their own) are nobody's to read. So
-everything is checked: what is not exactly a subscription or an assignment is None.
+these bytes, consumers do. Other protocols (Connect, applications of their own) have bytes of
+their own, which are not read. So everything is checked: what is not exactly a subscription or an assignment is None.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _are_near(one: i64, two: i64) -> bool:
 
 
 def _go_to(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> None:
-    """A direction goes on at this number. Ahead, the stretch between is missing; else nobody knows how much is."""
+    """A direction goes on at this number. Ahead, the stretch between is missing; else it is unknown how much is."""
     if direction.stream == modes.UNSEEN or is_within(direction, seq, True):
         return
     ahead = direction.offset_of(seq) - direction.newest

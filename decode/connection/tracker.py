@@ -379,7 +379,7 @@ def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq
     elif direction.reset != UNSET and length > 0:
         if direction.next_offset == direction.reset:
             _reset(shared, connection)
-        elif connection.closed_by == BY_RST + frame.side:  # its side goes on, past or short of it: nobody took it
+        elif connection.closed_by == BY_RST + frame.side:  # its side goes on, past or short of it: no host took it
             connection.closed_by, connection.due_ns = NOT_CLOSED, NEVER
 
 

@@ -20,14 +20,14 @@ from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedU
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""
 SHOWN = 3
+"""So many APIs and endpoints are named per kind of behaviour."""
 OTHERWISE = {
     "partition": "other leaders in epochs of this cluster",
     "address": "brokers of this cluster at addresses where none answers",
     "broker_epoch": "heartbeats that it accepts as a controller",
     "registration": "registrations that it accepts as a controller",
 }
-"""What a server states that nobody lists, by the kind of claim."""
-"""So many APIs and endpoints are named per kind of behaviour."""
+"""What an unlisted server states, by the kind of claim."""
 MOST_CLIENT_IDS = 16
 
 

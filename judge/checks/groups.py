@@ -29,6 +29,8 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
+READS = frozenset({"Fetch", "ShareFetch"})
+
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
@@ -59,10 +61,10 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
     claims = context.claims("committed_epoch", group, *subject)
     if not claims:
         return
-    topic_id, name = subject[1], name_of(subject, group, context) or subject[1]
-    if subject[0] == "name":
-        topic_id = current_id(subject[1], group, context)
-        name = subject[1]
+    space, topic_id = subject
+    name = topic_id if space == "name" else name_of(subject, group, context) or topic_id
+    if space == "name":
+        topic_id = current_id(name, group, context)
     states = context.claims("partition", group, "id", topic_id) if topic_id else []
     for (who, partition), found in gathered(claims, "group partition"):
         latest = max(found, key=lambda claim: claim.peak["epoch"])
@@ -97,9 +99,6 @@ def is_not_fetched(topic_id: str, since_ns: int, state: Claim, group: Group, con
     at = (end for end in group.endpoints if context.clusters.broker(end, until_ns) == state["leader"])
     answered = (one for end in at for one in context.claims("answered", group, "link", end))
     return any(run[LAST] > until_ns for one in answered for run in every_run(one.runs))
-
-
-READS = frozenset({"Fetch", "ShareFetch"})
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

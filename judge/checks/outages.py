@@ -329,7 +329,7 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
 
 def shut_out(hosts: set[str], node: int, since_ns: int, context: CheckContext) -> Iterator[str]:
     """The clients on these hosts that work elsewhere and reached the broker at no address since then. Of several on one
-    host nobody knows whose connections were refused.
+    host it is unknown whose connections were refused.
     """
     found: dict[str, list[tuple[str, bool]]] = {}
     for subject in context.ledger.subjects("client"):

@@ -5,13 +5,14 @@ another check says why, that speaks.
 """
 
 from collections.abc import Collection, Iterator
+from functools import reduce
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, resting_on, servers_of
+from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, resting_on, servers_of, without_pause
 from wirecheck.judge.checks.versions import version_rejected
-from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
+from wirecheck.judge.claims.claim import LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.results.finding import Evidence
@@ -32,8 +33,8 @@ def requests_never_answered(subject: Subject, group: Group, context: CheckContex
         return
     settings = context.settings
     for claim in context.claims("unserved", group, *subject):
-        closed = together(every_run(claim.runs))
-        if closed is None or closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
+        closed = reduce(Streak.joined, without_pause(every_run(claim.runs)))
+        if closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
             continue
         answered_ns = first_answer_ns(claim, subject, group, context)
         least_s = settings.stuck_s if answered_ns else settings.never_served_s
@@ -58,17 +59,8 @@ def requests_never_answered(subject: Subject, group: Group, context: CheckContex
 def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: CheckContext) -> int:
     """When the server granted the client something first; 0 if it never did."""
     mine = (one for one in context.claims("client", group, *subject) if one["endpoint"] == closed["endpoint"])
-    found = max((one.peak["first_answered"] for one in mine), default=0)
+    found = max((one.peak.get("first_answered", 0) for one in mine), default=0)
     return EPOCH_END_NS - found if found else 0
-
-
-def together(runs: Iterator[Run]) -> Streak | None:
-    """All of them as one, whatever lies between."""
-    found: Streak | None = None
-    for count, first_ns, last_ns in runs:
-        one = Streak(count, first_ns, last_ns)
-        found = found.joined(one) if found else one
-    return found
 
 
 def connections_of(claim: Claim) -> int:
@@ -101,8 +93,16 @@ def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -
             protocols = " or ".join(sorted({IN_WORDS[claim["protocol"]] for claim in claims}))
             words = {"host": host, "server": endpoint, "protocol": protocols}
             words["connections"] = counted(count, "connection")
-            about = {"brokers": (context.broker(claims[0]),), "client_ids": (None,), "count": count}
-            yield resting_on(claims, host, endpoint, **about, words=words)
+            about = {"brokers": (context.broker(claims[0]),), "count": count}
+            yield resting_on(claims, host, endpoint, **about, client_ids=asking(host, endpoint, context), words=words)
+
+
+def asking(host: str, endpoint: str, context: CheckContext) -> tuple[str, ...]:
+    """The clients on a host that sent requests to an endpoint."""
+    mine = (subject for subject in context.ledger.subjects("client") if subject[2] == host)
+    return tuple(
+        sorted(one[1] for one in mine if any(c["endpoint"] == endpoint for c in context.ledger.claims("client", *one)))
+    )
 
 
 def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -140,10 +140,10 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
     errors += [one for one in context.claims("refused", group, *subject) if one["api"] == PRODUCE]
     if not any(claim.runs.keys() - {SUCCESS} for claim in errors):
         return
-    quiet_ns = context.settings.fell_silent_s * SECOND_NS
-    wrote = steadily([*errors, *successes(errors, subject, group, context)], quiet_ns)
-    least = context.settings.wrote_before
-    if wrote is None or wrote.count < least or wrote.seconds < least or not context.passed(wrote.last_ns + quiet_ns):
+    quiet_ns, least = context.settings.fell_silent_s * SECOND_NS, context.settings.wrote_before
+    writes = [*errors, *successes(errors, subject, group, context)]
+    wrote, *later = without_pause((run for claim in writes for run in every_run(claim.runs)), quiet_ns)
+    if later or wrote.count < least or wrote.seconds < least or not context.passed(wrote.last_ns + quiet_ns):
         return
     connected_ns, wrote_ns = connected_until_ns(subject, context), wrote_last_ns(subject, context)
     if connected_ns < wrote.last_ns + quiet_ns or wrote_ns > wrote.last_ns:
@@ -200,15 +200,3 @@ def errors_of(claim: Claim) -> Iterator[tuple[int, Run]]:
     for code in claim.runs.keys() - {SUCCESS}:
         for run in every_run(claim.runs, {code}):
             yield int(code), run
-
-
-def steadily(writes: Collection[Claim], pause_ns: int) -> Streak | None:
-    """All writes as one; None if there was such a pause between two."""
-    found: Streak | None = None
-    runs = (run for claim in writes for run in every_run(claim.runs))
-    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
-        if found and first_ns > found.last_ns + pause_ns:
-            return None
-        one = Streak(count, first_ns, last_ns)
-        found = found.joined(one) if found else one
-    return found

@@ -41,18 +41,11 @@ def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
                 yield counted(f"{identity}|{measure}|{detail or ''}", name, measure, count, detail)
 
 
-def is_refused(claim: Claim) -> bool:
-    """Whether the server reset it before anything was sent, as where no process listens."""
-    peak = claim.peak
-    closed_by = peak["closed_by"][-1] if "closed_by" in peak else ""
-    return closed_by == "server-rst" and bool(peak.get("from_start")) and not peak.get("payload_bytes")
-
-
 def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     protocol = protocol_of(claim)
     yield "connections", protocol, 1
     yield "encrypted_connections", None, int(protocol == "tls")
-    yield "refused_connections", claim["endpoint"], int(is_refused(claim))
+    yield "refused_connections", claim["endpoint"], claim.peak.get("refused", 0)
     yield "decrypted_connections", None, int(protocol != "tls" and "decrypted" in claim.peak)
     yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0
     for measure in CUMULATIVE:

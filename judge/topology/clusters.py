@@ -196,7 +196,7 @@ class Clusters:
         members. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
         """Pairs of endpoints of two running clusters with one cluster ID."""
-        self.renamings = twins(renamings(by_kind, self.listener), stated)
+        self.renamings = twins(renamings(without(doubted, by_kind), self.listener), stated)
         """Pairs of endpoints, one of a proxy that renames topics, the other of the brokers behind it."""
         if self.twins or self.renamings:
             stated = taken_apart(stated, by_kind["names"], [*self.twins, *self.renamings], self.listener)

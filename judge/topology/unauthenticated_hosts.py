@@ -63,9 +63,6 @@ class Servers:
         for claim in claims:
             if claim.kind in ADDRESSES and not is_literal(claim["address"]):
                 self.by_name = True
-            match claim.kind:
-                case "broker_epoch" | "registration" if claim["error"] == 0:
-                    self.accepted[claim["endpoint"]].append(claim)
             if claim.kind == "address":
                 self.addresses[claim["endpoint"]].append(claim)
             match claim.kind:
@@ -73,6 +70,8 @@ class Servers:
                     self.named.add(host_of(claim["address"]))
                 case "address" if (claim["endpoint"], claim["address"]) not in registered:
                     self.by_itself.add(host_of(claim["address"]))
+                case "broker_epoch" | "registration" if claim["error"] == 0:
+                    self.accepted[claim["endpoint"]].append(claim)
                 case "log_order":
                     self.raft.add(claim["endpoint"])
                 case "server":
@@ -308,8 +307,8 @@ class UnauthenticatedHosts:
     # -- servers that are ---------------------------------------------------------------------------------------------
 
     def contradicting(self) -> Iterator[str]:
-        """Hosts of servers that state a cluster's ClusterId, that nobody names, and that contradict its members.
-        Knowing the IDs of topics proves nothing: whoever may describe a topic knows them.
+        """Hosts of servers that state a cluster's ClusterId, that no server names, and that contradict its members.
+        Knowing the IDs of topics proves nothing: each client that may describe a topic knows them.
         """
         for endpoint in self.known.unnamed():
             host = host_of(endpoint)
@@ -318,7 +317,7 @@ class UnauthenticatedHosts:
                 yield host
 
     def contradictions(self, endpoint: str) -> Iterator[Claim]:
-        """What a server that nobody lists states of its own, and members state otherwise."""
+        """What an unlisted server states of its own, and members state otherwise."""
         yield from self.other_ids(endpoint)
         yield from self.other_leaders(endpoint)
         yield from self.other_brokers(endpoint)
@@ -340,7 +339,7 @@ class UnauthenticatedHosts:
                     yield claim
 
     def other_brokers(self, endpoint: str) -> Iterator[Claim]:
-        """Addresses where nobody answers Kafka, of brokers that members name elsewhere."""
+        """Addresses where no server answers Kafka, of brokers that members name elsewhere."""
         members: dict[int, set[str]] = defaultdict(set)
         for other, claims in self.known.addresses.items():
             if host_of(other) != host_of(endpoint):

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments: what Kafka's own layouts build is read, other bytes are nobody's."""
+"""Subscriptions and assignments: what Kafka's own layouts build is read, other bytes are not."""
 
 import random
 import struct
@@ -47,7 +47,7 @@ def test_what_a_newer_version_adds_is_content():
 @pytest.mark.parametrize(
     "data", [b"", b"\0", b"\0\1", JOINED + b"x", GIVEN[:-1], b"\0\0\0\0\0\x24", bytes(200), b"\xff" * 40]
 )
-def test_other_bytes_are_nobodys(read, data):
+def test_other_bytes_are_not_read(read, data):
     assert read(data) is None
 
 

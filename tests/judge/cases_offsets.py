@@ -46,10 +46,16 @@ def grp001_cannot_know(lab):
     lab.until = 200
 
 
-def offsets_of(lab, at, topic_id, offset, error=0):
-    part = {"committedOffset": offset, "errorCode": error}
-    request = {"groupId": "readers", "topics": [{"topicId": topic_id, "partitions": [part]}]}
-    lab.talk().ask(at, "OffsetFetch", 10, {"groups": [{"groupId": "readers", "topics": None}]}, {"groups": [request]})
+def offsets_of(lab, at, topic_id, offset, error=0, *, epoch=-1, version=10):
+    """What the coordinator says that the group has committed."""
+    place = {"topicId": topic_id} if version >= 10 else {"name": "orders"}
+    row = {"partitionIndex": 0, "committedOffset": offset, "committedLeaderEpoch": epoch, "errorCode": error}
+    topics = [{**place, "partitions": [row]}]
+    group = {"groupId": "readers"}
+    answer, asked = {"groups": [group | {"topics": topics}]}, {"groups": [group | {"topics": None}]}
+    if version < 8:
+        answer, asked = {"topics": topics}, {"groupId": "readers", "topics": None}
+    lab.talk().ask(at, "OffsetFetch", version, asked, answer)
     lab.until = max(lab.until, at)
 
 
@@ -256,18 +262,6 @@ def grp006_cannot_know(lab):
     lab.until = 60
 
 
-def epoch_of(lab, at, epoch, version=10, topic_id=ID_2, error=0):
-    """What the coordinator says that the group has committed."""
-    place = {"topicId": topic_id} if version >= 10 else {"name": "orders"}
-    row = {"partitionIndex": 0, "committedOffset": 176, "committedLeaderEpoch": epoch, "errorCode": error}
-    group = {"groupId": "readers", "topics": [{**place, "partitions": [row]}]}
-    answer, asked = {"groups": [group]}, {"groups": [{"groupId": "readers", "topics": None}]}
-    if version < 8:
-        answer, asked = {"topics": group["topics"]}, {"groupId": "readers", "topics": None}
-    lab.talk(B2, "reader").ask(at, "OffsetFetch", version, asked, answer)
-    lab.until = max(lab.until, at)
-
-
 def states(lab, times, leader_epoch=0, topic_id=ID_2):
     for at in times:
         lab.metadata(at, [("orders", topic_id, 0, leader_epoch)])
@@ -276,19 +270,19 @@ def states(lab, times, leader_epoch=0, topic_id=ID_2):
 def grp007_fires(lab):
     """The topic was recreated: its epochs begin again."""
     recreated(lab)
-    epoch_of(lab, 80, 6)
+    offsets_of(lab, 80, ID_2, 176, epoch=6)
     states(lab, (90, 120, 150))
 
 
 def grp007_fires__by_name(lab):
     recreated(lab)
-    epoch_of(lab, 80, 6, version=9)
+    offsets_of(lab, 80, ID_2, 176, epoch=6, version=9)
     states(lab, (90, 120, 150))
 
 
 def grp007_fires__an_old_request(lab):
     recreated(lab)
-    epoch_of(lab, 80, 6, version=7)
+    offsets_of(lab, 80, ID_2, 176, epoch=6, version=7)
     states(lab, (90, 120, 150))
 
 
@@ -301,31 +295,31 @@ def grp007_fires__and_a_client_reads_on(lab):
 def grp007_near_miss(lab):
     """The epoch is the leader's."""
     recreated(lab)
-    epoch_of(lab, 80, 6)
+    offsets_of(lab, 80, ID_2, 176, epoch=6)
     states(lab, (90, 120, 150), leader_epoch=6)
 
 
 def grp007_near_miss__one_stale_answer(lab):
     recreated(lab)
-    epoch_of(lab, 80, 6)
+    offsets_of(lab, 80, ID_2, 176, epoch=6)
     states(lab, (81, 82), leader_epoch=5)
     states(lab, (83, 120, 150), leader_epoch=6)
 
 
 def grp007_near_miss__no_epoch(lab):
     recreated(lab)
-    epoch_of(lab, 80, -1)
+    offsets_of(lab, 80, ID_2, 176, epoch=-1)
     states(lab, (90, 120, 150))
 
 
 def grp007_near_miss__an_error(lab):
     recreated(lab)
-    epoch_of(lab, 80, 6, error=3)
+    offsets_of(lab, 80, ID_2, 176, epoch=6, error=3)
     states(lab, (90, 120, 150))
 
 
 def grp007_cannot_know(lab):
     """No leader's epoch was stated after that answer for long enough."""
     recreated(lab)
-    epoch_of(lab, 80, 6)
+    offsets_of(lab, 80, ID_2, 176, epoch=6)
     states(lab, (90, 100))

@@ -121,7 +121,7 @@ def clu002_fires__a_server(lab):
 
 
 def rogue_metadata(lab, at, **options):
-    """Of a server that knows the cluster's topic IDs, and that nobody lists."""
+    """Of an unlisted server that knows the cluster's topic IDs."""
     rogue = lab.talk(f"{EVIL}:9092", "evil", EVIL)
     lab.metadata(at, [("orders", ID_1)], server=f"{EVIL}:9092", cluster_id=CLUSTER, talk=rogue, **options)
     return rogue
@@ -155,7 +155,7 @@ def ctl014_near_miss__of_an_outsiders_server(lab):
 
 
 def clu002_near_miss__a_balancer(lab):
-    """An address to begin with, before all brokers: nobody lists it, and it repeats what they say."""
+    """An address to begin with, before all brokers: it is unlisted, and repeats what they say."""
     cluster(lab)
     for at in range(10, 60, 10):
         rogue_metadata(lab, at)

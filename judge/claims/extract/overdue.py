@@ -68,18 +68,23 @@ def has_given_up(connection: Connection) -> bool:
 
 def whole(connection: Connection) -> bool:
     """Whether all that both sides sent was captured; of one that began before the capture, once both were seen."""
+    understood = not connection.skipped_bytes and not connection.resynchronised
+    begun = connection.from_start or connection.responses > 0
+    return connection.protocol == "kafka" and no_byte_missing(connection) and understood and begun
+
+
+def no_byte_missing(connection: Connection) -> bool:
+    """Whether all bytes from the first that was seen are there, understood or not."""
     lost = (
         connection.unseen_request_bytes,
         connection.unseen_response_bytes,
         connection.cut_bytes,
-        connection.skipped_bytes,
         connection.conflicting_bytes,
-        connection.resynchronised,
         connection.limits_hit,
         connection.unlisted,
         connection.is_guess,
     )
-    return connection.protocol == "kafka" and not any(lost) and (connection.from_start or connection.responses > 0)
+    return not any(lost)
 
 
 def overdue(batch: Batch, message: int, until_ns: int) -> Iterator[Claim]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_name
+from wirecheck.judge.claims.extract.overdue import no_byte_missing
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.reduce import Rows, moment
 
@@ -22,24 +23,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
     exchanges = batch.exchanges
     closed = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
     if len(closed):
-        known = np.array([all_captured(each) for each in exchanges.connections], np.bool_)
+        known = np.array([each.from_start and no_byte_missing(each) for each in exchanges.connections], np.bool_)
         closed = closed[known[exchanges.connection[closed]]]
         apis = batch.api(closed)
         yield batch.states("unserved", "@who", closed, tally=apis, error=np.full(len(closed), CLOSED, np.int64))
-
-
-def all_captured(connection: Connection) -> bool:
-    """Whether no byte of it is missing, understood or not."""
-    lost = (
-        connection.unseen_request_bytes,
-        connection.unseen_response_bytes,
-        connection.cut_bytes,
-        connection.conflicting_bytes,
-        connection.limits_hit,
-        connection.unlisted,
-        connection.is_guess,
-    )
-    return connection.from_start and not any(lost)
 
 
 def connections(batch: Batch) -> Iterator[Claim]:

@@ -109,19 +109,20 @@ def connections(batch: Batch) -> Iterator[Claim]:
         for ts_ns, side, size in connection.gaps:
             seen = moment(ts_ns, connection.name)
             yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
-        if (
-            connection.over
-            and connection.closed_by == "server-rst"
-            and connection.from_start
-            and not connection.payload_bytes
-        ):
+        if is_refused(connection):
             yield turned_away(connection)
         if connection.protocol == "kafka":
             yield Claim("server", (server,), *span(connection), peak={"answers": int(connection.responses > 0)})
 
 
+def is_refused(connection: Connection) -> bool:
+    """Whether the server reset it before anything was sent, as where no process listens."""
+    reset = connection.over and connection.closed_by == "server-rst"
+    return reset and connection.from_start and not connection.payload_bytes
+
+
 def turned_away(connection: Connection) -> Claim:
-    """A connection that the server reset before anything was sent, as where no process listens."""
+    """A connection that was refused."""
     port = str(connection.client).rpartition(":")[2]
     runs = {
         TURNED_AWAY: {slot_name(connection.close_ns // SLOT_NS): {port: [1, connection.close_ns, connection.close_ns]}}
@@ -144,6 +145,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         "protocol": [*stamp, connection.protocol],
         "closed_by": [*stamp, connection.closed_by or ""],
         **({"over": 1} if connection.over else {}),
+        **({"refused": 1} if is_refused(connection) else {}),
     }
 
 
