@@ -318,12 +318,12 @@ def tid020_near_miss__a_proxy_that_renames_topics(lab):
     renaming(lab)
 
 
-def tid020_fires__by_another_listener_of_the_brokers_behind_a_proxy(lab):
-    """The list of the other listener shares no address with theirs: the topics' names show whose it is."""
+def tid007_fires__by_another_list_of_the_brokers_behind_a_proxy(lab):
+    """It shares no address with theirs: the topics' names show whose it is."""
     renaming(lab)
-    internal = {"10.0.0.11:19092": 1, "10.0.0.12:19092": 2}
+    internal = {"10.0.0.13:19092": 3, "10.0.0.14:19092": 4}
     for at in range(0, 120, 5):
-        lab.metadata(at, [("a-orders", ID_1), ("orders", "Z" + ID_2[1:])], server="10.0.0.11:19092", brokers=internal)
+        lab.metadata(at, [("a-orders", ID_1), ("orders", "Z" + ID_2[1:])], server="10.0.0.13:19092", brokers=internal)
 
 
 def clu005_near_miss(lab):
