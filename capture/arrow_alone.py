@@ -1,16 +1,45 @@
 """pyarrow without pandas, in processes that do not need it.
 
-pyarrow imports pandas, if installed, with the first array: half a CPU second. This is done only in processes of
-wirecheck itself; a DataFrame can still be made afterwards.
+pyarrow looks for pandas with its first array, and imports it if installed: half a CPU second. In a process of wirecheck
+itself that look comes right after the import of pyarrow, and finds none; it looks only once. A DataFrame can still be
+made afterwards.
 """
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import util
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 LEFT_OUT = "pandas"
-_ours = False
+
+
+def process_is_ours() -> None:
+    """Called by the main function of a process that runs wirecheck only, before anything imports pyarrow."""
+    sys.meta_path.insert(0, ArrowAlone())
+
+
+class ArrowAlone:
+    """Finds pyarrow, once, and has it look for pandas as soon as it is there."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002 - importlib's shape
+        if fullname != "pyarrow":
+            return None
+        sys.meta_path.remove(self)
+        spec = util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_and_look(module: ModuleType) -> None:
+            load(module)
+            with refused():
+                module.array([0])
+
+        spec.loader.exec_module = load_and_look  # type: ignore[method-assign]
+        return spec
 
 
 class Refuses:
@@ -29,19 +58,3 @@ def refused() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-
-
-def process_is_ours() -> None:
-    """Called by the main function of a process that runs wirecheck only."""
-    global _ours  # noqa: PLW0603 - a fact about the process
-    _ours = True
-
-
-def arrow_alone() -> None:
-    """Have pyarrow look for pandas now, without success: it looks only once."""
-    if not _ours or LEFT_OUT in sys.modules:
-        return
-    import pyarrow as pa
-
-    with refused():
-        pa.array([0])

@@ -155,9 +155,6 @@ def skipped(packets: Mapping[str, int]) -> list[str]:
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> None:
     """Capture until a signal or `--duration`; then print one line with the counts."""
     with one_line_errors(out):
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         from wirecheck.capture.agent.counts import Counts
         from wirecheck.capture.agent.live_agent import Listening, listen
         from wirecheck.capture.agent.spool_folder import Limits

@@ -66,9 +66,6 @@ def _named(ctx: click.Context) -> Iterator[dict[str, Any]]:
     """What the result tables hold that the line names before; a shell waits for this, so no capture is judged."""
     words = [*(ctx.params.get("inputs") or ()), *ctx.args, *filter(None, (ctx.params.get("out"),))]
     for folder in (path for path in map(Path, words) if path.is_dir()):
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         from wirecheck.streaming.store.run_result import Result
 
         with suppress(LookupError):

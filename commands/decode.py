@@ -156,9 +156,6 @@ def lines_of_input(
     files: tuple[str, ...], digits: str | None, choices: dict[str, Any], *, rows: bool
 ) -> Iterator[dict[str, Any]]:
     """The lines of what is to be decoded. click.UsageError for what no message can have."""
-    from wirecheck.capture.arrow_alone import arrow_alone
-
-    arrow_alone()
     from wirecheck.decode.show.message_lines import Reading
 
     summary = digits is None and (rows or choices["error"])

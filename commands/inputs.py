@@ -139,9 +139,6 @@ def write_frames(
 ) -> Any:
     """Captures into a folder of frames, in this process. `advice`: what to do if that folder takes no more."""
     with progress("reading") as advance:
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         from wirecheck.capture.agent import offline_agent
 
         try:
@@ -189,9 +186,6 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
 def latest(out: Path, tables: tuple[str, ...] = ()) -> "Result":
     """The result tables, or these, of the run that wrote last. Raises LookupError where there are none."""
     with progress("reading"):
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
         return Result.latest(out, tables or IN_RESULT)
@@ -332,9 +326,6 @@ def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[P
 
 def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
     """Without Spark: of pcaps alone each file as it appears, while the next is made."""
-    from wirecheck.capture.arrow_alone import arrow_alone
-
-    arrow_alone()
     if frames.folders or frames.reading is None:
         frames.wait()
         return judged_files(files_of(frames), settings)

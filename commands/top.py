@@ -126,9 +126,6 @@ class Live:
         window_s: int | None,
     ) -> None:
         """`files`: as they appear. `inputs`: what commands to paste read; nothing of an interface."""
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         from wirecheck.decode.connection.follower import Follower
         from wirecheck.decode.show.recent_traffic import RecentTraffic
         from wirecheck.streaming.run.local_replay import LocalReplay
@@ -185,9 +182,6 @@ class Results:
     """What a monitor has written: findings, and clients with their requests."""
 
     def __init__(self, out: Path) -> None:
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
         self._out = out
         self._written_ns = -1
         self._sample: Sample | None = None

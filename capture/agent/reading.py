@@ -128,10 +128,9 @@ class _Pace:
 def main(*arguments: str) -> None:
     """Read them all, and say so; or say what is wrong."""
     out, cluster, roll_bytes, batch_bytes, keep_records, key_logs, *inputs = arguments
-    from wirecheck.capture.arrow_alone import arrow_alone, process_is_ours
+    from wirecheck.capture.arrow_alone import process_is_ours
 
     process_is_ours()
-    arrow_alone()
     from wirecheck.capture.agent import offline_agent
     from wirecheck.capture.source.pcap import InputError
     from wirecheck.capture.tls.key_log import KeyLogError

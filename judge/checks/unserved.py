@@ -33,7 +33,9 @@ def requests_never_answered(subject: Subject, group: Group, context: CheckContex
         return
     settings = context.settings
     for claim in context.claims("unserved", group, *subject):
-        closed = reduce(Streak.joined, without_pause(every_run(claim.runs)))
+        if not (streaks := without_pause(every_run(claim.runs))):
+            continue
+        closed = reduce(Streak.joined, streaks)
         if closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
             continue
         answered_ns = first_answer_ns(claim, subject, group, context)
@@ -142,8 +144,11 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         return
     quiet_ns, least = context.settings.fell_silent_s * SECOND_NS, context.settings.wrote_before
     writes = [*errors, *successes(errors, subject, group, context)]
-    wrote, *later = without_pause((run for claim in writes for run in every_run(claim.runs)), quiet_ns)
-    if later or wrote.count < least or wrote.seconds < least or not context.passed(wrote.last_ns + quiet_ns):
+    streaks = without_pause((run for claim in writes for run in every_run(claim.runs)), quiet_ns)
+    if len(streaks) != 1 or not context.passed(streaks[0].last_ns + quiet_ns):
+        return
+    wrote = streaks[0]
+    if wrote.count < least or wrote.seconds < least:
         return
     connected_ns, wrote_ns = connected_until_ns(subject, context), wrote_last_ns(subject, context)
     if connected_ns < wrote.last_ns + quiet_ns or wrote_ns > wrote.last_ns:

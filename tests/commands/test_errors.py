@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -153,3 +155,13 @@ def test_on_a_terminal_the_worst_stay_on_the_screen(run, failing, monkeypatch, c
     printed = capsys.readouterr()
     assert 10 < printed.out.count("\n") <= 14
     assert "The first 5 of 18 errors" in printed.err
+
+
+def test_a_command_leaves_pandas_out(failing):
+    code = (
+        "import sys; from wirecheck.cli import main; "
+        "main(['errors', *sys.argv[1:]], standalone_mode=False); print('pandas' in sys.modules)"
+    )
+    words = [sys.executable, "-c", code, str(failing)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.endswith("\nFalse\n")
