@@ -92,12 +92,15 @@ class Steps:
         return self.traced
 
 
-def steps(claims):
+def steps(around, more):
+    """Of stating more, and of judging what it is about, where a capture was judged before."""
     judge = Judge("default")
-    claims = [*claims]
+    judge.absorb([claim.copy() for claim in around])
+    judge.progress("agent", max(claim.last.ts_ns for claim in around), ended=False)
+    judge.rows()
     with Steps() as counted:
-        judge.absorb(claims)
-        judge.progress("agent", max(claim.last.ts_ns for claim in claims), ended=True)
+        judge.absorb(more)
+        judge.progress("agent", max(claim.last.ts_ns for claim in [*around, *more]), ended=True)
         judge.rows()
     assert judge.failures.new_ones() == []
     return counted.number
@@ -124,6 +127,6 @@ def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claim
     name, sample = samples[kind, source]
     if other(field, sample[field], 1) is None:
         pytest.skip("the field has few values")
-    around = [claim.copy() for claim in claims_of_capture(name)]
-    alone, few, many = (steps([*around, *stated(sample, field, number)]) for number in (1, FEW, MANY))
+    around = claims_of_capture(name)
+    alone, few, many = (steps(around, [*stated(sample, field, number)]) for number in (1, FEW, MANY))
     assert many - alone <= (few - alone) * (MANY / FEW) * AS_MUCH + alone / 10, (alone, few, many)
