@@ -232,7 +232,7 @@ CREATE_TOPICS = (
     ),
     (
         adm001_fires__no_timeout,
-        "6 (timeout not above 0)",
+        "6 (no positive timeout)",
         "Kafka and this broker answer REQUEST_TIMED_OUT (7); created at 2027-01-15 08:00:20.001 UTC.",
     ),
     (

@@ -14,7 +14,7 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 DUPLICATE, UNAUTHORIZED, BOTH = "2 (duplicate)", "3 (authorization)", "4 (assignment and counts)"
 NEITHER = "4 (neither assignment nor both counts)"
-LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (timeout not above 0)", "7 (partial result)"
+LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (no positive timeout)", "7 (partial result)"
 DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
 DEFAULTS_SINCE = 4
