@@ -497,8 +497,8 @@ def impact(card: Row, clients: int) -> str:
 
 
 def rejected(api: str, error: str, count: int) -> str:
-    """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`. An error is that of one
-    partition: a request that names six of them may have six.
+    """`28 writes rejected (UNKNOWN_TOPIC_ID)`, `5 ListOffsets errors (NOT_LEADER_OR_FOLLOWER)`: of requests,
+    however many partitions they name.
     """
     if error == harm.UNREACHABLE:
         return f"{plural(count, 'connection')} refused"

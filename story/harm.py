@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.lasting import goes_on
 from wirecheck.story import causes
 
 Row = Mapping[str, Any]
@@ -23,8 +24,6 @@ LATER_S = 30.0
 """Harm may end so much sooner than its finding is first seen: brokers' grace."""
 CLOCKS_S = 1.0
 """Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
-ONGOING_S = 60.0
-"""A client that is refused asks again within this time: it still fails if it failed so shortly before the end."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
 ROUNDING_S = 0.002
@@ -245,7 +244,10 @@ def spans(one: Row, other: Row) -> bool:
 
 def fact(harm: Row, end_s: float) -> dict[str, Any]:
     """As the JSON has it."""
-    ongoing = not harm["recovered"] and seconds(harm["last_seen"]) >= end_s - ONGOING_S
+    first_ns, last_ns, end_ns = (
+        round(1e9 * at) for at in (*map(seconds, (harm["first_seen"], harm["last_seen"])), end_s)
+    )
+    ongoing = not harm["recovered"] and goes_on(harm["count"], first_ns, last_ns, end_ns)
     return {
         "client_id": harm["client_id"],
         "address": harm["address"],

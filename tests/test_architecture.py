@@ -93,7 +93,16 @@ BOUNDARIES = {
         "wirecheck/http_server.py",
     },
 }
-SHARED = {"__file__", "__version__", "child_python", "colours", "extension_modules", "http_server", "wording"}
+SHARED = {
+    "__file__",
+    "__version__",
+    "child_python",
+    "colours",
+    "extension_modules",
+    "http_server",
+    "lasting",
+    "wording",
+}
 """What every package may import from the one above them. It imports none of them."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}
 OWN = [
@@ -106,6 +115,7 @@ OWN = [
         "colours.py",
         "extension_modules.py",
         "http_server.py",
+        "lasting.py",
         "library.py",
         "library_values.py",
         "wording.py",

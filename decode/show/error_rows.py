@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
+from wirecheck.lasting import goes_on, patience_ns
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Count, Rejection, Traffic
@@ -45,9 +46,6 @@ ROUTINE = frozenset({
 SHORT_NS, LONG_NS = 2_000_000_000, 10_000_000_000
 """An error about a topic is over when the client asked for it later than this without it: three of the error's
 intervals, at least the first and at most the second."""
-RECENT_NS, SELDOM_NS = 10_000_000_000, 120_000_000_000
-"""An error goes on if it was seen within this before the end of the capture: likewise."""
-INTERVALS = 3
 OFTEN, SHARE = 3, 0.1
 """An error that goes on was seen so often, in this share of the client's requests of that time ..."""
 MANY, QUICKLY_NS = 10, 5_000_000_000
@@ -105,8 +103,9 @@ def error_rows(traffic: Traffic) -> list[ErrorRow]:
     found = []
     for failure, count in traffic.failures.items():
         calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
-        goes_on = recent(count, traffic.last_ns) and frequent(count, calls)
-        status = "recovered" if over(failure, count, calls, traffic) else "ongoing" if goes_on else "stopped"
+        last = count.streak, count.streak_ns, count.last_ns
+        ongoing = goes_on(*last, traffic.last_ns) and frequent(count, calls)
+        status = "recovered" if over(failure, count, calls, traffic) else "ongoing" if ongoing else "stopped"
         found.append(row(failure, count, status, calls.count, traffic))
     return sorted(found, key=by_harm)
 
@@ -119,11 +118,7 @@ def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bo
     if failure.api == "Produce":  # other topics are written meanwhile; a Fetch answer names every topic with an error
         use = traffic.uses.get(Use(failure.client_id, failure.host, failure.api, failure.topic, failure.replica))
         last_ns = use.last_ns if use is not None else last_ns
-    return last_ns - count.last_ns > patience_ns(count, SHORT_NS, LONG_NS)
-
-
-def recent(count: Count, end_ns: int) -> bool:
-    return end_ns - count.last_ns <= patience_ns(count, RECENT_NS, SELDOM_NS)
+    return last_ns - count.last_ns > patience_ns(count.streak, count.streak_ns, count.last_ns, SHORT_NS, LONG_NS)
 
 
 def frequent(count: Count, calls: Calls) -> bool:
@@ -135,12 +130,6 @@ def frequent(count: Count, calls: Calls) -> bool:
 
 
 OF_TOPICS = frozenset({"Produce", "Fetch", "ShareFetch"})
-
-
-def patience_ns(count: Count, least_ns: int, most_ns: int) -> int:
-    """How long an error may stay away and still go on."""
-    interval_ns = (count.last_ns - count.streak_ns) // max(count.streak - 1, 1)
-    return min(max(least_ns, INTERVALS * interval_ns), most_ns)
 
 
 def row(failure: Rejection, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:

@@ -43,6 +43,7 @@ from wirecheck.judge.checks.shapes import (
     with_unseen,
 )
 from wirecheck.judge.claims.claim import (
+    COUNT,
     FIRST,
     LAST,
     OTHERS,
@@ -152,13 +153,11 @@ class Harm:
     partitions: list[int]
     errors: list[str]
     """By name."""
+    count: int
+    """Responses, or requests without one, however many partitions they name."""
     blocked_ms: int
     brokers: Sequence[int] = ()
     """Those that the harm is about, where they are not the ones that answered."""
-
-    @property
-    def count(self) -> int:
-        return sum(streak.count for streak in self.streaks)
 
 
 Uses = dict[Who, list[Claim]]
@@ -166,8 +165,8 @@ Uses = dict[Who, list[Claim]]
 
 def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
-        refused = by_client(context.claims("refused", group, *subject))
-        if refused:
+        claims = context.claims("refused", group, *subject)
+        if refused := by_client(with_former(claim, subject, group, context) for claim in claims):
             uses = uses_of_id(subject[1], group, context)
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             topic = RefusedTopic(name, subject[1])
@@ -237,7 +236,7 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     who = (claims[0]["client_id"], claims[0]["host"], FIND_COORDINATOR)
     level = HURT if longest.is_long(context.settings) else BRIEFLY
     topic, error = RefusedTopic(None, None), [named(COORDINATOR_NOT_AVAILABLE)]
-    harm = Harm(who, topic, claims, level, [longest], [], error, longest_ms([longest]))
+    harm = Harm(who, topic, claims, level, [longest], [], error, longest.count, longest_ms([longest]))
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
 
 
@@ -255,7 +254,7 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
             later_ns = max([*named_ns, *(run[LAST] for run in served)])
             longest = replace(longest, ended=later_ns > longest.last_ns)
             error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
-            harm = Harm(who, topic, claims, HURT, [longest], [], error, longest_ms([longest]))
+            harm = Harm(who, topic, claims, HURT, [longest], [], error, longest.count, longest_ms([longest]))
             yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)
 
 
@@ -295,8 +294,8 @@ def harm_without_leader(
     without = (state for state in states if state["partition"] in of_level and state["leader"] < 0)
     replicas = {broker for state in without for broker in integers(state["replicas"])}
     who, waited = (claims[0]["client_id"], claims[0]["host"], METADATA), [*of_level.values()]
-    error = [named(LEADER_NOT_AVAILABLE)]
-    return Harm(who, topic, claims, level, waited, [*of_level], error, longest_ms(waited), sorted(replicas))
+    error, count = [named(LEADER_NOT_AVAILABLE)], max(streak.count for streak in waited)
+    return Harm(who, topic, claims, level, waited, [*of_level], error, count, longest_ms(waited), sorted(replicas))
 
 
 def by_client(claims: Iterable[Claim]) -> Uses:
@@ -325,19 +324,34 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
 def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
     answers = (with_unseen(claim, group, context) for claim in one.answers)
-    found = [pair for claim in answers if (pair := worst(claim, context)) is not None]
-    levels = {level for level, _ in found}
+    found = [(*pair, claim) for claim in answers if (pair := worst(claim, context)) is not None]
+    levels = {level for level, *_ in found}
     level = HURT if HURT in levels else BRIEFLY
     settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
     of_level = [
-        replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak in found if mine == level
+        replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak, _ in found if mine == level
     ]
     if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
         return None
+    where = {claim["endpoint"]: streak for mine, streak, claim in found if mine == level}
+    count = sum(responses(claim, where[at]) for claim in one.refusals if (at := claim["endpoint"]) in where)
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
     blocked = blocked_ms([*one.refusals, *one.of_topic])
-    return Harm(one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, blocked)
+    return Harm(one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked)
+
+
+def responses(refused: Claim, streak: Streak) -> int:
+    """How many responses had the errors of a streak, which counts those of each partition: in each slot those of the
+    partition that most of them name.
+    """
+    count = 0
+    for error in map(str, streak.errors):
+        for partitions in refused.runs.get(error, {}).values():
+            runs = partitions.values()
+            within = (run for run in runs if run[FIRST] <= streak.last_ns and run[LAST] >= streak.first_ns)
+            count += max((run[COUNT] for run in within), default=0)
+    return min(count, streak.count)
 
 
 def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> int:
@@ -372,7 +386,8 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
     ]
     accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
     blocked = longest_ms(wait for wait in of_level if not succeeded_during(wait, accepted))
-    return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], blocked)
+    count = sum(wait.count for wait in of_level)
+    return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], count, blocked)
 
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:

@@ -3,7 +3,11 @@
 import pytest
 
 from tests.scenarios.engines import NAMES, Scenario, frames, packets, plain
+from wirecheck.capture import frames_file
 from wirecheck.dashboards.verdict import blamed, sentence
+from wirecheck.decode.show.error_rows import error_rows
+from wirecheck.decode.show.traffic import Traffic
+from wirecheck.story.harm import NO_RESPONSE
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -75,6 +79,25 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     scenario, result = judged
     named = {client["client_id"] for entry in result["entries"] for client in entry["card"]["harm"]["clients"]}
     assert named == set(scenario.truth["expect"]["hurt"])
+
+
+def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(judged, tmp_path):
+    """A client whose connection is closed is a row of no topic there, and of no version."""
+    scenario, result = judged
+    hurt = [client for entry in result["entries"] for client in entry["card"]["harm"]["clients"]]
+    if not hurt:
+        pytest.skip("no client is hurt")
+    files = frames([scenario.pcap], tmp_path)
+    rows = error_rows(Traffic().read(frames_file.read(file) for file in files))
+    for client in hurt:
+        api, known = client["api"].partition(" ")[0], set(client["error"].split(", "))
+        mine = [
+            row for row in rows if (row.client_id, row.host, row.api) == (client["client_id"], client["address"], api)
+        ]
+        of_error = [row for row in mine if row.error in known and row.topic in {client["topic"], None}]
+        about = of_error or [row for row in mine if row.effect == "no response"]
+        assert about or NO_RESPONSE in known, client
+        assert not about or client["ongoing"] == any(row.status == "ongoing" for row in about), client
 
 
 def test_every_message_captured_whole_is_decoded(judged):
