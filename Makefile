@@ -72,15 +72,14 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/python -m tools.language
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py tests/test_site_pages.py
 
-# Laws about bytes, and units of packages with compiled modules, run the plain source; all else runs what is compiled.
-OVER_CAPTURES := $(addprefix tests/laws/test_,following_hostile.py following_loop.py judge.py judge_stands.py secrets.py)
-laws: $(SET_UP) ## properties that hold for all inputs: of bytes by the plain source, over whole captures compiled
-	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws $(addprefix --ignore=,$(OVER_CAPTURES))
-	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(OVER_CAPTURES)
+# All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
+STEPS := tests/laws/test_work.py
+laws: $(SET_UP) ## properties that hold for all inputs
+	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws --ignore=$(STEPS)
+	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
 
-unit: $(SET_UP) ## one test module per module: of capture and decode by the plain source, of the others compiled
-	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/test_extension_modules.py
-	@$(BIN)/python -m pytest $(BY_TWO) tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
+unit: $(SET_UP) ## one test module per module
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
 
 scenarios: $(SET_UP) ## real captures, compiled, by the plain loop and by the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios

@@ -151,8 +151,9 @@ def test_a_capture_that_ends_early_tells_only_what_was_whole(frames, cut):
 @RUNS
 @given(conversations, st.sets(st.integers(0, 96), min_size=1, max_size=20), st.integers(0, 60))
 def test_what_is_told_in_spite_of_loss_is_true(frames, drop, skip):
-    true = {message[:5] for row in exchange_rows(follow(frames), packets=False) for message in row[2:] if message}
-    pairs = {(row[2][3], row[2][7]) for row in exchange_rows(follow(frames), packets=False) if row[0] == "answered"}
+    rows = exchange_rows(follow(frames), packets=False)
+    true = {message[:5] for row in rows for message in row[2:] if message}
+    pairs = {(row[2][3], row[2][7]) for row in rows if row[0] == "answered"}
     for outcome, _, asked, answered in exchange_rows(follow(damaged(frames, drop)[skip:]), packets=False):
         for message in (asked, answered):
             assert message is None or message[:5] in true or (message[1] == -1 and message[0] == 1)
