@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,8 @@ from wirecheck.decode.interpret.interpreter import (
 )
 from wirecheck.decode.interpret.kept_bytes import Kept, one_message
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
-from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.layouts.layout import layouts
+from wirecheck.decode.layouts.program import KEYS, VERSIONS, Dialect, form, programs
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ __all__ = [
 
 
 class Tolerance(IntEnum):
-    """What real clients send that no layout allows, decoded all the same."""
+    """What real clients and servers send that no layout allows, decoded all the same."""
 
     NONE = 0
     METADATA_INT32_NULL = 1
@@ -72,6 +74,12 @@ class Tolerance(IntEnum):
     """librdkafka up to 1.x asks for ApiVersions v0 with an empty array, as KIP-35 was drafted: 4 bytes too many."""
     LIST_GROUPS_SECOND_TAGS = 3
     """librdkafka 2.0 ends ListGroups v4 with two sections of tagged fields, both empty: 1 byte too many."""
+    RESPONSE_SECOND_TAGS = 4
+    """A server ends a response with two sections of tagged fields, both empty: 1 byte too many. librdkafka's mock
+    cluster does so in Metadata v12 and v13. Clients never look for bytes left over (Kafka's AbstractResponse).
+    """
+    API_VERSIONS_WITHOUT_THROTTLE_TIME = 5
+    """A server answers ApiVersions v1 or v2 as v0: its throttle_time_ms is missing (kafkajs issue 491)."""
 
 
 METADATA, LIST_GROUPS, API_VERSIONS = 3, 16, 18
@@ -79,7 +87,7 @@ METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka is
 METADATA_9_INT32_NULL = np.append(METADATA_INT32_NULL, np.uint8(0))  # 2.0 to 2.3; two of them read as a tagged field
 EMPTY_ARRAY = np.zeros(4, np.uint8)  # librdkafka's rd_kafka_ApiVersionRequest before KIP-511, 2.x sends none
 SECOND_TAGS = np.zeros(2, np.uint8)  # librdkafka's rd_kafka_ListGroupsRequest writes tags that its buffer adds, too
-UNSUPPORTED_VERSION = np.array([0, 35], np.uint8)
+UNSUPPORTED_VERSION, NO_ERROR = np.array([0, 35], np.uint8), np.zeros(2, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,12 @@ class Plan:
 def planned(messages: Messages, dialect: int | NDArray[np.int8]) -> Plan:
     """The dialect may differ by message."""
     entry, status, dialects = _entries(messages, np.broadcast_to(np.asarray(dialect, np.int8), (len(messages),)))
-    return Plan(entry, _second(messages), *_spare(messages), status, dialects)
+    second, granted = _second(messages)
+    spare, tolerance = _spare(messages)
+    exact = (second >= 0) | ((messages.side == RESPONSE) & (dialects != Dialect.KAFKA))
+    spare[exact] = tolerance[exact] = 0
+    tolerance[granted] = Tolerance.API_VERSIONS_WITHOUT_THROTTLE_TIME
+    return Plan(entry, second, spare, tolerance, status, dialects)
 
 
 def _entries(
@@ -119,14 +132,17 @@ def _entries(
     return entry, status.astype(np.int8), np.where(special >= 0, dialect, Dialect.KAFKA).astype(np.int8)
 
 
-def _second(messages: Messages) -> NDArray[np.int32]:
-    """A broker that does not have the ApiVersions version asked for answers in v0, error 35 (KIP-511)."""
+def _second(messages: Messages) -> tuple[NDArray[np.int32], Ints]:
+    """A broker that does not have the ApiVersions version asked for answers in v0, error 35 (KIP-511). Then the rows of
+    other answers that may be in v0: without an error, in versions that differ by throttle_time_ms only.
+    """
     second = np.full(len(messages), -1, np.int32)
     asked = (messages.side == RESPONSE) & (messages.key == API_VERSIONS) & (messages.version > 0)
     rows = np.flatnonzero(asked & (messages.at[1:] - messages.at[:-1] >= 4 + len(UNSUPPORTED_VERSION)))
     refused = _says(messages, messages.at[rows] + 4, UNSUPPORTED_VERSION)
-    second[rows[refused]] = programs().entries[Dialect.KAFKA, RESPONSE, API_VERSIONS, 0]
-    return second
+    granted = _says(messages, messages.at[rows] + 4, NO_ERROR) & (messages.version[rows] <= 2)
+    second[rows[refused | granted]] = programs().entries[Dialect.KAFKA, RESPONSE, API_VERSIONS, 0]
+    return second, rows[granted]
 
 
 def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
@@ -142,11 +158,32 @@ def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
         (metadata_9, METADATA_9_INT32_NULL, 1, Tolerance.METADATA_INT32_NULL),
         (empty, EMPTY_ARRAY, len(EMPTY_ARRAY), Tolerance.API_VERSIONS_EMPTY_ARRAY),
         (groups, SECOND_TAGS, 1, Tolerance.LIST_GROUPS_SECOND_TAGS),
+        (_flexible_responses(messages), SECOND_TAGS[:1], 1, Tolerance.RESPONSE_SECOND_TAGS),
     ):
         rows = np.flatnonzero(where & (messages.at[1:] - messages.at[:-1] >= len(end)))
         rows = rows[_says(messages, messages.at[rows + 1] - len(end), end)]
         spare[rows], tolerance[rows] = count, name
     return spare, tolerance
+
+
+def _flexible_responses(messages: Messages) -> NDArray[np.bool_]:
+    """Which messages are responses in versions with tagged fields."""
+    flexible = _flexible()
+    keys, versions = flexible.shape
+    key, version = messages.key.astype(np.int64), messages.version.astype(np.int64)
+    inside = (messages.side == RESPONSE) & (key >= 0) & (key < keys) & (version >= 0) & (version < versions)
+    found: NDArray[np.bool_] = inside & flexible[np.where(inside, key, 0), np.where(inside, version, 0)]
+    return found
+
+
+@cache
+def _flexible() -> NDArray[np.bool_]:
+    """By key and version: whether Kafka's response has tagged fields."""
+    found = np.zeros((KEYS, VERSIONS), np.bool_)
+    for layout in layouts("kafka"):
+        if layout.side == "response":
+            found[layout.key] = [version in layout.flexible for version in range(VERSIONS)]
+    return found
 
 
 def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -286,8 +323,9 @@ def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
     attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), vec[i64](plan.spare))
     walk_all(walk, compiled.instructions, kept(messages), attempts, outcomes)
     chosen = int32s(outcomes.chosen)
-    version = np.where((chosen >= 0) & (chosen == plan.second), 0, messages.version).astype(np.int16)
-    tolerated = np.array(outcomes.tolerated, np.int8)
+    fell_back = (chosen >= 0) & (chosen == plan.second)
+    version = np.where(fell_back, 0, messages.version).astype(np.int16)
+    tolerated = np.array(outcomes.tolerated, np.int8) | fell_back
     return Decoded(
         messages, np.array(outcomes.status, np.int8), np.array(outcomes.error_at), np.array(outcomes.error_field),
         tolerated * plan.tolerance, plan.dialect, version,

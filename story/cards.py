@@ -38,6 +38,7 @@ OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
 REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
+NO_HARM: Row = {"clients": (), "briefly": ()}
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
@@ -199,9 +200,16 @@ def unhurt(entry: Row, context: CardContext) -> str:
     """The sentence where no harm is known: what may be lost, or that no client is affected. Nothing where a finding
     names a client or a group: these may be affected in a way that no row of harms shows.
     """
-    codes = [one["code"] for one in (entry, *entry["consequences"])]
-    losses = (one.text for code in codes for one in sentences().get((code, "unhurt"), ()))
-    return next(losses, "" if names_clients(entry, context) else NOT_AFFECTED)
+    losses = (loss(one, context) for one in (entry, *entry["consequences"]))
+    return next(filter(None, losses), "" if names_clients(entry, context) else NOT_AFFECTED)
+
+
+def loss(entry: Row, context: CardContext) -> str:
+    """What an entry's check says that may be lost, or which clients may be affected."""
+    row = context.findings[entry["findings"][0]]
+    words = {**row["words"], "clients": affected(entry, NO_HARM, context)}
+    known = sentences().get((row["code"], "unhurt"), ())
+    return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), "")
 
 
 def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, list[str]]:

@@ -2,7 +2,7 @@
 
 Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen, and states
 nothing about those we watched. Findings are per client host and server endpoint; the client's port is no part of what a
-connection is.
+connection is. A message that is malformed is a finding about its sender; clients that receive it are named in it only.
 """
 
 from collections import defaultdict
@@ -15,6 +15,7 @@ from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
+    brokers_of,
     clients_of,
     clock,
     counted,
@@ -47,8 +48,12 @@ TOLERATED = {
     "metadata-int32-null": "3 extra bytes (a null list of topics as before version 9)",
     "api-versions-empty-array": "4 extra bytes (an empty list of keys, as in the draft of KIP-35)",
     "list-groups-second-tags": "1 extra byte (a second, empty section of tagged fields)",
+    "response-second-tags": "1 extra byte (a second, empty section of tagged fields)",
+    "api-versions-without-throttle-time": "throttle_time_ms missing",
 }
 """Named tolerances in words."""
+OF_SERVERS = {"response-second-tags", "api-versions-without-throttle-time"}
+"""Those of responses."""
 UNANSWERED = {
     "closed_by_client": "the client closed the connection",
     "closed_by_server": "the server closed the connection",
@@ -255,11 +260,21 @@ SHOWN = 3
 
 def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     certain = summed(context.claims("unreadable", group, *subject))
-    for key, claims in gathered(certain, lambda claim: claim.key[:5]):
-        api, version, side, reason, client_id = key
-        direction = "request of" if side == "request" else "response to"
-        words = {"api": api, "version": version, "side": direction, "reason": reason}
-        yield resting_on(claims, *key, client_ids=(client_id,), words=words)
+    for key, claims in gathered(certain, lambda claim: (sender_of(claim), *claim.key[:4])):
+        sender, api, version, side, reason = key
+        words: dict[str, object] = {"api": api, "version": version, "side": f"{side}s", "reason": reason}
+        if side == "request":
+            words |= {"host": sender, "sender": f"{', '.join(sorted(set(map(client_of, claims))))} ({sender})"}
+            brokers: tuple[int | None, ...] = ()
+        else:
+            words |= {"endpoint": sender, "sender": servers_of(claims, context)}
+            brokers = brokers_of(claims[-1:], context)
+        yield resting_on(claims, *key, client_ids=clients_of(claims), brokers=brokers, words=words)
+
+
+def sender_of(claim: Claim) -> str:
+    """The client's host for requests, the server's endpoint for responses."""
+    return str(claim["host"] if claim["side"] == "request" else claim["endpoint"])
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -277,13 +292,20 @@ def version_unknown(subject: Subject, group: Group, context: CheckContext) -> It
 
 def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     tolerated = context.claims("tolerated", group, *subject)
-    for (tolerance, who), claims in gathered(tolerated, lambda c: (c["tolerance"], software(c, group, context))):
+    for (tolerance, sender), claims in gathered(tolerated, lambda c: (c["tolerance"], deviating(c, group, context))):
+        of_server = tolerance in OF_SERVERS
         words = {
-            "software": who,
-            "apis": apis_of(claims),
+            "sender": servers_of(claims, context) if of_server else sender,
+            "apis": f"{apis_of(claims)} responses" if of_server else apis_of(claims),
             "tolerance": TOLERATED.get(tolerance, tolerance.replace("-", " ")),
         }
-        yield resting_on(claims, tolerance, who, client_ids=clients_of(claims), words=words)
+        brokers = brokers_of(claims[-1:], context) if of_server else ()
+        yield resting_on(claims, tolerance, sender, client_ids=clients_of(claims), brokers=brokers, words=words)
+
+
+def deviating(claim: Claim, group: Group, context: CheckContext) -> str:
+    """The server's endpoint, or the client's software: many clients share it."""
+    return str(claim["endpoint"]) if claim["tolerance"] in OF_SERVERS else software(claim, group, context)
 
 
 def software(claim: Claim, group: Group, context: CheckContext) -> str:

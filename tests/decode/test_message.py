@@ -10,6 +10,7 @@ import pytest
 
 from wirecheck.decode import message
 from wirecheck.decode.interpret import interpreter
+from wirecheck.decode.layouts.layout import layouts
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only
 from wirecheck.decode.nested import nested
@@ -205,6 +206,58 @@ def test_no_other_list_groups_request_is_tolerated():
     out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [16] * 3, [version for _, version in rows]))
     assert Status.OK not in out.status.tolist()
     assert not out.tolerance.any()
+
+
+def flexible_responses():
+    flexible = {layout.key: layout.flexible for layout in layouts("kafka") if layout.side == "response"}
+    rows = [row for row in vectors("kafka-messages") if row["side"] == "response"]
+    return [row for row in rows if row["version"] in flexible[row["key"]]]
+
+
+def spoiled(rows, tail):
+    return [{**row, "hex": row["hex"] + tail} for row in rows]
+
+
+def test_a_second_section_of_tags_behind_a_response_is_tolerated_by_name():
+    rows = flexible_responses()
+    out, whole = decode(batch(spoiled(rows, "00"))), decode(batch(rows))
+    assert len(rows) > 100
+    assert set(out.status.tolist()) == {Status.OK}
+    assert set(out.tolerance.tolist()) == {Tolerance.RESPONSE_SECOND_TAGS}
+    assert not whole.tolerance.any()
+    assert [nested(out, i) for i in range(len(rows))] == [nested(whole, i) for i in range(len(rows))]
+
+
+@pytest.mark.parametrize("tail", ["01", "ff", "0000", "0001", "00000000"])
+def test_no_other_bytes_behind_a_response_are_tolerated(tail):
+    out = decode(batch(spoiled(flexible_responses(), tail)))
+    assert set(out.status.tolist()) == {Status.LEFTOVER_BYTES}
+
+
+def test_without_tagged_fields_no_byte_behind_a_response_is_tolerated():
+    rows = [row for row in vectors("kafka-messages") if row["side"] == "response"]
+    kept = {(row["key"], row["version"]) for row in flexible_responses()}
+    out = decode(batch(spoiled([row for row in rows if (row["key"], row["version"]) not in kept], "00")))
+    assert set(out.status.tolist()) == {Status.LEFTOVER_BYTES}
+
+
+VERSIONS_0 = bytes.fromhex("00000001000000000001001200000003")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_api_versions_without_throttle_time_is_tolerated_by_name(version):
+    rows = [VERSIONS_0, VERSIONS_0 + bytes(4), VERSIONS_0[:-1], VERSIONS_0 + bytes(3), VERSIONS_0 + bytes(5)]
+    out = decode(pack(rows, [RESPONSE] * 5, [18] * 5, [version] * 5))
+    names = [Status(status).name for status in out.status]
+    assert names == ["OK", "OK", "TRUNCATED", "TRUNCATED", "LEFTOVER_BYTES"]
+    assert out.tolerance.tolist() == [Tolerance.API_VERSIONS_WITHOUT_THROTTLE_TIME, *[Tolerance.NONE] * 4]
+    assert out.version.tolist()[:2] == [0, version]
+    assert nested(out, 0)["body"]["apiKeys"] == nested(out, 1)["body"]["apiKeys"]
+
+
+def test_a_later_version_of_api_versions_needs_its_throttle_time():
+    out = decode(pack([VERSIONS_0], [RESPONSE], [18], [3]))
+    assert (Status(out.status[0]), out.tolerance[0]) == (Status.UNEXPECTED_NULL, Tolerance.NONE)
 
 
 def test_a_projection_keeps_what_was_asked_for_and_checks_everything():

@@ -1,21 +1,37 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from tests.judge.lab import BROKERS, ID_1, START, ns
+from tests.judge.lab import B1, B2, BROKERS, ID_1, START, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
 
 LIBRDKAFKA = b"\0\0\0\0\1\0\0"
 
 
-def broken(talk, number, tail):
-    """The message with bytes too many behind it."""
+def broken(talk, number, tail, *, spare=0):
+    """The message with bytes too many behind it, or without its last ones."""
     data, *rest = talk.messages[number]
-    talk.messages[number] = (data + tail, *rest)
+    talk.messages[number] = (data[: len(data) - spare] + tail, *rest)
     return talk
 
 
 def wir003_fires(lab):
     broken(lab.metadata(0, [("orders", None)]), 1, b"\0\0")
+
+
+def wir003_near_miss__one_spare_byte_of_a_server(lab):
+    broken(lab.metadata(0, [("orders", ID_1)]), 1, b"\0")
+
+
+def wir003_fires__a_server(lab):
+    """Its clients are no senders of it."""
+    for host, client_id in (("10.0.0.97", "app"), ("10.0.0.98", "billing"), ("10.0.0.99", None)):
+        broken(lab.metadata(0, talk=lab.talk(client_id=client_id, host=host)), 1, b"\0\1\2\3")
+
+
+def wir003_fires__a_client(lab):
+    """It sends the same to two brokers."""
+    for server in (B1, B2):
+        broken(lab.metadata(0, talk=lab.talk(server)), 0, b"\1\2\3")
 
 
 def wir003_near_miss(lab):
@@ -70,6 +86,18 @@ def wir006_fires(lab):
     data, *rest = talk.messages[0]
     talk.messages[0] = (data[:-4] + LIBRDKAFKA, *rest)
     asks_for_versions(lab)
+
+
+def wir006_fires__a_server(lab):
+    """Two clients receive it."""
+    for host in ("10.0.0.98", "10.0.0.99"):
+        broken(lab.metadata(0, [("orders", ID_1)], talk=lab.talk(host=host)), 1, b"\0")
+        broken(lab.metadata(1, [("orders", ID_1)], server=B2), 1, b"\0")
+
+
+def wir006_fires__no_throttle_time(lab):
+    lab.metadata(0)
+    broken(lab.talk().ask(1, "ApiVersions", 2, {}, {"apiKeys": [{"apiKey": 3, "maxVersion": 8}]}), 1, b"", spare=4)
 
 
 def wir006_near_miss(lab):

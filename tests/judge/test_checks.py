@@ -215,3 +215,28 @@ def test_a_code_of_the_draft_is_odd_where_the_named_draft_does_not_have_it(diale
     halves = [exchanged(talk) for talk in lab.talks]
     found = [one for half in halves for one in claims(*half, batch_of(*half, dialects)) if one.kind == "draft_code"]
     assert [one["error"] for one in found] == codes
+
+
+@pytest.mark.parametrize(
+    ("case", "summary", "clients", "brokers"),
+    [
+        (
+            cases_wire.wir003_fires__a_server,
+            "10.0.0.1:9092 sends malformed Metadata v12 responses: leftover bytes; 3 times.",
+            ["", "app", "billing"],
+            [],
+        ),
+        (
+            cases_wire.wir003_fires__a_client,
+            "app (10.0.0.99) sends malformed Metadata v12 requests: leftover bytes; 2 times.",
+            ["app"],
+            [],
+        ),
+    ],
+)
+def test_a_malformed_message_is_one_finding_about_its_sender(case, summary, clients, brokers):
+    lab = Lab()
+    case(lab)
+    (found,) = lab.findings("WIR003")
+    assert found["summary"] == summary
+    assert (sorted(found["client_ids"]), found["brokers"]) == (clients, brokers)

@@ -17,6 +17,7 @@ from tests.judge.cases_topic_ids import (
     tid002_fires__leads_again,
     tid002_fires__never_left_the_isr,
 )
+from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import cli
@@ -315,6 +316,27 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_d
     assert card["action"]["sentence"].startswith("Remove one of the two clusters from the load balancer")
     (card,) = cards([found("CLU001", words=words | {"in_turn": ""})], [])
     assert card["action"]["sentence"].startswith(f"On the host of {B1} compare cluster.id")
+
+
+def test_a_malformed_response_is_its_servers_fault_and_its_clients_are_named():
+    """The finding of bytes: only a malformed request is its client's."""
+    for case, action, affected, by in (
+        (
+            wir003_fires__a_server,
+            f"update the server or proxy at {B1}",
+            "the client without an ID, app and billing",
+            None,
+        ),
+        (wir003_fires__a_client, "update or stop app at 10.0.0.99.", "", "app"),
+    ):
+        lab = Lab()
+        case(lab)
+        (finding,) = lab.findings("WIR003")
+        words = {word["name"]: word["value"] for word in finding["words"]}
+        (card,) = cards([found("WIR003", client_ids=finding["client_ids"], words=words)], [])
+        assert action in card["action"]["sentence"]
+        assert card["harm"]["sentence"] == (f"{affected} may be unable to read these responses" if affected else "")
+        assert (card["cause"]["by"] or {"client_id": None})["client_id"] == by
 
 
 def test_the_pause_of_a_former_controller_is_the_cause():
