@@ -32,8 +32,8 @@ STATES = ERRORS | fields(
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
-    "api apis asked_by_client broker by client controller key leader newer newest node range sender software version versions"
-    " voter where"
+    "api apis asked_by_client broker by client controller key leader newer newest node range sender software version"
+    " versions voter where"
 )
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(

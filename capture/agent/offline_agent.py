@@ -264,6 +264,6 @@ def read_encrypted(inputs: Sequence[Path]) -> Iterator[pa.Table]:
 
 def _size(source: Input) -> int:
     try:
-        return source.path.stat().st_size
+        return source.size
     except OSError:  # removed meanwhile: the merge reports it
         return 0

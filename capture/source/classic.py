@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i32_be, read_i32_le
 from mypy_extensions import i64
 
+from wirecheck.capture import frames
 from wirecheck.capture.link.packet import Headers  # noqa: TC001 -- compiled: a type is one at run time too
 
 if TYPE_CHECKING:
@@ -25,13 +26,29 @@ MAGIC = {
     b"\x4d\x3c\xb2\xa1": (False, 1),
     b"\xa1\xb2\x3c\x4d": (True, 1),
 }
-_MORE: Final = 0
+MORE: Final = 0
 _FULL: Final = 1
 _BAD_LENGTH: Final = 2
+STEPS_BACK: Final = 10  # a survey ends before a packet that is so much older than the newest before it
+JUMPS: Final = 11  # or so much newer
 
 
 def read32(data: bytes, at: i64, big: bool) -> i64:
     return i64(read_i32_be(data, at) if big else read_i32_le(data, at)) & 0xFFFFFFFF
+
+
+@final
+class Survey:
+    """Where a walk that looks at times only stands, and how old the packet there is."""
+
+    def __init__(self, position: int, packets: int, newest_ns: int, step_ns: int) -> None:
+        self.step_ns: i64 = step_ns  # less is how interfaces and cores deliver packets
+        self.jump_ns: i64 = frames.LATEST_NS  # less is how packets follow each other
+        self.next_step_ns: i64 = step_ns  # to the next packet: none at the beginning of a section
+        self.position: i64 = position  # of the next packet in its window
+        self.packets: i64 = packets  # before it
+        self.newest_ns: i64 = newest_ns  # of those packets that it still has to follow
+        self.ts_ns: i64 = 0  # of the packet at which time steps back or jumps
 
 
 @final
@@ -54,7 +71,7 @@ class Classic:
         status = self._walk(windows.data, limit, headers)
         if status == _BAD_LENGTH:
             return False, f"impossible packet length {read32(windows.data, headers.position + 8, self._big)}"
-        return status == _MORE, None
+        return status == MORE, None
 
     def _walk(self, data: bytes, limit: i64, headers: Headers) -> i64:
         big, fraction_ns, link_type, filled = self._big, self._fraction_ns, self._link_type, i64(len(data))
@@ -63,14 +80,14 @@ class Classic:
         status: i64 = _FULL
         while headers.packets < stop:
             if at + 16 > filled:
-                status = _MORE
+                status = MORE
                 break
             captured = read32(data, at + 8, big)
             if captured > MAX_PACKET_BYTES:
                 status = _BAD_LENGTH
                 break
             if at + 16 + captured > filled:
-                status = _MORE
+                status = MORE
                 break
             ts_ns = read32(data, at, big) * 1_000_000_000 + read32(data, at + 4, big) * fraction_ns
             if not headers.take_packet(data, at + 16, captured, read32(data, at + 12, big), link_type, ts_ns):
@@ -78,6 +95,39 @@ class Classic:
             at += 16 + captured
         headers.position = at
         return status
+
+    def survey(self, windows: Windows, rows: Rows, survey: Survey) -> int:
+        """As `walk`, over times alone: STEPS_BACK or JUMPS before each packet with which time does so; MORE where the
+        window is used up; another status where the file is broken.
+        """
+        del rows
+        return int(self._survey(windows.data, survey))
+
+    def _survey(self, data: bytes, survey: Survey) -> i64:
+        big, fraction_ns, filled = self._big, self._fraction_ns, i64(len(data))
+        at, packets, newest_ns, step_ns = survey.position, survey.packets, survey.newest_ns, survey.step_ns
+        status: i64 = MORE
+        while at + 16 <= filled:
+            captured = read32(data, at + 8, big)
+            if captured > MAX_PACKET_BYTES:
+                status = _BAD_LENGTH
+                break
+            if at + 16 + captured > filled:
+                break
+            ts_ns = read32(data, at, big) * 1_000_000_000 + read32(data, at + 4, big) * fraction_ns
+            if ts_ns < newest_ns - step_ns or ts_ns > newest_ns + survey.jump_ns:
+                survey.ts_ns = ts_ns
+                status = STEPS_BACK if ts_ns < newest_ns else JUMPS
+                break
+            newest_ns = max(newest_ns, ts_ns)
+            packets += 1
+            at += 16 + captured
+        survey.position, survey.packets, survey.newest_ns = at, packets, newest_ns
+        return status
+
+    def copy(self) -> Classic:
+        """To go on at another place of the same file."""
+        return self
 
     def truncated(self, rest: int) -> str:
         """What is cut when the file ends `rest` bytes behind the last whole packet."""

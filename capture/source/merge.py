@@ -1,25 +1,31 @@
 """Several capture files as one capture, ordered by time.
 
-Rows of one file keep their order; ties follow the order of files. A file is opened when its first packet is due.
+Where time steps back within a file by more than a second, its parts are read as files of their own, so that sections of
+a pcapng file come in order, whatever their distance. A file that can be read only once, or unpacked, is sorted within a
+window of rows. Otherwise rows of one file keep their order; ties follow the order of files. A file is opened when its
+first packet is due.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
-from wirecheck.capture.source.pcap import Batch, CaptureFile, InputError, first_look
+from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
+    from wirecheck.capture.source.pcap import Look, Stretch
     from wirecheck.capture.source.windows import Pipe
 
 _SMALLEST_BATCH_BYTES = 1 << 20
@@ -27,26 +33,51 @@ _SMALLEST_BATCH_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Input:
-    """One readable file and its place in the order."""
+    """One readable file, or a stretch of one, and its place in the order."""
 
     path: Path
     first_ns: int
     rank: int
     pipe: Pipe | None = None
     """What it is read from, if it can be opened only once."""
+    stretch: Stretch | None = None
+    """The part that it is, if its file has several."""
+    is_in_order: bool = True
+    """Whether time is known not to step back in it."""
+    unread: Unread = field(default_factory=Unread)
+    """Of the file, shared by its stretches."""
+    key_logs: tuple[bytes, ...] = ()
+    """TLS secrets that stand anywhere in the file."""
+
+    @property
+    def size(self) -> int:
+        """Bytes to read. Raises OSError."""
+        size = self.path.stat().st_size
+        if self.stretch is None:
+            return size
+        return (size if self.stretch.end is None else self.stretch.end) - self.stretch.begin
 
 
 def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError]]:
     """Files by their first packet's time and by name, each once; and those that cannot be read at all."""
-    found, errors = [], []
+    found, errors = list[Input](), []
     for path in sorted({path.resolve(): path for path in sorted(paths)}.values()):
         try:
-            first_ns, pipe = first_look(path)
-            found.append((first_ns, str(path), path, pipe))
+            found += _parts(path, first_look(path))
         except InputError as error:
             errors.append(error)
-    found.sort(key=lambda one: one[:2])
-    return [Input(path, ns, rank, pipe) for rank, (ns, _, path, pipe) in enumerate(found)], errors
+    found.sort(key=lambda one: (one.first_ns, str(one.path)))  # stable: stretches of one file stay in its order
+    return [replace(one, rank=rank) for rank, one in enumerate(found)], errors
+
+
+def _parts(path: Path, look: Look) -> Iterator[Input]:
+    known = Input(path, look.first_ns, 0, look.pipe, None, bool(look.stretches), Unread(), look.key_logs)
+    if len(look.stretches) < 2:
+        yield known
+        return
+    known.unread.parts = len(look.stretches)
+    for stretch in look.stretches:
+        yield replace(known, first_ns=stretch.first_ns, stretch=stretch)
 
 
 class _Open:
@@ -63,6 +94,8 @@ class _Open:
     def refill(self) -> None:
         if self.batch is None or self.batch.rows.num_rows == 0:
             self.batch = next(self._batches, None)
+        if self.batch is None:
+            self._batches = iter(())  # which refers to this object: nothing else frees the columns of a file
 
     def bound(self) -> tuple[int, int]:
         """Every row still to come stands at or behind this place."""
@@ -80,21 +113,83 @@ class _Open:
 
 def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open) -> Iterator[Batch]:
     """A file's rows, then its marks; a file that went away since it was looked at is one more mark."""
+    unread = source.unread
     try:
-        file = CaptureFile(source.path, batch_bytes, source.pipe)
+        file = CaptureFile(source.path, batch_bytes, source.pipe, stretch=source.stretch)
     except InputError as error:
         yield _marks([frames.Mark(frames.INPUT_ERROR, source.first_ns, str(error.path), reason=error.reason)], stamp)
         return
     file.on_keys = reader.on_keys
+    for key_log in source.key_logs:
+        reader.on_keys(key_log)
+    begin = 0 if source.stretch is None else source.stretch.begin
     try:
-        for batch in file.batches(stamp):
-            reader.read_bytes = file.file_bytes
+        every = file.batches(stamp)
+        for batch in every if source.is_in_order else sorted_within(every, unread):
+            reader.read_bytes = file.file_bytes - begin
             yield batch
-        reader.read_bytes = file.file_bytes
-        if file.marks():
-            yield _marks(file.marks(), stamp)
+        reader.read_bytes = file.file_bytes - begin
+        file.add_unread(unread)
+        if unread.parts == 0 and (marks := unread.marks(file.source)):
+            yield _marks(marks, stamp)
     finally:
         file.close()
+
+
+WINDOW_BYTES = 16 << 20
+"""Of rows that wait for earlier ones, where it is unknown whether time steps back in a file."""
+
+
+def sorted_within(batches: Iterable[Batch], unread: Unread, window_bytes: int = WINDOW_BYTES) -> Iterator[Batch]:
+    """Rows that step back, moved to their place if it is in the window; the others are counted in `unread`, where they
+    are more than a second late. Batches that need nothing pass as they are.
+    """
+    waiting: deque[Batch] = deque()
+    size, passed_ns = 0, 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.rows.nbytes
+        if _late(batch).any():
+            waiting = deque(_cut(_sorted(waiting), size, window_bytes))
+        while size > window_bytes and len(waiting) > 1:
+            first = waiting.popleft()
+            size -= first.rows.nbytes
+            yield _passed(first, passed_ns, unread)
+            passed_ns = max(passed_ns, int(first.clock[-1]))
+    for one in waiting:
+        yield _passed(one, passed_ns, unread)
+        passed_ns = max(passed_ns, int(one.clock[-1]))
+
+
+def _late(batch: Batch) -> NDArray[np.bool_]:
+    """Which rows step back."""
+    found: NDArray[np.bool_] = batch.rows.column("ts_ns").to_numpy() < batch.clock - SMALL_STEP_NS
+    return found
+
+
+def _sorted(batches: Iterable[Batch]) -> Batch:
+    """One batch of these: late rows by their own time, the others as they came."""
+    every = list(batches)
+    clock = np.concatenate([one.clock for one in every])
+    late = np.concatenate([_late(one) for one in every])
+    table = pa.Table.from_batches([one.rows for one in every]).unify_dictionaries().combine_chunks()
+    due = np.where(late, table.column("ts_ns").to_numpy(), clock)
+    order = np.argsort(due, kind="stable")
+    (rows,) = table.take(pa.array(order)).combine_chunks().to_batches()
+    return Batch(rows, due[order])
+
+
+def _cut(batch: Batch, size: int, window_bytes: int) -> Iterator[Batch]:
+    """The rows that are too many for the window, if there are, and the others."""
+    at = batch.rows.num_rows * max(size - window_bytes, 0) // size
+    yield from (Batch(batch.rows.slice(0, at), batch.clock[:at]),) if at else ()
+    yield Batch(batch.rows.slice(at), batch.clock[at:])
+
+
+def _passed(batch: Batch, passed_ns: int, unread: Unread) -> Batch:
+    """The batch behind rows up to this time; rows that should have come before these are counted."""
+    unread.late += int((batch.rows.column("ts_ns").to_numpy() < passed_ns - STEP_NS).sum())
+    return Batch(batch.rows, np.maximum(batch.clock, passed_ns))
 
 
 def _marks(marks: list[frames.Mark], stamp: frames.Stamp) -> Batch:
@@ -120,15 +215,16 @@ def merged(
         finished_bytes += sum(file.read_bytes for file in reading if file.batch is None)
         reading = [file for file in reading if file.batch is not None]
         on_read(finished_bytes + sum(file.read_bytes for file in reading))
-        while waiting and (not reading or _place(waiting[0]) <= min(file.bound() for file in reading)):
+        bound = min((file.bound() for file in reading), default=None)
+        if waiting and (bound is None or _place(waiting[0]) <= bound):
+            yield from _in_order(reading, _place(waiting[0]))  # before another file is opened: few are at a time
             share = max(min(_SMALLEST_BATCH_BYTES, batch_bytes), batch_bytes // (len(reading) + 1))
             opened = _Open(waiting.popleft(), stamp, share, on_keys)
             if opened.batch is None:
                 finished_bytes += opened.read_bytes
             else:
                 reading.append(opened)
-        if reading:
-            bound = min(file.bound() for file in reading)
+        elif bound is not None:
             yield from _in_order(reading, bound)
     on_read(finished_bytes)
 

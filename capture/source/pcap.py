@@ -6,7 +6,9 @@ loop, because scapy costs 10 us per packet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from wirecheck.capture import frames
@@ -30,6 +32,7 @@ _OTHERS = {
     b"PK\x03\x04": "a zip archive; unpack it",
     b"snoo": "a snoop file; convert it with Wireshark's editcap",
 }
+_TOO_FAR = "too far from their place to be sorted; use Wireshark's reordercap, and read its output"
 _READ = "supported: Ethernet, raw IP, loopback, Linux cooked (see www.tcpdump.org/linktypes.html)"
 
 
@@ -59,18 +62,93 @@ class Walk(Protocol):
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
 
+    def survey(self, windows: Windows, rows: Rows, survey: classic.Survey) -> int: ...
+
+    def copy(self) -> Walk: ...
+
     def truncated(self, rest: int) -> str: ...
 
     def lies(self) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a file in which time does not step back."""
+
+    first_ns: int
+    begin: int
+    """Byte offset of its first packet."""
+    end: int | None
+    """Where the next stretch begins; None: it goes on to the end of the file."""
+    packets: int
+    """In the file before it."""
+    walk: Walk | None
+    """What the file has declared so far; None: nothing yet."""
+
+
+@dataclass
+class Unread:
+    """What could not be read of a file that is read in `parts`."""
+
+    parts: int = 1
+    skipped: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    cut: int = 0
+    cut_bytes: int = 0
+    lies: list[str] = field(default_factory=list)
+    unsupported: set[int] = field(default_factory=set)
+    """Link types."""
+    errors: list[str] = field(default_factory=list)
+    late: int = 0
+    """Packets so far out of order that they were not moved to their place."""
+    newest_ns: int = 0
+
+    def marks(self, source: str) -> list[frames.Mark]:
+        now = self.newest_ns
+        marks = [frames.Mark(frames.SKIPPED, now, source, count, reason) for reason, count in self.skipped.items()]
+        if self.dropped:
+            dropped = min(self.dropped, frames.MOST_COUNT)
+            marks.append(frames.Mark(frames.DROPPED, now, source, dropped, "reported by the capture file"))
+        reasons = []
+        if self.cut:
+            cut = f"{self.cut} packets are cut to at most {self.cut_bytes} bytes (snap length); capture whole packets"
+            reasons.append(cut)
+        if self.late:
+            reasons.append(f"{self.late} packets are out of order and {_TOO_FAR}")
+        reasons += self.lies
+        unread = self.skipped.get(link_type.REASONS[link_type.UNSUPPORTED_LINK_TYPE], 0)
+        if unread and self.unsupported:
+            types = ", ".join(map(str, sorted(self.unsupported)))
+            reasons.append(f"{unread} packets of link type {types} are not supported; {_READ}")
+        reasons += self.errors
+        return [*marks, *(frames.Mark(frames.INPUT_ERROR, now, source, reason=reason) for reason in reasons)]
+
+
+SURVEYED_BYTES = 64 << 20
+"""A file up to this size is read twice: once for its times, which takes 1 % of the CPU time of reading it."""
+SAMPLES, SAMPLE_BYTES = 256, 1 << 17
+"""Of a larger pcapng file: places in it, and how much is looked at there for a packet."""
+STEP_NS = 1_000_000_000
+"""Where time steps back further, packets are sorted. Where it jumps further, packets of other parts may be between."""
+SMALL_STEP_NS = 10_000_000
+"""As far as packets of several interfaces and cores may be out of order. Further is sorted where it is rare."""
+MOST_STRETCHES = 256
+"""Of one file; where time steps back more often, packets are interleaved, and a window of rows sorts them."""
 
 
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
 
     def __init__(
-        self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None, *, grows: bool = False
+        self,
+        path: Path,
+        batch_bytes: int = BATCH_BYTES,
+        pipe: Pipe | None = None,
+        *,
+        grows: bool = False,
+        stretch: Stretch | None = None,
     ) -> None:
-        """`grows`: it is still being written, see `growing`.
+        """`grows`: it is still being written, see `growing`. `stretch`: read this part of it alone.
 
         Raises InputError where it cannot be opened, begins as no capture file does, or is compressed and `grows`.
         """
@@ -91,12 +169,23 @@ class CaptureFile:
             while len(self._windows.data) < classic.HEADER_BYTES and not self._windows.ended:
                 self._windows.slide(0)
             self._walk = self._recognise()
+            if stretch is not None:
+                self._begin_at(stretch)
         except InputError:
             self.close()
             raise
         except ValueError as error:
             self.close()
             raise InputError(path, 0, str(error)) from error
+
+    def _begin_at(self, stretch: Stretch) -> None:
+        headers, windows = self.rows.headers, self._windows
+        windows.limit(stretch.begin, stretch.end)
+        if stretch.walk is not None:
+            self._walk = stretch.walk.copy()
+            headers.position = 0
+        headers.packets = stretch.packets
+        windows.slide(0)
 
     def close(self) -> None:
         self._windows.close()
@@ -167,23 +256,24 @@ class CaptureFile:
 
     def marks(self) -> list[frames.Mark]:
         """Marks for what could not be read; complete once the file was read to its end."""
-        now = self.rows.newest_ns
-        marks = self.rows.skipped_marks(self.source, now)
-        dropped = min(int(self.rows.headers.dropped), frames.MOST_COUNT)
-        if dropped:
-            marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "reported by the capture file"))
-        cut, longest = self.rows.headers.cut, self.rows.headers.cut_bytes
-        if cut:
-            reason = f"{cut} packets are cut to at most {longest} bytes (snap length); capture whole packets"
-            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
-        lies = self._walk.lies()
-        unread = int(self.rows.headers.skipped[link_type.UNSUPPORTED_LINK_TYPE])
-        types = ", ".join(str(number) for number in sorted(self._walk.link_types) if not link_type.is_supported(number))
-        if unread and types:
-            lies = [*lies, f"{unread} packets of link type {types} are not supported; {_READ}"]
-        reasons = lies if self.error is None else [*lies, self.error[1]]
-        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in reasons]
-        return marks
+        unread = Unread()
+        self.add_unread(unread)
+        return unread.marks(self.source)
+
+    def add_unread(self, unread: Unread) -> None:
+        """What could not be read of this part of the file, once it was read to its end."""
+        headers = self.rows.headers
+        for reason, count in zip(link_type.REASONS, headers.skipped, strict=True):
+            if count:
+                unread.skipped[reason] = unread.skipped.get(reason, 0) + int(count)
+        unread.dropped += int(headers.dropped)
+        unread.cut += int(headers.cut)
+        unread.cut_bytes = max(unread.cut_bytes, int(headers.cut_bytes))
+        unread.lies += self._walk.lies()
+        unread.unsupported |= {number for number in self._walk.link_types if not link_type.is_supported(number)}
+        unread.errors += [] if self.error is None else [self.error[1]]
+        unread.newest_ns = max(unread.newest_ns, self.rows.newest_ns)
+        unread.parts -= 1
 
     def look_for_keys(self) -> None:
         """Read it to its end for the key logs in it."""
@@ -198,6 +288,54 @@ class CaptureFile:
         if self.rows.packets == 0 and self.error is not None:
             raise InputError(self.path, *self.error)
         return self.rows.newest_ns
+
+    def stretches(self, step_ns: int) -> list[Stretch]:
+        """The parts of the file in which time does not step back so far, in the file's order, once `first_ns` was
+        called. Sections of a pcapng file are parts of their own where time steps back at all. Uses the reader up.
+
+        Empty if there are too many, the file can be read from its beginning only, or is large and seems to be in order.
+        """
+        windows, rows = self._windows, self.rows
+        if not windows.is_seekable or not self._is_worth_a_survey():
+            return []
+        windows.widen()
+        survey = classic.Survey(rows.headers.position, rows.packets, rows.newest_ns, step_ns)
+        survey.jump_ns = STEP_NS
+        begins, jumps = [Stretch(rows.newest_ns, 0, None, 0, None)], list[tuple[int, Stretch]]()
+        while len(begins) <= MOST_STRETCHES:
+            status = self._walk.survey(windows, rows, survey)
+            if status in {classic.STEPS_BACK, classic.JUMPS}:
+                at, newest_ns = windows.start + int(survey.position), int(survey.newest_ns)
+                found = Stretch(int(survey.ts_ns), at, None, int(survey.packets), self._walk.copy())
+                survey.newest_ns = survey.ts_ns
+                if status == classic.STEPS_BACK:
+                    begins.append(found)
+                elif len(jumps) < MOST_STRETCHES:
+                    jumps.append((newest_ns, found))
+                else:
+                    survey.jump_ns = frames.LATEST_NS
+            elif status == classic.MORE and not windows.ended:
+                windows.slide(int(survey.position))
+                survey.position = 0
+            else:
+                return _cut_at(begins, jumps)
+        return []
+
+    def _is_worth_a_survey(self) -> bool:
+        """Whether it is small, or a pcapng whose time steps back between samples."""
+        size = self.path.stat().st_size
+        if size <= SURVEYED_BYTES:
+            return True
+        if not isinstance(self._walk, pcapng.Blocks):
+            return False
+        starts = range(0, size, max(size // SAMPLES & ~3, 4))
+        found = [ticks for start in starts if (ticks := pcapng.ticks_in(self._windows.sample(start, SAMPLE_BYTES)))]
+        return any(later < earlier for earlier, later in pairwise(found))
+
+    @property
+    def key_logs(self) -> tuple[bytes, ...]:
+        """TLS secrets that a survey found."""
+        return tuple(self._walk.key_logs)
 
     def _go_on(self, used_up: bool, broken: str | None) -> bool:
         """Move the window on. False: the file ends here, in order or not."""
@@ -221,26 +359,58 @@ class CaptureFile:
         self.error = (offset, f"{what} at byte offset {offset}")
 
 
-def first_look(path: Path) -> tuple[int, Pipe | None]:
-    """Time of a capture file's first packet, 0 if it holds none; what to read it from if it can be opened only once.
+@dataclass(frozen=True)
+class Look:
+    """What is known of a capture file before it is read."""
 
-    Raises InputError if nothing of it can be read.
+    first_ns: int
+    """Time of its first packet, 0 if it holds none."""
+    pipe: Pipe | None = None
+    """What it is read from, if it can be opened only once."""
+    stretches: tuple[Stretch, ...] = ()
+    """None: unknown."""
+    key_logs: tuple[bytes, ...] = ()
+    """TLS secrets in it, if it is read in several stretches."""
+
+
+def _cut_at(begins: list[Stretch], jumps: list[tuple[int, Stretch]]) -> list[Stretch]:
+    """Stretches, also cut where time jumps (from a time, to a stretch) over the beginning of another one: what is read
+    at a time is small then.
     """
+    times = sorted(one.first_ns for one in begins)
+    cuts = [to for newest_ns, to in jumps if bisect_right(times, newest_ns) < bisect_left(times, to.first_ns)]
+    every = sorted([*begins, *cuts], key=lambda one: one.begin)
+    ends = [*(one.begin for one in every[1:]), None]
+    return [replace(one, end=end) for one, end in zip(every, ends, strict=True)]
+
+
+def first_look(path: Path) -> Look:
+    """Raises InputError if nothing of it can be read."""
     try:
         pipe = Pipe.at(path)
     except OSError as error:
         raise InputError(path, 0, _why_not_opened(error)) from error
+    if pipe is None:
+        look = _surveyed(path, SMALL_STEP_NS)
+        return look if look.stretches else _surveyed(path, STEP_NS)
     file = CaptureFile(path, _PEEK_BYTES, pipe)
     try:
         first_ns = file.first_ns()
     except InputError:
         file.close()
         raise
-    if pipe is None:
+    pipe.seek(0)
+    return Look(first_ns, pipe)
+
+
+def _surveyed(path: Path, step_ns: int) -> Look:
+    file = CaptureFile(path, _PEEK_BYTES)
+    try:
+        first_ns = file.first_ns()
+        stretches = tuple(file.stretches(step_ns))
+        return Look(first_ns, None, stretches, file.key_logs if len(stretches) > 1 else ())
+    finally:
         file.close()
-    else:
-        pipe.seek(0)
-    return first_ns, pipe
 
 
 def _why_not_opened(error: OSError) -> str:

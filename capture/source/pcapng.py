@@ -9,13 +9,21 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.link.link_type import NO_PACKET
 from wirecheck.capture.link.packet import Headers  # noqa: TC001 -- compiled: a type is one at run time too
-from wirecheck.capture.source.classic import MAX_PACKET_BYTES, read32
+from wirecheck.capture.source.classic import (
+    JUMPS,
+    MAX_PACKET_BYTES,
+    MORE,
+    STEPS_BACK,
+    Survey,
+    read32,
+)
 
 if TYPE_CHECKING:
     from wirecheck.capture.source.rows import Rows
@@ -68,6 +76,12 @@ class Interfaces:
         self.offset_ns = append(self.offset_ns, offset_ns)
         self.count += 1
 
+    def copy(self) -> Interfaces:
+        found = Interfaces()
+        for i in range(self.count):
+            found.declare(self.link_type[i], self.snaplen[i], self.unit[i], self.offset_ns[i])
+        return found
+
 
 BLOCK = 10
 TLS_KEY_LOG = 0x544C534B
@@ -96,7 +110,6 @@ _STATISTICS: Final = 5
 _PACKET: Final = 6
 _SECRETS: Final = 10
 _JOURNAL: Final = 9  # a systemd journal entry: no packet, but Wireshark gives it a frame number
-_MORE: Final = 0
 _FULL: Final = 1
 _IN_PYTHON: Final = 2
 _BAD_LENGTH: Final = 3
@@ -116,6 +129,23 @@ _IF_TSOFFSET: Final = 14
 _ISB_OSDROP: Final = 7
 
 
+def ticks_in(data: bytes) -> int | None:
+    """Time of the first packet in a part of a file that begins at a multiple of 4 bytes, in its interface's units; None
+    if no packet block is found.
+    """
+    for order in ("<u4", ">u4"):
+        words = np.frombuffer(data, order, len(data) // 4).astype(np.int64)
+        at = np.flatnonzero(words[:-5] == _PACKET)
+        total = words[at + 1]
+        end = at + total // 4 - 1
+        whole = (total >= 32) & (total % 4 == 0) & (end < len(words))
+        at, total, end = at[whole], total[whole], end[whole]
+        at = at[words[end] == total]
+        if len(at):
+            return int(words[at[0] + 3]) << 32 | int(words[at[0] + 4])
+    return None
+
+
 @final
 class Blocks:
     """The walk over one pcapng file."""
@@ -128,6 +158,7 @@ class Blocks:
         self.link_types: set[int] = set()
         self.key_logs: list[bytes] = []  # TLS secrets; the caller removes those it takes
         self._latest_ns: i64 = frames.LATEST_NS
+        self._untimed: i64 = 0  # packets without a time
         # the packet at hand
         self._interface: i64 = 0
         self._begin: i64 = 0
@@ -146,7 +177,7 @@ class Blocks:
                 headers.position += self._total(windows.data, at)
                 continue
             if status != _IN_PYTHON:
-                return status == _MORE, _BROKEN.get(status)
+                return status == MORE, _BROKEN.get(status)
             block = memoryview(windows.data)[at:]
             if windows.data.startswith(MAGIC, at):
                 total, broken = self._section(block)
@@ -163,7 +194,7 @@ class Blocks:
         status: i64 = _FULL
         while headers.packets < stop:
             if at + 12 > filled:
-                status = _MORE
+                status = MORE
                 break
             kind = read32(data, at, big)
             if kind == _SECTION:  # its length is in its own byte order
@@ -174,7 +205,7 @@ class Blocks:
                 status = _BAD_LENGTH
                 break
             if at + total > filled:
-                status = _MORE
+                status = MORE
                 break
             if read32(data, at + total - 4, big) != read32(data, at + 4, big):
                 status = _LENGTHS_DISAGREE
@@ -197,12 +228,85 @@ class Blocks:
                     lost = read32(data, at + 8, big)
                     lost = lost & 0xFFFF if big else lost >> 16
                     headers.dropped += lost if lost != 0xFFFF else 0  # 0xFFFF: not known
+                elif kind == _SIMPLE_PACKET:
+                    self._untimed += 1
             elif kind == _JOURNAL:
                 headers.packets += 1
                 headers.skipped[NO_PACKET] += 1
             at += total
         headers.position = at
         return status
+
+    def survey(self, windows: Windows, rows: Rows, survey: Survey) -> int:
+        """As `walk`, over times alone: STEPS_BACK or JUMPS before each packet with which time does so; MORE where the
+        window is used up; another status where the file is broken.
+        """
+        while True:
+            status = int(self._survey(windows.data, survey))
+            at = int(survey.position)
+            if status in _STEPPED_OVER:
+                survey.packets += 1
+                survey.position += self._total(windows.data, at)
+                continue
+            if status != _IN_PYTHON:
+                return status
+            block = memoryview(windows.data)[at:]
+            if windows.data.startswith(MAGIC, at):
+                total, broken = self._section(block)
+                if total == 0:
+                    return MORE if broken is None else _BAD_LENGTH
+                survey.next_step_ns = 0
+            else:
+                total = self._read_block(block, windows.start + at, rows.headers)
+            survey.position += total
+
+    def _survey(self, data: bytes, survey: Survey) -> i64:
+        big, filled = self._big, i64(len(data))
+        at, packets, newest_ns, step_ns = survey.position, survey.packets, survey.newest_ns, survey.next_step_ns
+        status: i64 = MORE
+        while at + 12 <= filled:
+            kind = read32(data, at, big)
+            if kind == _SECTION:
+                status = _IN_PYTHON
+                break
+            total = self._total(data, at)
+            if total < 12 or total > MAX_BLOCK_BYTES:
+                status = _BAD_LENGTH
+                break
+            if at + total > filled:
+                break
+            if read32(data, at + total - 4, big) != read32(data, at + 4, big):
+                status = _LENGTHS_DISAGREE
+                break
+            if kind in (_INTERFACE, _STATISTICS, _SECRETS):
+                status = _IN_PYTHON
+                break
+            if kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
+                place = self._find_packet(data, at, total)
+                if place != _FULL:
+                    status = place
+                    break
+                if kind != _SIMPLE_PACKET:
+                    ts_ns = self._time_ns(data, at + 12)
+                    if ts_ns < newest_ns - step_ns or ts_ns > newest_ns + survey.jump_ns:
+                        survey.ts_ns = ts_ns
+                        status = STEPS_BACK if ts_ns < newest_ns else JUMPS
+                        break
+                    newest_ns = max(newest_ns, ts_ns)
+                    step_ns = survey.step_ns
+                packets += 1
+            elif kind == _JOURNAL:
+                packets += 1
+            at += total
+        survey.position, survey.packets, survey.newest_ns, survey.next_step_ns = at, packets, newest_ns, step_ns
+        return status
+
+    def copy(self) -> Blocks:
+        """To go on at another place of the same section."""
+        found = Blocks()
+        found._big, found._interfaces = self._big, self._interfaces.copy()
+        found._dropped, found.link_types = dict(self._dropped), set(self.link_types)
+        return found
 
     def _find_packet(self, data: bytes, at: i64, total: i64) -> i64:
         """Note where the packet of the block at `at` stands; _FULL is fine."""
@@ -247,8 +351,9 @@ class Blocks:
         return "truncated block header" if rest < 12 else "truncated block"
 
     def lies(self) -> list[str]:
-        """What was not believed, a line for each kind."""
-        return [
+        """What was not believed or is missing, a line for each kind."""
+        untimed = f"packets without a time (simple packet blocks): {self._untimed}; times and durations are unknown"
+        return [untimed] * (self._untimed > 0) + [
             f"{what} at byte offset {first}" + (f", the first of {count}" if count > 1 else "")
             for what, (first, count) in self._lies.items()
         ]

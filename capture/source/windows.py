@@ -93,6 +93,25 @@ class Windows:
         self.broken: str | None = None  # why the bytes end here though the file goes on or should
         self.file_bytes = 0  # read so far of the file itself, packed as it is
         self._grows = False
+        self._end_bytes: int | None = None  # what is read ends here, though the file goes on
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether reading can begin anywhere in the file."""
+        return self._seekable and self._packed is None
+
+    def widen(self) -> None:
+        """Read larger pieces: the rest of the file is about to be read."""
+        self._most_bytes = max(self._most_bytes, 2 * _PIECE_BYTES)
+
+    def sample(self, start: int, size: int) -> bytes:
+        """Bytes of a seekable file, as far as they are there. The windows stay where they are."""
+        return os.pread(self._file.fileno(), size, start)
+
+    def limit(self, start: int, end: int | None) -> None:
+        """Read this part of a seekable file."""
+        self.start, self._end_bytes = self._file.seek(start), end
+        self.data, self.ended = b"", False
 
     @property
     def is_pipe(self) -> bool:
@@ -122,11 +141,15 @@ class Windows:
         self.start += consumed
         rest = self.data[consumed:]
         size = min(len(rest) + _PIECE_BYTES, self._most_bytes)
+        if self._end_bytes is not None:
+            size = min(size, self._end_bytes - self.start)
         self.data = self._read_again(rest, size) if self._packed is None and self._seekable else rest
         while not self.ended and len(self.data) < size:
             self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
             if self._grows:
                 return
+        if self._end_bytes is not None and self.start + len(self.data) >= self._end_bytes:
+            self.ended = True
 
     def _read_again(self, rest: bytes, size: int) -> bytes:
         """The rest and what follows in one read: cheaper than to read what follows and join them."""

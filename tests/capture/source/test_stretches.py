@@ -1,0 +1,187 @@
+"""Captures in which time steps back: sections in any order, rows of several files in one, pipes and packed files."""
+
+import gzip
+import os
+import random
+import threading
+from contextlib import suppress
+from itertools import pairwise
+from struct import pack
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests import traffic as t
+from tests.capture.reading import frames_of, marks_of
+from wirecheck.capture import frames
+from wirecheck.capture.source import pcap, pcapng
+from wirecheck.capture.source.merge import inputs_in_order, merged, sorted_within
+from wirecheck.capture.source.pcap import Batch, Unread, first_look
+
+PARTS, EACH, GAP_NS = 12, 20, 3_000_000_000
+START_NS = t.Talk().ts_ns
+NANOSECONDS = t.Interface(resolution=9)
+"""Sections with clocks and byte orders of their own."""
+KINDS = [("<", t.Interface()), (">", NANOSECONDS), ("<", NANOSECONDS)]
+
+
+def packet(number, ts_ns):
+    return t.packets(t.Talk(client=("10.1.0.1", 4000 + number), ts_ns=ts_ns).open().segments[:1])[0]
+
+
+PACKETS = [packet(n, START_NS + n // EACH * GAP_NS + n % EACH * 1_000_000) for n in range(PARTS * EACH)]
+ROTATED = [PACKETS[at : at + EACH] for at in range(0, PARTS * EACH, EACH)]
+ORDERS = [
+    range(PARTS),
+    sorted(range(PARTS), key=lambda part: f"trace.pcapng{part + 1}"),
+    range(PARTS)[::-1],
+    *(random.Random(seed).sample(range(PARTS), PARTS) for seed in range(7)),
+]
+PORTS = [4000 + n for n in range(PARTS * EACH)]
+
+
+def sections(order):
+    """As `cat` makes them."""
+    return b"".join(t.pcapng(ROTATED[part], [KINDS[part % 3][1]], order=KINDS[part % 3][0]) for part in order)
+
+
+def one_section(order):
+    """As `mergecap -a` makes it."""
+    return t.pcapng([one for part in order for one in ROTATED[part]])
+
+
+def classic(order):
+    return t.pcap([one for part in order for one in ROTATED[part]])
+
+
+def ports(rows):
+    return [row["src_port"] for row in rows]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: ",".join(map(str, order)))
+@pytest.mark.parametrize("form", [sections, one_section, classic])
+def test_parts_of_a_file_in_any_order_come_in_the_order_of_time(form, order, written):
+    path = written(form(order))
+    found = frames_of(path)
+    assert ports(found) == PORTS
+    in_file = [packet for part in order for packet in ROTATED[part]]
+    assert [in_file[row["frame_no"] - 1].ts_ns for row in found] == [row["ts_ns"] for row in found]
+    assert marks_of(path) == []
+
+
+def test_sections_closer_than_a_hundredth_of_a_second_are_sorted_too(written):
+    close = [packet(n, START_NS + n * 1000) for n in range(10)]
+    path = written(b"".join(t.pcapng([one]) for one in reversed(close)))
+    assert ports(frames_of(path)) == [4000 + n for n in range(10)]
+
+
+def test_a_file_in_order_is_one_stretch_and_jitter_stays_as_it_is(written):
+    jitter = [packet(n, START_NS + n * 1_000_000 - n % 2 * 5_000_000) for n in range(40)]
+    path = written(t.pcapng(jitter))
+    assert [(one.begin, one.end, one.packets) for one in first_look(path).stretches] == [(0, None, 0)]
+    assert ports(frames_of(path)) == [4000 + n for n in range(40)]
+
+
+def test_packets_of_two_files_in_turn_are_sorted_within_the_window(written, monkeypatch):
+    """Too many stretches to read them one by one."""
+    monkeypatch.setattr(pcap, "MOST_STRETCHES", 8)
+    in_turn = [one for pair in zip(PACKETS[: 6 * EACH], PACKETS[6 * EACH :], strict=True) for one in pair]
+    path = written(t.pcapng(in_turn))
+    assert first_look(path).stretches == ()
+    assert ports(frames_of(path)) == PORTS
+    assert marks_of(path) == []
+
+
+@pytest.mark.parametrize("form", [sections, one_section, classic])
+def test_a_packed_file_is_sorted_within_the_window(form, written):
+    path = written(gzip.compress(form(ORDERS[2])), "capture.pcapng.gz")
+    assert ports(frames_of(path)) == PORTS
+
+
+def test_a_pipe_is_sorted_within_the_window(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def write():
+        with suppress(BrokenPipeError), path.open("wb") as file:
+            file.write(sections(ORDERS[1]))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    found = [row for rows in merged(inputs_in_order([path])[0], frames.Stamp("", "")) for row in rows.to_pylist()]
+    writer.join()
+    assert ports(found) == PORTS
+
+
+def batches(times, size):
+    """Rows of these times, in batches of a size."""
+    clock = np.maximum.accumulate(np.array(times, np.int64))
+    for at in range(0, len(times), size):
+        rows = pa.record_batch({"ts_ns": pa.array(times[at : at + size], pa.int64())})
+        yield Batch(rows, clock[at : at + size])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_rows_beyond_the_window_are_counted_and_none_is_lost(size):
+    times = [n * 10**10 for n in (*range(50, 100), *range(50))]
+    unread = Unread()
+    found = list(sorted_within(batches(times, size), unread, 8 * 10))
+    assert sorted(ts for batch in found for ts in batch.rows["ts_ns"].to_pylist()) == sorted(times)
+    clock = [int(ns) for batch in found for ns in batch.clock]
+    assert all(earlier <= later for earlier, later in pairwise(clock))
+    assert unread.late >= 40
+    (mark,) = unread.marks("x.pcap")
+    assert "reordercap" in mark.reason
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_rows_within_the_window_are_sorted(size):
+    times = [n * 10**10 for n in (0, 1, 5, 2, 3, 4, 9, 6, 7, 8, 10, 12, 11)]
+    unread = Unread()
+    found = [
+        ts for batch in sorted_within(batches(times, size), unread, 8 * 8) for ts in batch.rows["ts_ns"].to_pylist()
+    ]
+    assert (found, unread.late) == (sorted(times), 0)
+
+
+def test_batches_in_order_pass_as_they_are():
+    given = list(batches([n * 10**8 for n in range(100)], 10))
+    found = list(sorted_within(given, Unread(), 100))
+    assert [one.rows for one in found] == [one.rows for one in given]
+
+
+def test_marks_of_a_file_in_several_parts_are_counted_once(written):
+    cut = [t.cut(one, 60) for one in PACKETS]
+    whole, parts = written(t.pcapng(cut)), written(t.pcapng([*cut[EACH:], *cut[:EACH]]), "parts.pcapng")
+    texts = [[(kind, count, reason) for kind, count, reason in marks_of(path)] for path in (whole, parts)]
+    assert texts[0] == texts[1]
+
+
+def test_key_logs_of_all_sections_are_known_before_the_first_packet(written):
+    secrets = [t.block(10, pack("<II", pcapng.TLS_KEY_LOG, len(text)) + text) for text in (b"one", b"two")]
+    late, early = (t.section() + block + t.interface_block(t.Interface()) for block in secrets)
+    data = late + b"".join(t.enhanced_packet(one, t.Interface()) for one in ROTATED[5])
+    data += early + b"".join(t.enhanced_packet(one, t.Interface()) for one in ROTATED[0])
+    found = []
+    for rows in merged(inputs_in_order([written(data)])[0], frames.Stamp("", ""), on_keys=found.append):
+        assert rows.num_rows == 0 or {b"one", b"two"} <= set(found)
+
+
+def test_a_large_file_is_looked_at_in_places(written, monkeypatch):
+    monkeypatch.setattr(pcap, "SURVEYED_BYTES", 1000)
+    monkeypatch.setattr(pcap, "SAMPLE_BYTES", 1024)
+    in_order, not_in_order = written(one_section(ORDERS[0]), "a.pcapng"), written(sections(ORDERS[1]), "b.pcapng")
+    assert first_look(in_order).stretches == ()
+    assert len(first_look(not_in_order).stretches) > 1
+    assert ports(frames_of(not_in_order)) == PORTS
+    assert first_look(written(classic(ORDERS[1]), "c.pcap")).stretches == ()
+
+
+def test_the_first_packet_of_a_part_of_a_file_is_found():
+    data = one_section(ORDERS[0])
+    assert pcapng.ticks_in(data) == PACKETS[0].ts_ns // 1000
+    later = pcapng.ticks_in(data[len(data) // 8 * 4 :])
+    assert later in {one.ts_ns // 1000 for one in PACKETS}
+    assert pcapng.ticks_in(bytes(400)) is None
+    assert pcapng.ticks_in(b"") is None
