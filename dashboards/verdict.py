@@ -33,6 +33,9 @@ WHY_UNDECODED = {
 """What stands behind a count; a reason that reads well itself is not here."""
 NOT_OPENED = {
     "tunnels-too-deep": "in tunnels nested more than three deep",
+    "tzsp-tunnel": "in TZSP tunnels (UDP port 37008), which are not read",
+    "gtp-u-tunnel": "in GTP-U tunnels (UDP port 2152), which are not read",
+    "l2tp-tunnel": "in L2TP tunnels (UDP port 1701), which are not read",
     "ipv4-fragment": "that are IP fragments",
     "ipv6-fragment": "that are IP fragments",
 }

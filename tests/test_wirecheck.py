@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -249,6 +251,19 @@ def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
     (tmp_path / "udp.pcap").write_bytes(traffic.pcap(packets))
     result = run(*command, tmp_path / "udp.pcap")
     assert (result.exit_code, result.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
+
+
+def test_a_capture_of_tunnels_that_are_not_read_names_them(tmp_path):
+    inner = traffic.packets(traffic.Talk().open().request(b"kafka").segments)
+    packets = [mirrored(packet, 37008, b"\1\0\0\1\1") for packet in inner]
+    (tmp_path / "tzsp.pcap").write_bytes(traffic.pcap(packets))
+    result = run("replay", tmp_path / "tzsp.pcap")
+    assert (result.exit_code, result.stderr.count("4 packets in TZSP tunnels (UDP port 37008)")) == (2, 1)
+
+
+def mirrored(packet, port, header):
+    body = struct.pack(">HHHH", 40000, port, 8 + len(header) + len(packet.data), 0) + header + packet.data
+    return replace(packet, data=traffic.ethernet(traffic.ipv4("10.9.0.1", "10.9.0.2", body, protocol=17)))
 
 
 def test_a_capture_of_tunnels_that_are_too_deep_names_them(tmp_path):

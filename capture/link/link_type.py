@@ -22,6 +22,9 @@ SNAPLEN_HEADER: Final = 7
 TUNNELS_TOO_DEEP: Final = 8
 NO_PACKET: Final = 9
 BAD_CHECKSUM: Final = 10
+TZSP: Final = 11
+GTP_U: Final = 12
+L2TP: Final = 13
 REASONS = (
     "",
     "non-tcp",
@@ -34,6 +37,9 @@ REASONS = (
     "tunnels-too-deep",
     "not-a-packet",
     "bad-checksum",
+    "tzsp-tunnel",
+    "gtp-u-tunnel",
+    "l2tp-tunnel",
 )
 # https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
 LINK_NULL: Final = 0
@@ -56,6 +62,10 @@ _UDP: Final = 17
 _VXLAN: Final = 4789  # IANA's port
 _VXLAN_OF_LINUX: Final = 8472  # what Linux took before there was one
 _GENEVE: Final = 6081
+_L2TP_V3: Final = 115  # directly on IP (RFC 3931)
+_TZSP_PORT: Final = 37008
+_GTP_U_PORT: Final = 2152
+_L2TP_PORT: Final = 1701
 
 
 def u16(data: bytes, at: i64) -> i64:
@@ -126,6 +136,23 @@ def _untagged(data: bytes, at: i64, end: i64, ether_type: i64) -> i64:
         kind = _IPV4 if u16(data, start + 6) == 0x0021 else _IPV6 if u16(data, start + 6) == 0x0057 else 0
         start += 8
     return start if kind in (_IPV4, _IPV6) else -NOT_IP
+
+
+def not_tcp(data: bytes, protocol: i64, at: i64, end: i64) -> i64:
+    """Why a packet whose innermost IP carries this protocol, from `at` on, is no frame: perhaps it is in a tunnel that is
+    not removed, by its port.
+    """
+    if protocol == _L2TP_V3:
+        return L2TP
+    if protocol == _UDP and at + 8 <= end:
+        port = u16(data, at + 2)
+        if port == _TZSP_PORT:
+            return TZSP
+        if port == _GTP_U_PORT:
+            return GTP_U
+        if port == _L2TP_PORT or u16(data, at) == _L2TP_PORT:
+            return L2TP
+    return NON_TCP
 
 
 def is_supported(link_type: i64) -> bool:

@@ -27,6 +27,7 @@ from wirecheck.capture.link.link_type import (
     SNAPLEN_HEADER,
     TCP,
     ip_start,
+    not_tcp,
     u16,
     u32,
 )
@@ -305,8 +306,10 @@ class Headers:
         total_bytes = u16(data, ip + 2)
         if header_bytes < 20 or 0 < total_bytes < header_bytes:
             return -BAD_HEADER
-        if i64(data[ip + 9]) != 6:
-            return -NON_TCP
+        protocol = i64(data[ip + 9])
+        if protocol != 6:
+            is_later_fragment = u16(data, ip + 6) & 0x1FFF != 0
+            return -NON_TCP if is_later_fragment else -not_tcp(data, protocol, ip + header_bytes, end)
         if u16(data, ip + 6) & 0x3FFF:  # more fragments, or an offset
             return -IPV4_FRAGMENT
         # 0: segmentation offload, the card would have filled it in
@@ -324,7 +327,7 @@ class Headers:
         at = ip + 40
         while following != 6:
             if following not in (0, 43, 44, 51, 60, 135, 139, 140):
-                return -NON_TCP
+                return -not_tcp(data, following, at, end)
             if at + 8 > end:
                 return -SNAPLEN_HEADER
             size = (i64(data[at + 1]) + 1) * 8

@@ -166,6 +166,12 @@ UNREADABLE = {
     "nothing at all": (t.ETHERNET, b"", "bad-header"),
     "ethernet of 13 bytes": (t.ETHERNET, bytes(13), "bad-header"),
     "UDP to a tunnel's port without a tunnel's header": (t.ETHERNET, outer(17, udp(4789, bytes(60))), "non-tcp"),
+    "TZSP": (t.ETHERNET, outer(17, udp(37008, b"\1\0\0\1\1" + t.ethernet(t.ip(V4)))), "tzsp-tunnel"),
+    "GTP-U": (t.ETHERNET, outer(17, udp(2152, b"\x30\xff\0\x40\0\0\0\1" + t.ip(V4))), "gtp-u-tunnel"),
+    "L2TP": (t.ETHERNET, outer(17, udp(1701, b"\0\2\0\1\0\1\xff\3\0\x21" + t.ip(V4))), "l2tp-tunnel"),
+    "L2TP on IP": (t.ETHERNET, outer(115, bytes(8) + t.ethernet(t.ip(V4))), "l2tp-tunnel"),
+    "a later fragment of UDP": (t.ETHERNET, outer(17, udp(2152, t.ip(V4)), fragment=3), "non-tcp"),
+    "GTP's control messages": (t.ETHERNET, outer(17, udp(2123, bytes(40))), "non-tcp"),
     "a Geneve of another version": (t.ETHERNET, outer(17, udp(6081, b"\x40" + bytes(60))), "non-tcp"),
     "ARP in VXLAN": (
         t.ETHERNET,
