@@ -74,7 +74,8 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
     by name if it is known, else by address.
 
     Files may be compressed; - is standard input. --topic also finds messages that have only the topic's ID, once a
-    message has shown both. With --follow, a message is printed when its response is known.
+    message has shown both. With --follow, a request is printed with its response, or without one some
+    seconds after its connection was closed.
 
     A message in hex has a header and a body; its size in front is optional. For a response in hex, also give --side,
     --api and --version.

@@ -5,6 +5,7 @@ What could not be read is reported twice: as a mark among the rows, and in the S
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from wirecheck.capture.source.merge import Input
 
 
+IDLE_S = 11.0
+"""So long after its last packet a closed connection is over (`linger_ns`), and what is written is in the file."""
 OFFLINE = "replay"
 """Default name of the agent that reads files."""
 
@@ -184,7 +187,8 @@ def read_growing(
     key_logs: Sequence[Path] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pa.Table]:
-    """Frames of a capture as it is written; `wait` is called where nothing new is there. No ENDED mark follows.
+    """Frames of a capture as it is written; `wait` is called where nothing new is there. No ENDED mark follows. Where
+    nothing came for IDLE_S seconds, a PROGRESS mark says how far time went on.
 
     TLS is decrypted with key logs that may grow meanwhile; `say` gets a line when one cannot be read, or can again.
     Raises InputError where it cannot be read, or KeyLogError.
@@ -192,12 +196,17 @@ def read_growing(
     stamp, secrets = frames.Stamp("", "decode"), Secrets()
     logs = GrowingKeyLogs(key_logs, secrets, say) if key_logs else None
     file = CaptureFile(path, BATCH_BYTES, grows=True)
+    newest_ns, came_s = 0, time.monotonic()
     try:
         for rows in _growing(file, stamp, secrets, Redaction(secrets, logs, keep_records=True)):
-            if rows is None:
-                wait()
-            else:
+            if rows is not None:
+                newest_ns, came_s = max(newest_ns, int(np.max(rows.column("ts_ns").to_numpy()))), time.monotonic()
                 yield pa.Table.from_batches([rows])
+                continue
+            wait()
+            if newest_ns and (idle_s := time.monotonic() - came_s) >= IDLE_S:
+                newest_ns, came_s = newest_ns + int(idle_s * 1_000_000_000), time.monotonic()
+                yield pa.Table.from_batches([frames.mark_rows([frames.Mark(frames.PROGRESS, newest_ns)], stamp)])
         if marks := file.marks():
             yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
     finally:

@@ -147,7 +147,8 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
     """Messages of frames tables, as they become known."""
     names = Names(selected.topics)
     topic_names, brokers = TopicNames(), Brokers()
-    for exchanges in followed(noting(within(tables, selected), selected.frames, noticed.frames), selected.ports):
+    every = noting(within(tables, selected), selected.frames, noticed.frames)
+    for exchanges in followed(every, selected.ports, at_once=reading.at_once):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         decoded = read(exchanges.messages, reading.dialects)
         names.learn(decoded)
@@ -178,13 +179,24 @@ def rows_of(decoded: Decoded) -> Ints:
     return sizes
 
 
-def followed(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Iterator[Exchanges]:
+def followed(tables: Iterable[pa.Table], ports: Iterable[int] = (), *, at_once: bool = False) -> Iterator[Exchanges]:
+    """Exchanges, in the end what is still open. `at_once`: also a request without a response once its connection is
+    over, by the time that the tables have come to.
+    """
     follower = Follower(ports=frozenset(ports))
     for table in tables:
         here = segments(table)
         if len(here):
             yield follower.receive(here)
+        for agent, newest_ns in newest(table) if at_once else ():
+            yield follower.advance(agent, newest_ns)
     yield follower.drain()
+
+
+def newest(table: pa.Table) -> Iterator[tuple[str, int]]:
+    """How far each agent has come in this table of frames and marks."""
+    found = table.select(["agent", "ts_ns"]).group_by("agent").aggregate([("ts_ns", "max")])
+    yield from zip(found["agent"].to_pylist(), found["ts_ns_max"].to_pylist(), strict=True)
 
 
 class Accumulator:

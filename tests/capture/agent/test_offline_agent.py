@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.agent.offline_agent import NothingReadableError, write_frames
 from wirecheck.capture.agent.spool import Spool
 from wirecheck.capture.agent.spool_folder import FolderInUseError
@@ -230,3 +231,13 @@ def test_the_collector_of_cycles_is_paused_while_a_capture_is_read(tmp_path):
     seen, example = [], Path(__file__).resolve().parents[3] / "examples/zk39-inconsistent-id/capture.pcap.gz"
     write_frames([example], tmp_path / "frames", "prod", on_progress=lambda *_: seen.append(gc.isenabled()))
     assert (set(seen), gc.isenabled()) == ({False}, True)
+
+
+def test_where_nothing_comes_a_mark_says_how_far_time_went_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(offline_agent, "IDLE_S", 0.0)
+    path = tmp_path / "growing.pcap"
+    path.write_bytes(t.pcap(t.packets(t.Talk().open().segments)))
+    found = offline_agent.read_growing(path, lambda: None)
+    packets, first, second = (next(found).to_pylist() for _ in range(3))
+    assert [row["kind"] for row in (*packets, *first, *second)] == [frames.FRAME] * 3 + [frames.PROGRESS] * 2
+    assert packets[-1]["ts_ns"] <= first[0]["ts_ns"] <= second[0]["ts_ns"]

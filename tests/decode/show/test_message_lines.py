@@ -8,6 +8,7 @@ import pytest
 
 from tests.build import plain
 from tests.traffic import Talk
+from wirecheck.capture.frames import PROGRESS
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
 from wirecheck.decode.show.message_filter import Filter
@@ -495,4 +496,33 @@ def test_of_a_frame_that_was_asked_for_it_is_known_which_way_it_went():
     assert (
         list(lines.of([frames(talk.segments, source="b.pcap")], Filter(frames=(4,))))
         == printed_lines(talk, source="b.pcap")[:1]
+    )
+
+
+@pytest.mark.parametrize("ends", ["close", "reset"])
+def test_a_request_without_a_response_is_known_once_its_connection_is_over(ends):
+    talk = metadata(opened())
+    talk.request(asked("Metadata", 12, {"topics": []}, 2))
+    getattr(talk, ends)()
+    later = talk.segments[-1].ts_ns + 11 * SECOND
+    tables = [frames(talk.segments), frames([]), progress(later - 10 * SECOND), progress(later)]
+    counts = [len(found.messages) for found in lines.followed(tables, at_once=True)]
+    assert counts == [2, 0, 0, 1, 0]
+    assert [len(found.messages) for found in lines.followed(tables)] == [2, 1]
+
+
+def test_a_request_of_an_open_connection_may_still_be_answered():
+    talk = metadata(opened())
+    talk.request(asked("Metadata", 12, {"topics": []}, 2))
+    later = progress(talk.segments[-1].ts_ns + 60 * SECOND)
+    before, after = len(talk.segments), talk.response(answered("Metadata", 12, {}, 2)).segments
+    tables = [frames(after[:before]), later, frames(after[before:], first=before + 1)]
+    assert [len(found.messages) for found in lines.followed(tables, at_once=True)] == [2, 0, 0, 2, 0, 0]
+
+
+def progress(ts_ns):
+    """A mark alone, of the same agent."""
+    table = frames([Talk().open().segments[0]])
+    return table.set_column(0, "kind", pa.array([PROGRESS], pa.int8())).set_column(
+        table.column_names.index("ts_ns"), "ts_ns", pa.array([ts_ns], pa.int64())
     )
