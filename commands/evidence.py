@@ -20,8 +20,9 @@ from wirecheck.commands.inputs import (
     holds_tables,
     judged_frames,
     judged_locally,
-    place,
+    places,
     tell_unread,
+    there,
     write_frames,
 )
 
@@ -96,7 +97,7 @@ def evidence(
             else:
                 coming.wait()
             files = files_of(coming)
-        captures = [place(name) for name in inputs if not Path(name).is_dir() and not no_principals]
+        captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
         search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)
     for line in search.notes:
@@ -111,7 +112,7 @@ def evidence(
 def sources_of(finding: Row) -> tuple[str, ...]:
     """The pcaps that a finding names, where they still are."""
     named = {side["frame"]["source"] for side in finding["sides"]} - {""}
-    missing = sorted(name for name in named if not Path(name).is_file())
+    missing = sorted(name for name in named if not there(Path(name)))
     if missing or not named:
         what = f"{missing[0]} is not here" if missing else "the finding names no capture file"
         raise Stop(f"{what}: name the pcaps or the folder of frames it was found in")

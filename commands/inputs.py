@@ -48,7 +48,8 @@ def place(name: str) -> Path:
 
 
 def places(names: Iterable[str]) -> list[Path]:
-    """Inputs by their names. Stop if one of them does not exist, before anything is read or imported.
+    """Inputs by their names: for a tar archive, or a folder of captures, each capture in it. Stop if one of them does
+    not exist, before anything is read or imported.
 
     Other errors are reported when an input is read.
     """
@@ -58,16 +59,34 @@ def places(names: Iterable[str]) -> list[Path]:
         raise Stop("\n".join(f"{path}: no such file" for path in missing))
     if closed := [path for path in named if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]:
         raise Stop("\n".join(map(denied, closed)))
-    return named
+    return [one for path in named for one in captures_in(path)]
+
+
+def captures_in(path: Path) -> list[Path]:
+    """The captures in a tar archive, or in a folder without files of frames or results; else the path alone."""
+    if path.is_dir() and (holds_tables(path) or next(path.glob("*.parquet"), None) is not None):
+        return [path]
+    if not path.is_dir() and not may_be_archive(path):
+        return [path]
+    from wirecheck.capture.source.captures_in import captures_of
+
+    return captures_of(path) or [path]
 
 
 def there(path: Path) -> bool:
     """Raises PermissionError where nobody may say."""
     try:
         path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
+    except NotADirectoryError:
+        return any(may_be_archive(parent) and parent.is_file() for parent in path.parents)
     return True
+
+
+def may_be_archive(path: Path) -> bool:
+    """By its name: .tar, .tgz and so on."""
+    return ".t" in path.name.lower()
 
 
 @dataclass(frozen=True)

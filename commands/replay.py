@@ -79,7 +79,8 @@ def replay(
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
 
-    Reads pcap and pcapng (also compressed), - for standard input, and directories written by `wirecheck capture`.
+    Reads pcap and pcapng (also compressed), folders and tar archives of these, - for standard input, and directories
+    written by `wirecheck capture`.
 
     Exit status: 1 if a client is hurt or a rule of Kafka is broken (--fail-on), 0 if not, 2 on usage errors or
     unreadable input. Partly readable input is an error only with --strict.

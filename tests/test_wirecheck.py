@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 import sys
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -251,6 +252,22 @@ def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
     (tmp_path / "udp.pcap").write_bytes(traffic.pcap(packets))
     result = run(*command, tmp_path / "udp.pcap")
     assert (result.exit_code, result.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
+
+
+@pytest.mark.parametrize("command", ["replay", "topics", "decode"])
+def test_a_folder_and_an_archive_of_captures_are_read_as_these(command, tmp_path):
+    folder, archive = tmp_path / "folder", tmp_path / "all.tar.gz"
+    folder.mkdir()
+    (folder / "a.pcap.gz").write_bytes((ROOT / "wirecheck/example.pcap.gz").read_bytes())
+    (folder / "notes.txt").write_text("nothing")
+    with tarfile.open(archive, "w:gz") as made:
+        made.add(folder, "captures")
+    alone, *others = (run(command, path, "--format", "json") for path in (folder / "a.pcap.gz", folder, archive))
+    assert alone.exit_code == others[0].exit_code == others[1].exit_code
+    sizes = [len(result.stdout.replace(str(path), "")) for result, path in zip(others, (folder, archive), strict=True)]
+    assert min(sizes) > 1000
+    if command == "decode":
+        assert [result.stdout.count("\n") for result in others] == [alone.stdout.count("\n")] * 2
 
 
 def test_a_capture_of_tunnels_that_are_not_read_names_them(tmp_path):

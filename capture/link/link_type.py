@@ -139,8 +139,8 @@ def _untagged(data: bytes, at: i64, end: i64, ether_type: i64) -> i64:
 
 
 def not_tcp(data: bytes, protocol: i64, at: i64, end: i64) -> i64:
-    """Why a packet whose innermost IP carries this protocol, from `at` on, is no frame: perhaps it is in a tunnel that is
-    not removed, by its port.
+    """Why a packet whose innermost IP carries this protocol, from `at` on, is no frame: it is in a tunnel that is not
+    removed, by its port, or just not TCP.
     """
     if protocol == _L2TP_V3:
         return L2TP

@@ -12,7 +12,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from wirecheck.capture.source import compressed_files
+from wirecheck.capture.source import archives, compressed_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,10 @@ class Pipe(io.RawIOBase):
     @classmethod
     def at(cls, path: Path) -> Pipe | None:
         """None of a file that can be opened again. Raises OSError."""
-        mode = path.stat().st_mode
+        try:
+            mode = path.stat().st_mode
+        except NotADirectoryError:  # in an archive
+            return None
         return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else cls(path.open("rb", buffering=0))
 
     def readable(self) -> bool:
@@ -72,12 +75,19 @@ class Pipe(io.RawIOBase):
         super().close()
 
 
+def _opened(path: Path) -> io.RawIOBase:
+    try:
+        return path.open("rb", buffering=0)
+    except NotADirectoryError:
+        return archives.opened(path)
+
+
 class Windows:
     """`data` are the bytes of the file from `start` on."""
 
     def __init__(self, path: Path, window_bytes: int, pipe: Pipe | None = None) -> None:
         """Raises OSError where it cannot be opened or read."""
-        self._file: io.RawIOBase = pipe or Pipe.at(path) or path.open("rb", buffering=0)
+        self._file: io.RawIOBase = pipe or Pipe.at(path) or _opened(path)
         try:
             magic = self._file.read(compressed_files.MAGIC_BYTES) or b""
             self._file.seek(0)

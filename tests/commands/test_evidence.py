@@ -75,7 +75,7 @@ def test_a_file_that_lies_proves_nothing_and_is_no_obstacle(run, verdict, lying_
 
 
 def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.evidence.Path.is_file", lambda _: False)
+    monkeypatch.setattr("wirecheck.commands.evidence.there", lambda _: False)
     result = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
     assert (result.exit_code, "name the pcaps or the folder of frames" in result.stderr) == (2, True)
 
