@@ -32,6 +32,8 @@ SLOT_NS = 10_000_000_000
 """Tallies over time count in slots of 10 s."""
 AT = "at:"
 """Before the slot in the name of what was last at some time."""
+ALONE = ":1"
+"""After the slot in the name of the end of a log that the leader alone has granted (acks=1)."""
 MOST_SLOTS = 720
 """Two hours of slots are kept per claim: the longest window of a check is one."""
 LEAST = "least:"

@@ -175,6 +175,8 @@ class Rows:
     peak: Mapping[str, Ints] | None = None
     latest: Mapping[str, tuple[Ints, Ints]] | None = None
     """By name the time and the value; the latest holds."""
+    named: tuple[Column, Ints] | None = None
+    """Peaks whose name differs by row: the name, None for no peak, and the value."""
     error: Ints | None = None
     """The error code of each row, where answers are counted over time."""
     apart: Column | None = None
@@ -190,6 +192,7 @@ class Rows:
             self.tally.take(mask) if self.tally else None,
             {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
             {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
+            (self.named[0].take(mask), self.named[1][mask]) if self.named else None,
             None if self.error is None else self.error[mask],
             self.apart.take(mask) if self.apart else None,
             None if self.since is None else self.since[mask],
@@ -265,6 +268,14 @@ def peaked(rows: Rows, group: Ints, groups: int) -> list[dict[str, Any]]:
         np.maximum.at(highest, group, values)
         for number, value in enumerate(highest.tolist()):
             found[number][name] = value
+    if rows.named is not None:
+        names, values = rows.named
+        both, sample = grouped([Column(group), names])
+        highest = np.full(len(sample), np.iinfo(np.int64).min)
+        np.maximum.at(highest, both, values)
+        for number, name, value in zip(group[sample].tolist(), names.at(sample), highest.tolist(), strict=True):
+            if name is not None:
+                found[number][name] = value
     for name, (ts_ns, values) in (rows.latest or {}).items():
         order = np.lexsort((values, ts_ns, group))
         last = order[np.flatnonzero(np.append(np.diff(group[order]) != 0, True))]

@@ -12,6 +12,8 @@ rules, by capture time; the horizon is a setting (24 h):
   so that slots that are compared with each other leave together. Counters without a slot are kept.
 - Successes are counted per slot for FOLDED_NS, and then, if no other answer is near, per block of BLOCK slots.
   Otherwise a client without errors would have hours of slots in its state, which is written with every batch.
+- Ends of logs are kept per slot for FOLDED_NS, too. Of older ones that never moved back, those stay that show where a
+  server became the leader, and the last.
 - A topic ID that has ended (deleted, or followed by another) leaves completely once it was not mentioned within the
   horizon.
 Rule: findings and rows that rest on removed claims remain as they were emitted last. Ageing withdraws nothing and
@@ -19,9 +21,12 @@ forgets them. A topic ID or a client that returns after more than the horizon is
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from wirecheck.judge.claims.claim import (
+    ALONE,
+    AT,
     FIRST,
     LAST,
     MOST_PORTS,
@@ -32,6 +37,7 @@ from wirecheck.judge.claims.claim import (
     Subject,
     add_run,
     few_ports,
+    slot_of,
     without_runs,
     without_slots,
 )
@@ -55,6 +61,8 @@ LASTING = {
     "mark",
 }
 FOLDED_NS, BLOCK = 600_000_000_000, 60
+BEGIN, SILENT, MOST_ENDS = 4, 6, 60
+"""Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many."""
 ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
@@ -113,8 +121,43 @@ def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
             blocks = [attempt(subject, folded, claim.runs, before) for claim in claims]
-            if any(blocks):
+            served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind == "serves"]
+            ends = [attempt(subject, folded_ends, claim, oldest_ns // SLOT_NS) for claim in served]
+            if any(blocks) or any(ends):
                 ledger.rewrite(subject)
+
+
+def folded_ends(claim: Claim, before: int) -> bool:
+    """Whether fewer ends of a log stay of the slots before this one. Where an end moved back, all stay."""
+    series: dict[bool, list[tuple[int, str]]] = {}
+    for name in claim.peak:
+        slot = slot_of(name) if name.startswith(AT) else None
+        if slot is not None and slot < before:
+            series.setdefault(name.endswith(ALONE), []).append((slot, name))
+    gone: set[str] = set()
+    for found in series.values():
+        names = [name for _, name in sorted(found)]
+        if all(claim.peak[one] <= claim.peak[other] for one, other in pairwise(names)):
+            gone |= {*names} - {*[name for part in without_silence(sorted(found)) for name in few(part)][-MOST_ENDS:]}
+    for name in gone:
+        del claim.peak[name]
+    return bool(gone)
+
+
+def without_silence(ends: list[tuple[int, str]]) -> list[list[str]]:
+    """The ends of a log, by slot, in parts between which the server stated none for SILENT slots."""
+    parts: list[list[str]] = []
+    last = -SILENT
+    for slot, name in ends:
+        if slot - last >= SILENT:
+            parts.append([])
+        parts[-1].append(name)
+        last = slot
+    return parts
+
+
+def few(names: list[str]) -> list[str]:
+    return names if len(names) <= BEGIN else [*names[:BEGIN], names[-1]]
 
 
 def foldable(claims: Iterable[Claim]) -> list[Claim]:

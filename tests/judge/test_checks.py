@@ -8,6 +8,7 @@ from tests.judge import (
     cases_drafts,
     cases_fetching,
     cases_lives,
+    cases_log_ends,
     cases_offsets,
     cases_quorum,
     cases_refined,
@@ -26,7 +27,7 @@ from wirecheck.judge.claims.extraction import batch_of, claims
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
-    cases_unserved,
+    cases_unserved, cases_log_ends,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
@@ -81,6 +82,8 @@ def test_no_check_lacks_a_case():
         ("TID013", "fires__of_several_ids", "information"),
         ("DRF002", "fires__newer_than_known", "visibility"),
         ("DRF002", "fires", "anomaly"),
+        ("CTL018", "fires__alone", "information"),
+        ("CTL018", "fires", "violation"),
     ],
 )
 def test_what_is_less_than_the_check_says_so(code, case, kind):

@@ -11,10 +11,15 @@ import numpy as np
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
+from wirecheck.judge.claims.claim import ALONE, AT, SLOT_NS
 from wirecheck.judge.claims.extract.servers import addresses_of
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75
+ALL, LEADER = -1, 1
+"""Values of acks: every replica in sync has the records, or the leader alone."""
+LATEST, CLIENT = -1, -1
+"""The timestamp that asks for the end of a log, and the replica ID of a client."""
 PARTITION_ANSWERS = (
     ("Produce", "responses.partition_responses", "name", "index"),
     ("Fetch", "responses.partitions", "topic", "partition_index"),
@@ -33,8 +38,10 @@ ACTS = tuple((api, "") for api in ("BrokerHeartbeat", "AlterPartition", "AssignR
 def claims(batch: Batch) -> Iterator[Rows]:
     for api, partitions, name, number in batch.each("response", PARTITION_ANSWERS):
         error = partitions["error_code"]
-        key = [name, "topic_id" if partitions.has("topic_id") else "-", number, "@endpoint"]
-        yield partitions.states("serves", key, error == 0, peak={"latest": partitions.ts_ns})
+        named = partitions.column(name).only(partitions.present(name))
+        key = [named, "topic_id" if partitions.has("topic_id") else "-", number, "@endpoint"]
+        latest, reached = {"latest": partitions.ts_ns}, log_ends(partitions, api)
+        yield partitions.states("serves", key, error == 0, peak=latest, named=reached)
         denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
         yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
     yield from followed(batch)
@@ -47,6 +54,45 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, partitions in batch.each("response", BY_TOPIC_ID):
         who = f"topic_id partition_index ={api} @client_id @endpoint @host"
         yield partitions.states("replica_answer", who, partitions.present("topic_id"), error=partitions["error_code"])
+
+
+def log_ends(partitions: Lines, api: str) -> tuple[Column, Ints]:
+    """How far the log of each partition reached, by the slot of the request: the high watermark, and of a write the
+    base offset and one more. What acks=1 granted has names of its own: it need not be committed. An answer that came a
+    slot later or more is left out.
+    """
+    request, ts_ns = partitions.partner, partitions.batch.exchanges.ts_ns
+    sent_ns = np.where(request >= 0, ts_ns[request], 0)
+    known = (partitions["error_code"] == 0) & (partitions.ts_ns - sent_ns < SLOT_NS)
+    acks = np.full(len(partitions), ALL)
+    if api == "Fetch":
+        end = partitions["high_watermark"]
+    elif api == "Produce":
+        acks, end = partitions.other("acks", absent=0), partitions["base_offset"] + 1
+    elif api == "ListOffsets":
+        known, end = known & asks_for_the_end(partitions), partitions["offset"]
+    else:
+        known, end = known & False, acks
+    which = np.select([known & (acks == ALL), known & (acks == LEADER)], [0, 1], 2)
+    names = spelled(f"{AT}{{}}{{}}".format, Column(sent_ns // SLOT_NS), Column(which, ["", ALONE, ""]))
+    return names.only((which < 2) & (end > 0)), end
+
+
+def asks_for_the_end(partitions: Lines) -> Bools:
+    """Which answers of ListOffsets are to a client that asked for nothing but the end of logs, whatever transactions
+    are open.
+    """
+    asked, batch = partitions.batch.lines("ListOffsets", "request", "topics.partitions"), partitions.batch
+    if not asked:
+        return np.zeros(len(partitions), np.bool_)
+    for_end = np.zeros(len(batch.decoded), np.bool_)
+    for_end[asked.message] = True
+    for_end[asked.message[asked["timestamp"] != LATEST]] = False
+    from_client = (partitions.other("replica_id", absent=0) == CLIENT) & (
+        partitions.other("isolation_level", absent=1) == 0
+    )
+    found: Bools = from_client & for_end[partitions.partner]
+    return found
 
 
 def followed(batch: Batch) -> Iterator[Rows]:
@@ -105,10 +151,8 @@ def heartbeats(header: Lines) -> Iterator[Rows]:
     error, offline = header.other("error_code", absent=-1), header.size("offline_log_dirs")
     yield header.states("offline_dirs", ["broker_id", "@endpoint", Column(offline)], (offline > 0) & (error == 0))
     good = (error == 0) & (header.other("is_fenced", absent=1) == 0)
-    slot, offset = header.batch.slot(header.message), header["current_metadata_offset"]
-    for number in np.unique(slot[good]).tolist():
-        now = good & (slot == number)
-        yield header.states("heartbeat", "broker_id @endpoint", now, peak={f"at:{number}": offset})
+    named = spelled(f"{AT}{{}}".format, Column(header.batch.slot(header.message))), header["current_metadata_offset"]
+    yield header.states("heartbeat", "broker_id @endpoint", good, named=named)
 
 
 def registrations(listeners: Lines) -> Rows:

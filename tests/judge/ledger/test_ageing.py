@@ -10,7 +10,7 @@ from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, runs
 from tests.judge.test_checks import CASES
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.ageing import folded
+from wirecheck.judge.ledger.ageing import folded, folded_ends
 from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600
@@ -123,6 +123,26 @@ def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
         [3, at * S, (at + 16) * S],
         [2, (at + 100) * S, (at + 108) * S],
     ]
+
+
+def ends(peak):
+    return claim("serves", "orders", None, 0, EAST, peak=peak)
+
+
+def test_ends_of_hours_that_never_moved_back_take_a_few_slots():
+    growing = ends({f"at:{slot}": slot for slot in range(100, 500)} | {f"at:{slot}:1": 7 for slot in range(200, 204)})
+    assert folded_ends(growing, 480)
+    old = {"at:100": 100, "at:101": 101, "at:102": 102, "at:103": 103, "at:479": 479}
+    recent = {f"at:{slot}": slot for slot in range(480, 500)}
+    assert growing.peak == old | recent | {f"at:{slot}:1": 7 for slot in range(200, 204)}
+    assert not folded_ends(growing, 480)
+
+
+def test_the_first_ends_after_a_silence_and_ends_that_moved_back_stay():
+    again = ends({f"at:{slot}": slot for slot in (*range(100, 110), *range(200, 210))})
+    assert folded_ends(again, 300)
+    assert [*again.peak] == [f"at:{slot}" for slot in (100, 101, 102, 103, 109, 200, 201, 202, 203, 209)]
+    assert not folded_ends(ends({f"at:{slot}": -slot for slot in range(100, 200)}), 300)
 
 
 def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisions():

@@ -1,0 +1,186 @@
+"""CTL: the end of a partition's log, which never moves back, and what was acknowledged below it.
+
+Rule: an end is what leaders answer to requests that were sent long after: answers overtake each other, followers lag.
+Retention, compaction and DeleteRecords move the start of a log. What names the topic alone counts only while the name
+had this one ID.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import about, by_id_and_name, end_ns, gathered, start_ns
+from wirecheck.judge.claims.claim import ALONE, AT, RESERVED, SLOT_NS, ZERO, Claim, Subject, slot_of
+from wirecheck.judge.results.finding import Evidence, Side, last_of
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topology.clusters import Group
+
+NEVER = 1 << 63
+APART = 5
+"""Slots: an answer comes within one after its request, so that 30 s lie between an answer and a request so much later.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """How far a log reached in one slot, at least, as the leader stated."""
+
+    slot: int
+    offset: int
+    alone: bool
+    """Whether the leader granted it without the other replicas."""
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Everything that was stated from `low` to `last` is below `high`, which was stated before."""
+
+    high: End
+    low: End
+    last: End
+
+    @property
+    def seconds(self) -> int:
+        return (self.last.slot - self.low.slot) * SLOT_NS // SECOND_NS
+
+
+def acknowledged_records_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    topic_id = subject[1]
+    if topic_id in RESERVED:
+        return
+    name, states = name_of(subject, group, context), context.claims("partition", group, *subject)
+    every = by_id_and_name("serves", subject, name, group, context)
+    served = [one for one in every if one["topic_id"] in {None, ZERO, topic_id}]
+    alive = Alive.of(subject, name, served, group, context)
+    for (partition,), claims in gathered(served, "partition"):
+        mine = [one for one in states if one["partition"] == partition]
+        fall, kind = worst(claims, mine, alive, context, alone=False), None
+        if fall is None:
+            fall, kind = worst(claims, mine, alive, context, alone=True), "information"
+        if fall is None:
+            continue
+        leader = context.clusters.broker(fall.low.claim["endpoint"], start_ns(fall.low.slot))
+        words = {
+            "partition": partition,
+            "high": fall.high.offset,
+            "low": fall.low.offset,
+            "since": about(start_ns(fall.low.slot)),
+            "how": "" if kind is None else " with acks=1",
+        }
+        yield Evidence(
+            (topic_id, partition),
+            sides_of(fall, mine, leader),
+            topic=name,
+            topic_ids=(topic_id,),
+            client_ids=writers(subject, start_ns(fall.low.slot), group, context),
+            brokers=(leader,),
+            kind=kind,
+            first_ns=start_ns(fall.low.slot),
+            last_ns=end_ns(fall.last.slot),
+            words=words,
+        )
+
+
+def sides_of(fall: Fall, states: Iterable[Claim], leader: int | None) -> tuple[Side, ...]:
+    """The claims have their first and last sighting only, so these tell who stated the ends and until when."""
+    high, low = fall.high.claim, fall.low.claim
+    named = [one for one in states if one["leader"] == leader]
+    before = Side(
+        high.first, f"{high['endpoint']}: the log of partition {high['partition']} reached {fall.high.offset}"
+    )
+    after = Side(low.last, f"{low['endpoint']}: the log of partition {low['partition']} ended at {fall.low.offset}")
+    return (before, after, *map(last_of, sorted(named, key=lambda one: one["leader_epoch"])[-1:]))
+
+
+def writers(subject: Subject, until_ns: int, group: Group, context: CheckContext) -> tuple[str | None, ...]:
+    """The clients that wrote to the topic by its ID before that."""
+    uses = (one for one in context.claims("use", group, *subject) if one["api"] == "Produce")
+    return tuple(sorted({one["client_id"] for one in uses if one.first.ts_ns < until_ns}, key=str))
+
+
+@dataclass(frozen=True)
+class Alive:
+    """From when to when a topic ID was stated, and its name with it alone."""
+
+    since_ns: int
+    until_ns: int
+
+    @classmethod
+    def of(
+        cls, subject: Subject, name: str | None, served: Iterable[Claim], group: Group, context: CheckContext
+    ) -> "Alive":
+        stated = [*context.claims("binding", group, *subject), *context.claims("partition", group, *subject)]
+        stated += [one for one in served if one["topic_id"] == subject[1]]
+        since_ns = min((one.first.ts_ns for one in stated), default=NEVER)
+        until_ns = max((one.last_word.ts_ns for one in stated), default=0)
+        bound = context.claims("binding", group, "name", name) if name is not None else []
+        others = [one for one in bound if one["topic_id"] not in {None, ZERO, subject[1]}]
+        if any(one.first.ts_ns <= until_ns and one.last_word.ts_ns >= since_ns for one in others):
+            return cls(NEVER, 0)
+        return cls(since_ns, until_ns)
+
+    def has(self, claim: Claim, slot: int) -> bool:
+        """Whether what was stated in a slot is about this ID."""
+        if claim["topic_id"] not in {None, ZERO}:
+            return True
+        return self.since_ns <= start_ns(slot) and min(end_ns(slot), claim.last.ts_ns) <= self.until_ns
+
+
+def worst(claims: list[Claim], states: list[Claim], alive: Alive, context: CheckContext, *, alone: bool) -> Fall | None:
+    """The deepest fall of a partition's end below what was committed, or below what the leader alone had granted."""
+    every = [end for claim in claims for end in ends_of(claim) if alive.has(claim, end.slot)]
+    granted = [end for end in every if alone or not end.alone]
+    if not any(True for _ in falls(granted, every)):
+        return None
+    leaders = {end.slot: leader_at(end.slot, states) for end in every}
+    at = context.clusters.broker
+    brokers = {end: at(end.claim["endpoint"], start_ns(end.slot)) for end in every}
+    highs = [end for end in granted if leaders[end.slot] in {None, brokers[end]}]
+    lows = [end for end in every if leaders[end.slot] == brokers[end] is not None]
+    lasting = (fall for fall in falls(highs, lows) if fall.seconds >= context.settings.broker_grace_s)
+    return max(lasting, key=lambda fall: (fall.high.offset - fall.low.offset, -fall.low.slot), default=None)
+
+
+def ends_of(claim: Claim) -> Iterator[End]:
+    for name, offset in claim.peak.items():
+        if name.startswith(AT) and (slot := slot_of(name)) is not None:
+            yield End(slot, offset, name.endswith(ALONE), claim)
+
+
+def leader_at(slot: int, states: Iterable[Claim]) -> int | None:
+    """The leader in the highest epoch that was stated until then; None where none was."""
+    known = (one for one in states if one.first.ts_ns < end_ns(slot))
+    newest = max(known, key=lambda one: (one["leader_epoch"], one.first), default=None)
+    return None if newest is None else int(newest["leader"])
+
+
+def falls(highs: Iterable[End], ends: Iterable[End]) -> Iterator[Fall]:
+    """Where all ends of a slot are below what was stated APART slots earlier, and from there to where they are not."""
+    greatest, reached = by_slot(highs), by_slot(ends)
+    before: End | None = None
+    fall: Fall | None = None
+    waiting = sorted(greatest, reverse=True)
+    for slot in sorted(reached):
+        while waiting and waiting[-1] <= slot - APART:
+            one = greatest[waiting.pop()]
+            before = one if before is None or one.offset > before.offset else before
+        now = reached[slot]
+        if fall is not None and now.offset < fall.high.offset:
+            fall = replace(fall, last=now)
+            continue
+        if fall is not None:
+            yield fall
+        fall = Fall(before, now, now) if before is not None and now.offset < before.offset else None
+    if fall is not None:
+        yield fall
+
+
+def by_slot(ends: Iterable[End]) -> dict[int, End]:
+    """The greatest of each slot."""
+    found: dict[int, End] = {}
+    for end in ends:
+        if end.slot not in found or found[end.slot].offset < end.offset:
+            found[end.slot] = end
+    return found
