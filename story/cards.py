@@ -155,7 +155,17 @@ def fault(entry: Row, cause: Row, context: CardContext) -> str:
     if entry["kind"] in BLAMED:
         return str(cause["sentence"])
     wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
-    return summary(context.findings[wrong[0]["findings"][0]], context) if wrong else str(cause["sentence"])
+    if not wrong:
+        return str(cause["sentence"])
+    first, *more = (context.findings[name] for one in wrong for name in one["findings"])
+    return summary(first, context) + also_groups(first, more)
+
+
+def also_groups(first: Row, more: Iterable[Row]) -> str:
+    """The other groups of which the same is found."""
+    alike = (row["words"].get("group", "") for row in more if row["code"] == first["code"])
+    names = sorted({*alike} - {"", first["words"].get("group", "")})
+    return f"; also group{'' if len(names) == 1 else 's'} {listed(names)}" if names else ""
 
 
 def summary(row: Row, context: CardContext) -> str:

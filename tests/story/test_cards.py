@@ -613,3 +613,14 @@ def test_only_who_has_not_recovered_has_to_be_restarted():
     (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), {**asked, "partitions": []}])
     assert sorted(named(card)) == ["reader", "writer"]
     assert card["action"]["sentence"].startswith("Restart reader (10.0.0.7). Find out who deleted topic t")
+
+
+def test_all_groups_that_lost_their_offsets_are_named():
+    both = {"topic": "t", "topic_ids": [OLD, NEW]}
+    lost = [found("GRP004", at_s=10 + n, id=f"g{n}", words={"group": name}, **both) for n, name in enumerate("abc")]
+    for row in lost:
+        row["summary"] = f"Group {row['words']['group']} lost its offsets of t."
+    (card,) = cards([found("TID001", at_s=1, **both), *lost], [])
+    assert card["headline"] == "Group a lost its offsets of t; also groups b and c"
+    (card,) = cards([found("TID001", at_s=1, **both), *lost[:2]], [])
+    assert card["headline"] == "Group a lost its offsets of t; also group b"
