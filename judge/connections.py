@@ -16,12 +16,13 @@ from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
 from wirecheck.judge.ledger.ledger import Ledger, in_order
-from wirecheck.judge.topology.releases import Ranges, digest, read
+from wirecheck.judge.topology.releases import Ranges, digest, read, removed_in_4
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""
 EXEMPT = {"ApiVersions"}
 """Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
+PRODUCE = "Produce"
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
 Advertised = Mapping[tuple[str, str], Ranges]
@@ -35,12 +36,29 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
         by_kind.setdefault(claim.kind, []).append(claim)
     for connection in by_kind.get("connection", ()):
         yield from unseen(connection, by_kind)
+        yield from closed_after(connection, by_kind.get("connection_requests", ()))
         if "stray" in by_kind or "malformed" in by_kind:
             yield from broken(connection, by_kind)
         if "connection_ranges" in by_kind:
             yield from outside(by_kind, advertised)
             if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
                 yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
+
+
+def closed_after(connection: Claim, requests: Iterable[Claim]) -> Iterator[Claim]:
+    """How the connection ended after its last request, where that was a write in a version that Kafka 4.0 removed, and
+    lacks a response. With acks=0 none is due, so that no request is open then.
+    """
+    facts = connection.peak
+    if not facts.get("close_ns") or facts.get("requests", 0) <= facts.get("responses", 0) or not whole(connection):
+        return
+    last = max(requests, key=lambda claim: claim.last, default=None)
+    if last is None or last.last.api != PRODUCE or not removed_in_4(key_of(PRODUCE), last.last.version):
+        return
+    by_server, late_ns = str(facts["closed_by"][-1]).startswith("server"), facts["close_ns"] - last.last.ts_ns
+    key = (*connection.key, last["client_id"], PRODUCE, last.last.version)
+    peak = {"soonest": -late_ns, "latest": late_ns, "by_client": int(not by_server)}
+    yield Claim("closed_after", key, last.last, peak=peak)
 
 
 def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:

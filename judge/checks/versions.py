@@ -5,7 +5,7 @@ rejected nothing. A rolling upgrade may take an hour; only versions that no rele
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -48,14 +48,22 @@ from wirecheck.judge.topology.releases import (
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""
-DOES = {"closed_on": "closes the connection on", "version_error": "answers UNSUPPORTED_VERSION (35) to"}
+DOES = {
+    "closed_on": "closes the connection on",
+    "closed_after": "closes the connection after",
+    "version_error": "answers UNSUPPORTED_VERSION (35) to",
+}
 REPEATED = 2
 """Connections that a server closed on a client: one may have ended for any reason."""
+CLOSED_AFTER = 3
+"""... where no request was open."""
+PRODUCE = "Produce"
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
-    for claim, ranges in [*refusals("version_error", subject, group, context), *closes(subject, group, context)]:
+    by_error = refusals(context.claims("version_error", group, *subject), group, context)
+    for claim, ranges in [*by_error, *closes(subject, group, context), *closes_after(subject, group, context)]:
         refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
     for (api, version), pairs in sorted(refused.items()):
         claims = sorted((claim for claim, _ in pairs), key=lambda claim: (claim.first, claim.key))
@@ -80,11 +88,11 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
         )
 
 
-def refusals(kind: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[Claim, Claim]]:
+def refusals(claims: Iterable[Claim], group: Group, context: CheckContext) -> Iterator[tuple[Claim, Claim]]:
     """Rejected requests in versions that their server had advertised it does not accept, each with the advertised
     ranges.
     """
-    for claim in context.claims(kind, group, *subject):
+    for claim in claims:
         context.watch()
         ranges = advertised(claim, group, context)
         known = ranges is not None and not unheard(claim, ranges, group, context)
@@ -97,11 +105,30 @@ def closes(subject: Subject, group: Group, context: CheckContext) -> list[tuple[
     soon_ns = context.settings.refusal_s * SECOND_NS
     found = [
         (claim, ranges)
-        for claim, ranges in refusals("closed_on", subject, group, context)
+        for claim, ranges in refusals(context.claims("closed_on", group, *subject), group, context)
         if claim["api"] != NEVER_REFUSED and -claim.peak["soonest"] <= soon_ns
     ]
     closed = {seen.connection for claim, _ in found for seen in (claim.first, claim.last)}
     return found if len(closed) >= REPEATED else []
+
+
+def closes_after(subject: Subject, group: Group, context: CheckContext) -> list[tuple[Claim, Claim]]:
+    """The writes without a response (acks=0) after each of which a server closed the connection, if that happened on
+    enough of them, and never otherwise. Only versions that a release removed are looked at.
+    """
+    soon_ns = context.settings.refusal_s * SECOND_NS
+    open_ones = {(claim["endpoint"], claim["version"]) for claim in context.claims("closed_on", group, *subject)}
+    wrote = [claim for claim in context.claims("request_version", group, *subject) if claim["api"] == PRODUCE]
+    found: list[Claim] = []
+    for endpoint in sorted({claim["endpoint"] for claim in wrote}):
+        context.watch()
+        ended = summed(context.claims("closed_after", group, "link", endpoint))
+        mine = (one for one in ended if (one["client_id"] or "", one["host"]) == subject[1:])
+        found += [one for one in mine if (endpoint, one["version"]) not in open_ones]
+    if any(one.peak["by_client"] or one.peak["latest"] > soon_ns for one in found):
+        return []
+    rejected = [*refusals(found, group, context)]
+    return rejected if sum(claim.count for claim, _ in rejected) >= CLOSED_AFTER else []
 
 
 def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:

@@ -11,7 +11,20 @@ from wirecheck.judge.claims.claim import Claim, Key, merged
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import in_order
 
-ADDED = frozenset({"midway", "encrypted", "unread", "missing", "unpaired", "outside", "asked", "partial", "unreadable"})
+ADDED = frozenset(
+    {
+        "midway",
+        "encrypted",
+        "unread",
+        "missing",
+        "unpaired",
+        "outside",
+        "asked",
+        "closed_after",
+        "partial",
+        "unreadable",
+    }
+)
 """Kinds of what connections add to sums."""
 BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
 """Why part of the traffic of a connection is unknown."""

@@ -67,7 +67,8 @@ def cli001_near_miss__a_broker_restarts(lab):
 
 
 def cli001_near_miss__a_version_that_is_rejected(lab):
-    """VER001's affair."""
+    """VER001's affair, with another client on that host that is served."""
+    served(lab, 30, host="10.0.0.7")
     for number in range(12):
         talk = greet(lab.talk(client_id="app", host="10.0.0.7", over=True), 1 + number, {**BROKER, 0: (3, 10)})
         talk.refused(1.01 + number, "Produce", 2)

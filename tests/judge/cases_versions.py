@@ -2,7 +2,7 @@
 
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID, ns
 from wirecheck.decode import schemas
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, RESPONSE_UNSEEN
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, NO_RESPONSE_DUE, RESPONSE_UNSEEN
 
 
 def ranges(release, listener="B"):
@@ -18,6 +18,59 @@ def ver001_fires(lab):
     modern(lab)
     for at in (10, 11):
         lab.talk(client_id="old").refused(at, "Produce", 2)
+
+
+def writes_without_a_response(lab, times, version=0, *, late=0.005, **facts):
+    """acks=0 on a new connection each, which is closed then."""
+    for at in times:
+        given = {"requests": 1, "over": True, **facts}
+        talk = lab.talk(client_id="old", host="10.0.0.7", **given)
+        talk.ask(at, "Produce", version, {"acks": 0}, outcome=NO_RESPONSE_DUE)
+        talk.closed = at + late
+    lab.until = max(times) + 100
+
+
+def ver001_fires__without_a_response(lab):
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14))
+
+
+def ver001_near_miss__without_a_response_twice(lab):
+    modern(lab)
+    writes_without_a_response(lab, (10, 12))
+
+
+def ver001_near_miss__without_a_response_and_the_client_closes(lab):
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14), closed_by="client-fin")
+
+
+def ver001_near_miss__without_a_response_and_one_stays_open(lab):
+    """The server closes when a connection is idle."""
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14))
+    writes_without_a_response(lab, (20,), late=40)
+
+
+def ver001_near_miss__without_a_response_in_a_version_that_is_accepted(lab):
+    lab.versions(0, ranges("3.9.1"))
+    writes_without_a_response(lab, (10, 12, 14))
+
+
+def ver001_near_miss__without_a_response_in_a_version_of_today(lab):
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14), version=9)
+
+
+def ver001_near_miss__all_is_answered(lab):
+    """A broker that stops closes after the answers."""
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14), responses=1)
+
+
+def ver001_cannot_know__what_came_after_the_write(lab):
+    modern(lab)
+    writes_without_a_response(lab, (10, 12, 14), gaps=((ns(10), 0, 900),), unseen_request_bytes=900)
 
 
 def ver001_near_miss__one_connection(lab):

@@ -144,6 +144,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         **({"decrypted": 1} if connection.decrypted else {}),
         "protocol": [*stamp, connection.protocol],
         "closed_by": [*stamp, connection.closed_by or ""],
+        **({"close_ns": connection.close_ns} if connection.close_ns else {}),
         **({"over": 1} if connection.over else {}),
         **({"refused": 1} if is_refused(connection) else {}),
     }
