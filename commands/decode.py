@@ -5,6 +5,7 @@ Knows: which options go together, how people paste bytes. Refuses to know layout
 
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from wirecheck.decode.show import message_filter, message_lines
 
 OF_FILES = (
-    "connection", "ports", "topic", "frames", "limit", "strict", "client", "since", "until", "error", "follow",
+    "connection", "ports", "topic", "frames", "limit", "last", "strict", "client", "since", "until", "error", "follow",
 )  # fmt: skip
 LINES_AT_ONCE = 64
 """That go into a pipe or a file together: handing one over costs as much as making it."""
+MOST_LAST = 100_000
+"""So many messages are kept until the last one is known."""
 POLL_S = 0.5
 """How often a file that grows is looked at."""
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
@@ -55,6 +58,7 @@ OF_FRAME = "Only messages with bytes in packet N, as Wireshark numbers it (repea
 @click.option("--error", is_flag=True, help="Only messages with an error code, and malformed ones.")
 @click.option("--frame", "frames", type=click.IntRange(1), multiple=True, metavar="N", help=OF_FRAME)
 @click.option("--limit", type=click.IntRange(1), help="Stop after this number of messages.")
+@click.option("--last", type=click.IntRange(1, MOST_LAST), metavar="N", help="Only the last N of these messages.")
 @click.option("--follow", is_flag=True, help="Keep reading while the capture or directory grows.")
 @click.option("-V", "--tree", is_flag=True, help="Print all fields of each message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
@@ -91,12 +95,15 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
       wirecheck decode incident.pcapng --frame 1924 --frame 2030 -V
       wirecheck decode frames/ --follow --client 'billing-*'
       wirecheck decode frames/ --api Fetch --limit 20
+      wirecheck decode incident.pcapng --client billing-7 --last 5
       wirecheck decode --hex 00120003...
       wirecheck decode --hex 00000007... --side response --api Fetch --version 12
       wirecheck decode --hex 00040003... --dialect kip516-draft
     """
     if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
+    if choices["last"] and (choices["limit"] or choices["follow"]):
+        raise click.UsageError(f"--last does not go with {'--limit' if choices['limit'] else '--follow'}")
     places(files)
     tree, follow = choices.pop("tree") or digits is not None, choices["follow"]
     form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
@@ -213,9 +220,11 @@ def of_files(
     from wirecheck.decode.show import message_lines
     from wirecheck.decode.show.message_filter import Filter
 
-    limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
+    limit, last, strict = choices.pop("limit"), choices.pop("last"), choices.pop("strict")
     choices.pop("follow")
-    found = islice(messages(files, Filter(**choices), reading, noticed, broken), limit)
+    noticed, broken = message_lines.Noticed(), list[str]()
+    every = messages(files, Filter(**choices), reading, noticed, broken)
+    found = islice(every, limit) if last is None else iter(deque(every, last))
     lines_of_files = at_least_one(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 

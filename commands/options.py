@@ -37,7 +37,7 @@ SECTIONS = {
     "Selection": (
         "port", "filter", "api", "version", "side", "connection", "topic", "topic-id", "client", "group",
         "type", "object", "error", "failed", "ongoing", "frame", "only", "code", "allow-missing-topic",
-        "since", "until", "at", "limit", "all", "brokers", "target", "group-by", "window",
+        "since", "until", "at", "limit", "last", "all", "brokers", "target", "group-by", "window",
     ),
     "Output": (
         "out", "output", "ids", "tree", "report", "format", "fail-on", "keep-records", "with-keys",

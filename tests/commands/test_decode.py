@@ -69,6 +69,9 @@ def test_bytes_longer_than_a_command_line_come_by_stdin():
         ((EXAMPLE, "--frame", 0), "0 is not in the range"),
         ((EXAMPLE, "--connection", "broker-1:9092"), "broker-1:9092: not an address"),
         ((EXAMPLE, "--limit", 0), "0 is not in the range"),
+        ((EXAMPLE, "--last", 5, "--limit", 5), "--last does not go with --limit"),
+        ((EXAMPLE, "--last", 5, "--follow"), "--last does not go with --follow"),
+        (("--hex", HEX, "--last", 1), "--last goes with FILEs"),
     ],
 )
 def test_what_does_not_fit_is_said_in_words(run, arguments, said):
@@ -258,3 +261,11 @@ def test_what_follows_is_not_read_once_enough_is_said(run, tmp_path):
     result = run("decode", tmp_path / "cut.pcap", "--side", "request", "--limit", 1)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.count("Metadata v12") == 1
+
+
+def test_the_last_messages_are_those_at_the_end(run):
+    every, last = (
+        run("decode", EXAMPLE, "--api", "Produce", *words).stdout.splitlines() for words in ((), ("--last", 3))
+    )
+    assert last == every[-3:]
+    assert len(every) > 3
