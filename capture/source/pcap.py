@@ -368,7 +368,7 @@ class Look:
     pipe: Pipe | None = None
     """What it is read from, if it can be opened only once."""
     stretches: tuple[Stretch, ...] = ()
-    """None: unknown."""
+    """Empty: unknown."""
     key_logs: tuple[bytes, ...] = ()
     """TLS secrets in it, if it is read in several stretches."""
 
