@@ -55,6 +55,8 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
     served = [one for one in every if one["topic_id"] in {None, ZERO, topic_id}]
     alive = Alive.of(subject, name, served, group, context)
     for (partition,), claims in gathered(served, "partition"):
+        if not may_fall(claims):
+            continue
         mine = [one for one in states if one["partition"] == partition]
         fall, kind = worst(claims, mine, alive, context, alone=False), None
         if fall is None:
@@ -128,12 +130,33 @@ class Alive:
         return self.since_ns <= start_ns(slot) and min(end_ns(slot), claim.last.ts_ns) <= self.until_ns
 
 
+def may_fall(claims: Iterable[Claim]) -> bool:
+    """Whether an end is below one that was stated APART slots earlier, whoever stated them: of a healthy partition none
+    is, and nothing else has to be looked up.
+    """
+    highest: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    for claim in claims:
+        for name, offset in claim.peak.items():
+            if name.startswith(AT):
+                slot = int(name[len(AT) :].partition(":")[0])
+                highest[slot] = max(offset, highest.get(slot, offset))
+                lowest[slot] = min(offset, lowest.get(slot, offset))
+    before, slots = 0, sorted(highest)
+    waiting = iter(slots)
+    early = next(waiting, None)
+    for slot in slots:
+        while early is not None and early <= slot - APART:
+            before, early = max(before, highest[early]), next(waiting, None)
+        if lowest[slot] < before:
+            return True
+    return False
+
+
 def worst(claims: list[Claim], states: list[Claim], alive: Alive, context: CheckContext, *, alone: bool) -> Fall | None:
     """The deepest fall of a partition's end below what was committed, or below what the leader alone had granted."""
     every = [end for claim in claims for end in ends_of(claim) if alive.has(claim, end.slot)]
     granted = [end for end in every if alone or not end.alone]
-    if not any(True for _ in falls(granted, every)):
-        return None
     leaders = {end.slot: leader_at(end.slot, states) for end in every}
     at = context.clusters.broker
     brokers = {end: at(end.claim["endpoint"], start_ns(end.slot)) for end in every}
