@@ -36,6 +36,8 @@ NOUNS = {
 BLAMED = frozenset({"violation", "anomaly"})
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
+WITHOUT_ERROR = frozenset({"CTL018", "GRP007"})
+"""Checks that find what no error code shows."""
 REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
 NO_HARM: Row = {"clients": (), "briefly": ()}
@@ -653,7 +655,7 @@ def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
         has_code = first["error"] not in harm.WITHOUT_CODE
         about = f"--client {shlex.quote(first['client_id'])}{' --error' * has_code}"
     elif topics:
-        about = f"--topic {shlex.quote(topics[0])} --error"
+        about = f"--topic {shlex.quote(topics[0])}{' --error' * (entry['code'] not in WITHOUT_ERROR)}"
     else:
         return [f"wirecheck explain {blamed(entry, of)['code']}"]
     return [f"wirecheck decode {context.files} {about}{context.options}"]

@@ -624,3 +624,12 @@ def test_all_groups_that_lost_their_offsets_are_named():
     assert card["headline"] == "Group a lost its offsets of t; also groups b and c"
     (card,) = cards([found("TID001", at_s=1, **both), *lost[:2]], [])
     assert card["headline"] == "Group a lost its offsets of t; also group b"
+
+
+def test_what_no_error_shows_is_looked_at_without_a_filter_of_errors():
+    words = {"partition": "0", "high": "177", "low": "2"}
+    (card,) = cards([found("CTL018", topic="t", topic_ids=[NEW], brokers=[2], words=words)], [])
+    assert card["action"]["commands"] == ["wirecheck decode FILE --topic t"]
+    assert card["action"]["sentence"].startswith("Start no other replica of t-0 before you have copied its log")
+    assert "what broker 2 lacks" in card["action"]["sentence"]
+    assert card["harm"]["sentence"] == "no client gets an error; consumers skip what is lost"
