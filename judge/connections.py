@@ -66,7 +66,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
     key, protocol = connection.key, protocol_of(connection)
     if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
         yield Claim("midway", key, *span(connection))
-    if protocol == "tls":
+    if is_encrypted(connection):
         yield Claim("encrypted", key, *span(connection))
     if is_unread(connection):
         size = connection.peak["payload_bytes"]
@@ -143,6 +143,11 @@ def is_unread(connection: Claim) -> bool:
         and not connection.peak.get("cut_bytes")
         and (protocol == "other" or (protocol == "undecided" and bool(ended)))
     )
+
+
+def is_encrypted(connection: Claim) -> bool:
+    """Whether it carries content that TLS hides: not one whose handshake was given up."""
+    return protocol_of(connection) == "tls" and not connection.peak.get("tls_unfinished")
 
 
 def protocol_of(connection: Claim) -> str:

@@ -270,6 +270,38 @@ def test_a_folder_and_an_archive_of_captures_are_read_as_these(command, tmp_path
         assert [result.stdout.count("\n") for result in others] == [alone.stdout.count("\n")] * 2
 
 
+def tls_record(kind, body):
+    return bytes([kind, 3, 3]) + len(body).to_bytes(2, "big") + body
+
+
+CLIENT_HELLO, SERVER_HELLO = (tls_record(22, bytes([kind, 0, 1, 0]) + bytes(256)) for kind in (1, 2))
+CHANGE_CIPHER, ALERT, ENCRYPTED_ALERT = (tls_record(*one) for one in ((20, b"\1"), (21, b"\2\x30"), (23, bytes(19))))
+FINISHED, RECORDS = tls_record(23, bytes(53)), tls_record(23, bytes(60))
+
+
+@pytest.mark.parametrize(
+    ("answer", "then", "encrypted"),
+    [
+        (SERVER_HELLO * 9, ALERT, 0),
+        (SERVER_HELLO * 9, CHANGE_CIPHER + ENCRYPTED_ALERT, 0),
+        (SERVER_HELLO * 9, b"", 0),
+        (ALERT, b"", 0),
+        (SERVER_HELLO * 9, CHANGE_CIPHER + FINISHED, 1),
+        (SERVER_HELLO * 9, CHANGE_CIPHER + FINISHED + RECORDS, 1),
+    ],
+)
+def test_a_tls_handshake_that_was_given_up_hides_nothing(answer, then, encrypted, tmp_path):
+    talks = []
+    for port in range(41000, 41004):
+        talk = traffic.Talk(client=("10.0.0.7", port)).open().request(CLIENT_HELLO).response(answer).request(then)
+        talks += talk.close().segments
+    (tmp_path / "tls.pcap").write_bytes(traffic.pcap(traffic.packets(talks)))
+    result = run("replay", tmp_path / "tls.pcap", "--format", "json")
+    coverage = json.loads(result.stdout)["coverage"]
+    assert coverage["encrypted_connections"] == 4 * encrypted
+    assert {found["code"] for found in json.loads(result.stdout)["findings"]} == ({"VIS003"} if encrypted else set())
+
+
 def test_a_capture_of_tunnels_that_are_not_read_names_them(tmp_path):
     inner = traffic.packets(traffic.Talk().open().request(b"kafka").segments)
     packets = [mirrored(packet, 37008, b"\1\0\0\1\1") for packet in inner]

@@ -434,6 +434,11 @@ class RecordStream:
         self._held_end: i64 = 0
         self._before: Numbers = self.numbers.now()  # it opened
 
+    @property
+    def size(self) -> i64:
+        """Bytes from its first to its last."""
+        return self.end - self._begin
+
     # --- bytes
 
     def feed(self, begin: i64, end: i64, data: bytes | None) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST_FAILED = 16
 """Records that did not open, before any did: then the key is another connection's."""
 MOST_SESSIONS = 100_000
+ALERT_BYTES = 40
+"""A server that sends no more has refused the handshake."""
 NO_HELLO = "its handshake was not seen"
 NO_NUMBER = f"its handshake was not seen, and no key opens its records up to number {MOST_NUMBERS:,}"
 WRONG_KEY = "the key log's keys do not open it"
@@ -175,13 +177,20 @@ class TlsConnection:
         self.do_without_hello()
         for stream in self._seen():
             stream.give_up(stream.end)
-        if not self._seen():
+        if not self._seen() or self._was_given_up():
             self.foreign = True
         elif self.is_joining:
             self._cannot_join()
         if not self.is_open and not self.foreign:
             failed = any(stream.failed for stream in self._seen())
             self._fail(WRONG_KEY if failed else NO_HELLO)
+
+    def _was_given_up(self) -> bool:
+        """Whether the server did not answer the client's hello, except by an alert: there is nothing to open."""
+        if self._asked is None or self._answered is not None or self.is_open:
+            return False
+        server = self.streams[1 - self._client]
+        return server is None or server.size <= ALERT_BYTES
 
     def _fail(self, why: str) -> None:
         self.failure = self.failure or why

@@ -35,6 +35,7 @@ ANSWERED_IN: Final = (None, "http", "tls", "ssh")
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 NO_PORT: Final = -1  # port of the client that no PROXY header names
+ALERT_BYTES: Final = 40  # with the ChangeCipherSpec before it; a Finished of TLS 1.3 takes 58 (RFC 8446 4.4.4)
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
@@ -110,6 +111,7 @@ class Connection:
         self.proxied_host: bytes = b""  # the client it names: an address of 4 or 16 bytes, and a port
         self.proxied_port: i64 = NO_PORT
         self.tls_records: i64 = 0  # segments that look like one
+        self.hello_bytes: i64 = 0  # of the TLS record that its client begins with
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
         self.searched_bytes: i64 = 0
         self.resynchronised: i64 = 0
@@ -163,7 +165,7 @@ class Connection:
         self.in_flight, self.early_responses = MessageQueue(), MessageQueue()
         self.life, self.protocol, self.sasl, self.tokens_may_follow = OPEN, UNDECIDED, 0, False
         self.closed_by, self.close_ns, self.due_ns = NOT_CLOSED, 0, NEVER
-        self.proxied = self.tls_records = self.payloads = self.searched_bytes = 0
+        self.proxied = self.tls_records = self.payloads = self.hello_bytes = self.searched_bytes = 0
         self.again.forget()
         self.elsewhere.forget()
 
@@ -262,6 +264,13 @@ def proxied_client(connection: Connection) -> Peer | None:
     return Peer(str(getattr(address, "ipv4_mapped", None) or address), int(connection.proxied_port))
 
 
+def has_unfinished_tls(connection: Connection, ask: Direction) -> bool:
+    """Whether it is over, and its client sent no more than a ClientHello and an alert."""
+    if connection.protocol != TLS or connection.closed_by == NOT_CLOSED or connection.hello_bytes == 0:
+        return False
+    return 0 <= ask.payload_bytes - connection.hello_bytes <= ALERT_BYTES
+
+
 def facts_of(connection: Connection) -> handed_out.Connection:
     """What other packages know of it."""
     low, high = ends_of(connection.key)
@@ -306,5 +315,6 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         client_round_ns=connection.client_round_ns,
         unacceptable=connection.unacceptable,
         answered_in=ANSWERED_IN[connection.answered_in],
+        tls_unfinished=has_unfinished_tls(connection, ask),
         client_hash=ask.client_hash,
     )

@@ -89,6 +89,8 @@ class Connection:
     """Of the client ID that its requests carry (`hash_of_client`); -1 unknown."""
     answered_in: str | None = None
     """http, tls or ssh: what the server's first bytes are, where requests are Kafka's and these are not."""
+    tls_unfinished: bool = False
+    """Its TLS handshake was given up, by a side that closed: it carried no content."""
     unacceptable: int = 0
     """Segments whose numbers are none of the connection's: they changed nothing (RFC 9293 3.10.7.4)."""
 

@@ -432,6 +432,10 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
         front = min(front, frame.left_offset(frame.first_left))
     if tls_record(frame.payload[frame.start : frame.start + min(front, TLS_HEADER_BYTES)]):
         connection.tls_records += 1
+        if connection.payloads == 1 and frame.side == connection.client:
+            at = frame.start + TLS_HEADER_BYTES
+            length = i64(frame.payload[at - 2]) << 8 | i64(frame.payload[at - 1])
+            connection.hello_bytes = TLS_HEADER_BYTES + length
     records = connection.tls_records
     if records >= TLS_RECORDS and SEGMENTS_A_RECORD * records > connection.payloads:
         connection.turn_off(TLS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.connections import is_unread, protocol_of
+from wirecheck.judge.connections import is_encrypted, is_unread, protocol_of
 from wirecheck.judge.results.result_table import ResultRow
 
 CUMULATIVE = (
@@ -44,7 +44,7 @@ def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     protocol = protocol_of(claim)
     yield "connections", protocol, 1
-    yield "encrypted_connections", None, int(protocol == "tls")
+    yield "encrypted_connections", None, int(is_encrypted(claim))
     yield "refused_connections", claim["endpoint"], claim.peak.get("refused", 0)
     yield "decrypted_connections", None, int(protocol != "tls" and "decrypted" in claim.peak)
     yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0

@@ -182,6 +182,10 @@ def vis003_fires(lab):
     lab.metadata(0).facts.update(protocol="tls")
 
 
+def vis003_near_miss__a_handshake_that_was_given_up(lab):
+    lab.metadata(0).facts.update(protocol="tls", tls_unfinished=True, closed_by="client-fin")
+
+
 def vis003_near_miss(lab):
     lab.metadata(0)
 

@@ -146,6 +146,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         "closed_by": [*stamp, connection.closed_by or ""],
         **({"close_ns": connection.close_ns} if connection.close_ns else {}),
         **({"over": 1} if connection.over else {}),
+        **({"tls_unfinished": 1} if connection.tls_unfinished else {}),
         **({"refused": 1} if is_refused(connection) else {}),
     }
 
