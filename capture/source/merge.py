@@ -1,9 +1,9 @@
 """Several capture files as one capture, ordered by time.
 
 Where time steps back within a file by more than a second, its parts are read as files of their own, so that sections of
-a pcapng file come in order, whatever their distance. A file that can be read only once, or unpacked, is sorted within a
-window of rows. Otherwise rows of one file keep their order; ties follow the order of files. A file is opened when its
-first packet is due.
+a pcapng file come in order, whatever their distance; unless its clock was set back. A file that can be read only once,
+or unpacked, is sorted within a window of rows. Otherwise rows of one file keep their order; ties follow the order of
+files. A file is opened when its first packet is due.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
+from wirecheck.capture.source.clock_steps import Steps, was_set_back
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
 
@@ -74,6 +75,9 @@ def _parts(path: Path, look: Look) -> Iterator[Input]:
     known = Input(path, look.first_ns, 0, look.pipe, None, bool(look.stretches), Unread(), look.key_logs)
     if len(look.stretches) < 2:
         yield known
+        return
+    if was_set_back(path, look.stretches):
+        yield replace(known, key_logs=())
         return
     known.unread.parts = len(look.stretches)
     for stretch in look.stretches:
@@ -142,11 +146,19 @@ WINDOW_BYTES = 16 << 20
 
 def sorted_within(batches: Iterable[Batch], unread: Unread, window_bytes: int = WINDOW_BYTES) -> Iterator[Batch]:
     """Rows that step back, moved to their place if it is in the window; the others are counted in `unread`, where they
-    are more than a second late. Batches that need nothing pass as they are.
+    are more than a second late. Batches that need nothing pass as they are, and all from where the clock was set back.
     """
     waiting: deque[Batch] = deque()
     size, passed_ns = 0, 0
+    steps = Steps()
     for batch in batches:
+        steps.look(batch.rows)
+        if steps.was_set_back:
+            for one in (*waiting, batch):
+                yield Batch(one.rows, np.maximum(one.clock, passed_ns))
+                passed_ns = max(passed_ns, int(one.clock[-1]))
+            waiting.clear()
+            continue
         waiting.append(batch)
         size += batch.rows.nbytes
         if _late(batch).any():

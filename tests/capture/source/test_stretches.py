@@ -5,6 +5,7 @@ import os
 import random
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from struct import pack
 
@@ -118,15 +119,21 @@ def batches(times, size):
     """Rows of these times, in batches of a size."""
     clock = np.maximum.accumulate(np.array(times, np.int64))
     for at in range(0, len(times), size):
-        rows = pa.record_batch({"ts_ns": pa.array(times[at : at + size], pa.int64())})
-        yield Batch(rows, clock[at : at + size])
+        ts_ns = times[at : at + size]
+        ends = {"src_ip": "10.0.0.1", "src_port": 1, "dst_ip": "10.0.0.2", "dst_port": 9092}
+        columns = {name: [value] * len(ts_ns) for name, value in {"kind": frames.FRAME, **ends}.items()}
+        columns["tcp_seq"] = [ns // 10**8 for ns in ts_ns]
+        yield Batch(pa.record_batch({"ts_ns": pa.array(ts_ns, pa.int64()), **columns}), clock[at : at + size])
+
+
+ROW_BYTES = next(batches([0], 1)).rows.nbytes
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_rows_beyond_the_window_are_counted_and_none_is_lost(size):
     times = [n * 10**10 for n in (*range(50, 100), *range(50))]
     unread = Unread()
-    found = list(sorted_within(batches(times, size), unread, 8 * 10))
+    found = list(sorted_within(batches(times, size), unread, 10 * ROW_BYTES))
     assert sorted(ts for batch in found for ts in batch.rows["ts_ns"].to_pylist()) == sorted(times)
     clock = [int(ns) for batch in found for ns in batch.clock]
     assert all(earlier <= later for earlier, later in pairwise(clock))
@@ -140,7 +147,9 @@ def test_rows_within_the_window_are_sorted(size):
     times = [n * 10**10 for n in (0, 1, 5, 2, 3, 4, 9, 6, 7, 8, 10, 12, 11)]
     unread = Unread()
     found = [
-        ts for batch in sorted_within(batches(times, size), unread, 8 * 8) for ts in batch.rows["ts_ns"].to_pylist()
+        ts
+        for batch in sorted_within(batches(times, size), unread, 8 * ROW_BYTES)
+        for ts in batch.rows["ts_ns"].to_pylist()
     ]
     assert (found, unread.late) == (sorted(times), 0)
 
@@ -149,6 +158,20 @@ def test_batches_in_order_pass_as_they_are():
     given = list(batches([n * 10**8 for n in range(100)], 10))
     found = list(sorted_within(given, Unread(), 100))
     assert [one.rows for one in found] == [one.rows for one in given]
+
+
+@pytest.mark.parametrize("back_ns", [2 * 10**9, 60 * 10**9])
+@pytest.mark.parametrize("form", [t.pcap, t.pcapng, lambda packets: gzip.compress(t.pcap(packets))])
+def test_rows_of_a_clock_that_was_set_back_stay_as_they_are(form, back_ns, written):
+    """The sequence numbers go on over the step."""
+    talk = t.Talk(mss=100).open().request(bytes(2000)).response(bytes(2000)).request(bytes(2000)).close()
+    segments = [replace(one, ts_ns=START_NS + n * 10**8) for n, one in enumerate(talk.segments)]
+    half = len(segments) // 2
+    later = [replace(one, ts_ns=one.ts_ns - back_ns) for one in segments[half:]]
+    packets = t.packets([*segments[:half], *later])
+    found = frames_of(written(form(packets)))
+    assert [row["tcp_seq"] for row in found] == [one.seq for one in segments]
+    assert [row["ts_ns"] for row in found] == [one.ts_ns for one in (*segments[:half], *later)]
 
 
 def test_marks_of_a_file_in_several_parts_are_counted_once(written):
