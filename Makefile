@@ -70,13 +70,17 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m tools.language
-	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py tests/test_site_pages.py
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
 
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
 STEPS := tests/laws/test_work.py
 laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws --ignore=$(STEPS)
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
+
+.PHONY: mutations
+mutations: $(SET_UP) ## each law fails with a seeded mistake in the code: make mutations [ONLY=word]
+	@$(BIN)/python -m tools.mutations $(ONLY)
 
 unit: $(SET_UP) ## one test module per module
 	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py

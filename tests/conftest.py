@@ -1,7 +1,8 @@
 """What rings share: one Spark session, started when the first test asks for it, and hypothesis' profiles.
 
 `quick` is what `make test` runs: the same examples every time, however busy the machine. `deep` searches further:
-HYPOTHESIS_PROFILE=deep make laws. `plain` looks at fewer, where nothing was compiled.
+HYPOTHESIS_PROFILE=deep make laws. `plain` looks at fewer, where nothing was compiled. `mutated` is `quick` without the
+search for a small example (tools/mutations.py).
 """
 
 import os
@@ -9,7 +10,7 @@ import signal
 import sys
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from wirecheck import extension_modules
 
@@ -18,6 +19,7 @@ settings.register_profile(
 )
 settings.register_profile("deep", settings.get_profile("quick"), derandomize=False, max_examples=2000)
 settings.register_profile("plain", settings.get_profile("quick"), max_examples=30)
+settings.register_profile("mutated", settings.get_profile("quick"), phases=[Phase.explicit, Phase.generate])
 ONLY_PLAIN = not extension_modules.compiled_folders()
 os.environ.setdefault("WIRECHECK_ENGINE_STRICT", "1")  # where Spark fails, no other engine answers for it
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("plain" if ONLY_PLAIN else "quick"))
