@@ -35,8 +35,9 @@ SOURCE = "from mypy_extensions import i64\n\n\ndef twice(n: i64) -> i64:\n    re
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """One with a module `wirecheck.numbers.sums` in the list, and nothing compiled."""
-    monkeypatch.delenv("WIRECHECK_PURE", raising=False)
-    monkeypatch.delenv("WIRECHECK_COMPILED", raising=False)
+    for name in ("WIRECHECK_PURE", "WIRECHECK_COMPILED"):
+        monkeypatch.setenv(name, "")  # so that it is undone even if a test lets the code set it
+        monkeypatch.delenv(name)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     package = tmp_path / "wirecheck"
     (package / "numbers").mkdir(parents=True)
