@@ -159,6 +159,9 @@ class Blocks:
         self.key_logs: list[bytes] = []  # TLS secrets; the caller removes those it takes
         self._latest_ns: i64 = frames.LATEST_NS
         self._untimed: i64 = 0  # packets without a time
+        # the block at hand
+        self._kind: i64 = 0
+        self._length: i64 = 0
         # the packet at hand
         self._interface: i64 = 0
         self._begin: i64 = 0
@@ -188,36 +191,16 @@ class Blocks:
             headers.position += total
 
     def _walk(self, data: bytes, limit: i64, headers: Headers) -> i64:
-        big, interfaces, filled = self._big, self._interfaces, i64(len(data))
+        big, interfaces = self._big, self._interfaces
         at = headers.position
         stop = headers.packets + limit
         status: i64 = _FULL
         while headers.packets < stop:
-            if at + 12 > filled:
-                status = MORE
+            status = self._find_block(data, at)
+            if status != _FULL:
                 break
-            kind = read32(data, at, big)
-            if kind == _SECTION:  # its length is in its own byte order
-                status = _IN_PYTHON
-                break
-            total = self._total(data, at)
-            if total < 12 or total > MAX_BLOCK_BYTES:
-                status = _BAD_LENGTH
-                break
-            if at + total > filled:
-                status = MORE
-                break
-            if read32(data, at + total - 4, big) != read32(data, at + 4, big):
-                status = _LENGTHS_DISAGREE
-                break
-            if kind in (_INTERFACE, _STATISTICS, _SECRETS):
-                status = _IN_PYTHON
-                break
+            kind = self._kind
             if kind in (_PACKET, _SIMPLE_PACKET, _OLD_PACKET):
-                place = self._find_packet(data, at, total)
-                if place != _FULL:
-                    status = place
-                    break
                 ts_ns = max(headers.newest_ns, 0)  # a simple packet has no time of its own
                 if kind != _SIMPLE_PACKET:
                     ts_ns = self._time_ns(data, at + 12)
@@ -233,7 +216,7 @@ class Blocks:
             elif kind == _JOURNAL:
                 headers.packets += 1
                 headers.skipped[NO_PACKET] += 1
-            at += total
+            at += self._length
         headers.position = at
         return status
 
@@ -261,31 +244,14 @@ class Blocks:
             survey.position += total
 
     def _survey(self, data: bytes, survey: Survey) -> i64:
-        big, filled = self._big, i64(len(data))
         at, packets, newest_ns, step_ns = survey.position, survey.packets, survey.newest_ns, survey.next_step_ns
-        status: i64 = MORE
-        while at + 12 <= filled:
-            kind = read32(data, at, big)
-            if kind == _SECTION:
-                status = _IN_PYTHON
+        status: i64 = _FULL
+        while True:
+            status = self._find_block(data, at)
+            if status != _FULL:
                 break
-            total = self._total(data, at)
-            if total < 12 or total > MAX_BLOCK_BYTES:
-                status = _BAD_LENGTH
-                break
-            if at + total > filled:
-                break
-            if read32(data, at + total - 4, big) != read32(data, at + 4, big):
-                status = _LENGTHS_DISAGREE
-                break
-            if kind in (_INTERFACE, _STATISTICS, _SECRETS):
-                status = _IN_PYTHON
-                break
+            kind = self._kind
             if kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
-                place = self._find_packet(data, at, total)
-                if place != _FULL:
-                    status = place
-                    break
                 if kind != _SIMPLE_PACKET:
                     ts_ns = self._time_ns(data, at + 12)
                     if ts_ns < newest_ns - step_ns or ts_ns > newest_ns + survey.jump_ns:
@@ -297,7 +263,7 @@ class Blocks:
                 packets += 1
             elif kind == _JOURNAL:
                 packets += 1
-            at += total
+            at += self._length
         survey.position, survey.packets, survey.newest_ns, survey.next_step_ns = at, packets, newest_ns, step_ns
         return status
 
@@ -308,10 +274,32 @@ class Blocks:
         found._dropped, found.link_types = dict(self._dropped), set(self.link_types)
         return found
 
+    def _find_block(self, data: bytes, at: i64) -> i64:
+        """Note kind and length of the block at `at`, and where its packet stands if it is one; _FULL is fine."""
+        big, filled = self._big, i64(len(data))
+        if at + 12 > filled:
+            return MORE
+        kind = read32(data, at, big)
+        if kind == _SECTION:  # its length is in its own byte order
+            return _IN_PYTHON
+        total = self._total(data, at)
+        if total < 12 or total > MAX_BLOCK_BYTES:
+            return _BAD_LENGTH
+        if at + total > filled:
+            return MORE
+        if read32(data, at + total - 4, big) != read32(data, at + 4, big):
+            return _LENGTHS_DISAGREE
+        if kind in (_INTERFACE, _STATISTICS, _SECRETS):
+            return _IN_PYTHON
+        self._kind, self._length = kind, total
+        if kind in (_PACKET, _SIMPLE_PACKET, _OLD_PACKET):
+            return self._find_packet(data, at, total)
+        return _FULL
+
     def _find_packet(self, data: bytes, at: i64, total: i64) -> i64:
         """Note where the packet of the block at `at` stands; _FULL is fine."""
         big, interfaces = self._big, self._interfaces
-        if read32(data, at, big) == _SIMPLE_PACKET:
+        if self._kind == _SIMPLE_PACKET:
             if total < 16 or interfaces.count == 0:
                 return _BAD_PACKET if total < 16 else _NO_INTERFACE
             self._interface = 0
@@ -324,7 +312,7 @@ class Blocks:
         if total < 32:
             return _BAD_PACKET
         interface = read32(data, at + 8, big)
-        if read32(data, at, big) == _OLD_PACKET:  # two 16-bit numbers: interface, packets dropped before this one
+        if self._kind == _OLD_PACKET:  # two 16-bit numbers: interface, packets dropped before this one
             interface = interface >> 16 if big else interface & 0xFFFF
         if interface >= interfaces.count:
             return _NO_INTERFACE

@@ -131,15 +131,14 @@ class Alive:
 
 
 def may_fall(claims: Iterable[Claim]) -> bool:
-    """Whether an end is below one that was stated APART slots earlier, whoever stated them: of a healthy partition none
-    is, and nothing else has to be looked up.
+    """Whether an end is below one that was stated APART slots earlier, by the same server or another: of a healthy
+    partition none is, and nothing else has to be looked up.
     """
     highest: dict[int, int] = {}
     lowest: dict[int, int] = {}
     for claim in claims:
         for name, offset in claim.peak.items():
-            if name.startswith(AT):
-                slot = int(name[len(AT) :].partition(":")[0])
+            if name.startswith(AT) and (slot := slot_of(name)) is not None:
                 highest[slot] = max(offset, highest.get(slot, offset))
                 lowest[slot] = min(offset, lowest.get(slot, offset))
     before, slots = 0, sorted(highest)

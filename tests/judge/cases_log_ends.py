@@ -60,7 +60,7 @@ def ctl018_fires__and_grows_past_it(lab):
 
 
 def ctl018_fires__alone(lab):
-    """With acks=1 nobody promised that others have the records: that is information."""
+    """With acks=1 the leader alone has the records: that is information."""
     empty_disk(lab, acks=1)
 
 
@@ -176,7 +176,7 @@ def ctl018_near_miss__open_transactions(lab):
 
 
 def ctl018_near_miss__a_request_that_names_no_partition(lab):
-    """Nobody knows what it asked for."""
+    """It is unknown what it asked for."""
     led(lab, 0)
     writes(lab.talk(), range(2, 30), 150)
     row = {"name": "orders", "partitions": [{"timestamp": -1, "offset": 3}]}
