@@ -85,6 +85,7 @@ def error_page(number: int) -> str:
     """One of Kafka's errors, and the checks whose pages name it."""
     from wirecheck.decode import schemas
     from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks.error_meanings import error_meanings
 
     if number in schemas.draft_errors():
         return draft_error_page(number)
@@ -92,11 +93,14 @@ def error_page(number: int) -> str:
     named = re.compile(rf"\b{error.name}\b")
     checks = [check for code, check in catalogue.CHECKS.items() if named.search(catalogue.page(code))]
     retry = "Clients retry it." if error.retriable else "Clients do not retry it."
+    meaning = error_meanings().get(error.name)
     lines = [
         f"## {error.name} ({number})",
         "",
+        *([f"{meaning.means}  "] if meaning else []),
+        *([f"What to do: {meaning.action}  "] if meaning else []),
         f"{retry}  ",
-        "See it in a capture: `wirecheck decode INPUT --error`",
+        "Who gets it in a capture: `wirecheck errors INPUT`, `wirecheck decode INPUT --error`",
         "",
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]

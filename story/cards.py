@@ -33,6 +33,15 @@ NOUNS = {
     "Produce": ("write", "writes"),
     "OffsetCommit": ("offset commit", "offset commits"),
 }
+CANNOT = {
+    "SaslHandshake": "cannot log in",
+    "SaslAuthenticate": "cannot log in",
+    "FindCoordinator": "cannot use its group or transactional ID",
+    "JoinGroup": "cannot join its group",
+    "InitProducerId": "gets no producer ID",
+    "Metadata": "gets no metadata",
+}
+"""What a client does not get to that is refused before its work begins."""
 BLAMED = frozenset({"violation", "anomaly"})
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
@@ -307,7 +316,8 @@ def does_not(fact: Row) -> str:
         return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
     if fact["api"] == "OffsetCommit":
         return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'commit')} rejected in {lasted}"
-    return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'error')} in {lasted}"
+    what = CANNOT.get(fact["api"], f"is refused {fact['api']}") + (f" of {fact['topic']}" if fact["topic"] else "")
+    return f"{what}: {plural(fact['count'], 'error')} in {lasted}"
 
 
 def partitions_text(fact: Row) -> str:

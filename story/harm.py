@@ -96,6 +96,13 @@ def offline_replica(row: Row) -> set[Any]:
     return brokers if STORAGE_ERROR in errors or only else set()
 
 
+def refusal(row: Row) -> set[Any]:
+    """What is refused to whom: of a harm, and of a finding that is made of it (`unexplained.py`)."""
+    words = row["words"] if "words" in row else {"host": row["address"], "api": row["api"]}
+    topics = {row["topic"] or next(iter(row["topic_ids"]), None)}
+    return set(product(row["client_ids"], (words.get("host"),), (words.get("api"),), topics))
+
+
 KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
@@ -109,6 +116,7 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
     "timed out": partial(of_error, TIMED_OUT),
     "no coordinator": partial(of_error, NO_COORDINATOR),
     "too few replicas": partial(of_error, TOO_FEW_REPLICAS),
+    "refusal": refusal,
     "no leader": partial(of_error, LEADER_NOT_AVAILABLE),
 }
 """What a harm and a finding have in common where a relation holds, of either."""

@@ -10,10 +10,11 @@ MOST rows are kept, and one more row counts the others. The story decides which 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.error_meanings import is_own_answer
 from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
@@ -54,6 +55,7 @@ from wirecheck.judge.claims.claim import (
     every_run,
 )
 from wirecheck.judge.claims.client_ids import is_internal
+from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
 from wirecheck.judge.topic_history import former_name_of, name_of
@@ -116,6 +118,10 @@ NO_RESPONSE = "NO_RESPONSE"
 MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
+GRANTED_FIRST = frozenset(
+    {METADATA, FIND_COORDINATOR, "JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate"}
+)
+"""APIs that come before a client's work: who is refused there for long does none."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -158,6 +164,13 @@ class Harm:
     blocked_ms: int
     brokers: Sequence[int] = ()
     """Those that the harm is about, where they are not the ones that answered."""
+    succeeded: Sequence[Claim] = ()
+    """Answers to the same client about the topic by any ID, besides `claims`."""
+
+    @property
+    def answers(self) -> Iterator[Claim]:
+        yield from self.claims
+        yield from self.succeeded
 
 
 Uses = dict[Who, list[Claim]]
@@ -216,6 +229,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         yield from harms_without_topic(subject, group, context)
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
+        yield from harms_of_answers(subject, group, context)
 
 
 def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
@@ -238,6 +252,39 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     topic, error = RefusedTopic(None, None), [named(COORDINATOR_NOT_AVAILABLE)]
     harm = Harm(who, topic, claims, level, [longest], [], error, longest.count, longest_ms([longest]))
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
+
+
+def harms_of_answers(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """What a client has to be granted before it writes or reads: its login, its group, its producer ID, its topics."""
+    if is_internal(subject[1]):
+        return
+    answers = ((claim, claim["api"], None) for claim in context.claims("answer", group, *subject))
+    denied = ((claim, METADATA, claim["name"]) for claim in context.claims("denied_topic", group, *subject))
+    found: dict[tuple[str, str | None], list[Claim]] = {}
+    for claim, api, name in (*answers, *denied):
+        if api in GRANTED_FIRST:
+            found.setdefault((api, name), []).append(claim)
+    for (api, name), claims in sorted(found.items(), key=str):
+        if (harm := denial(claims, api, name, context)) is not None:
+            about = "|".join((*subject[1:], api, *([] if name is None else [name]), "refused"))
+            yield from rows(about, [harm], group, context)
+
+
+def denial(claims: list[Claim], api: str, name: str | None, context: CheckContext) -> Harm | None:
+    """What all brokers together refused a client for so long that it is hurt."""
+    runs = of_claims(claims)
+    errors = [error for error in map(int, runs.keys() - {SUCCESS}) if not is_own_answer(api, named(error))]
+    longest = max(streaks(runs, errors), key=lambda one: (one.seconds, one.count), default=None)
+    settings = context.settings
+    if longest is None or (api == FIND_COORDINATOR and longest.errors == (COORDINATOR_NOT_AVAILABLE,)):
+        return None
+    never = SUCCESS not in runs and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
+    if not (never or longest.is_long(settings)):
+        return None
+    who = (claims[0]["client_id"], claims[0]["host"], api)
+    names = [named(error) for error in longest.errors]
+    of = RefusedTopic(name, None)
+    return Harm(who, of, claims, HURT, [longest], [], names, longest.count, longest_ms([longest]))
 
 
 def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
@@ -316,7 +363,8 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
         yield ResultRow("harms", key, body_of(harm, group, context))
     if rest := found[MOST:]:
         first = body_of(rest[0], group, context)
-        empty = {**first, "client_id": None, "address": None, "partitions": [], "errors": [], "brokers": []}
+        lists: dict[str, Any] = {name: [] for name in ("partitions", "errors", "brokers", "sides")}
+        empty = {**first, **lists, "client_id": None, "address": None}
         body = {**empty, "others": len(rest), "count": sum(harm.count for harm in rest)}
         yield ResultRow("harms", f"{group.key}|{about}|others", body)
 
@@ -338,7 +386,9 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     numbers = {port for claim in one.refusals for port in partitions_of(claim)}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
     blocked = blocked_ms([*one.refusals, *one.of_topic])
-    return Harm(one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked)
+    return Harm(
+        one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked, succeeded=one.of_topic
+    )
 
 
 def responses(refused: Claim, streak: Streak) -> int:
@@ -415,8 +465,27 @@ def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
         "first_seen": min(streak.first_ns for streak in harm.streaks),
         "last_seen": max(streak.last_ns for streak in harm.streaks),
         "blocked_ms": harm.blocked_ms,
+        "granted_before": granted_before(harm),
+        "sides": [side.row() for side in sides_of(harm)],
         "recovered": all(streak.ended for streak in harm.streaks),
     }
+
+
+def granted_before(harm: Harm) -> bool:
+    """Whether a request of the client with this API and topic succeeded before the first error."""
+    first_ns = min(streak.first_ns for streak in harm.streaks)
+    return any(run[FIRST] < first_ns for claim in harm.answers for run in every_run(claim.runs, (SUCCESS,)))
+
+
+def sides_of(harm: Harm) -> list[Side]:
+    """The first and the last of the sightings within the time of the errors, which may be of successes between them."""
+    first_ns, last_ns = min(one.first_ns for one in harm.streaks), max(one.last_ns for one in harm.streaks)
+    every = sorted(
+        {side for claim in harm.claims for side in (first_of(claim), last_of(claim))},
+        key=lambda side: (side.sighting, side.claim),
+    )
+    within = [side for side in every if first_ns <= side.sighting.ts_ns <= last_ns] or every[-1:]
+    return within if len(within) < 2 else [within[0], within[-1]]
 
 
 def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:

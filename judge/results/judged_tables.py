@@ -124,10 +124,13 @@ HARMS = ResultTable(
     reads={
         "id": "id:refused id:use id:binding name:binding link:missing",
         "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
-        " client:unknown_topic link:answered"
+        " client:unknown_topic client:denied_topic link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered",
     },
-    shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
+    shown=Shown(
+        order_by=("first_seen", "client_id", "topic", "api"),
+        hidden=frozenset({"id", "revision", "label", "withdrawn", "granted_before", "sides"}),
+    ),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )
 """Facts about hurt clients; the story decides which finding they follow from."""

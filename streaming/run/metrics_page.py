@@ -150,7 +150,9 @@ class Page(Collector):
 
     def findings(self, roles: Mapping[str, str]) -> Samples:
         """By check and role."""
-        counted = Counter((*labels, roles.get(name, ALONE)) for name, labels in self.open["findings"].items())
+        unexplained = {name: open_rows.counts_as("findings", row) for name, row in self.cards.unexplained.items()}
+        every = {**self.open["findings"], **unexplained}
+        counted = Counter((*labels, roles.get(name, ALONE)) for name, labels in every.items())
         self.once["findings"] |= set(counted)
         return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
 
@@ -205,7 +207,8 @@ class Page(Collector):
         cards = self.cards.findings
         roles = {name: card.role for name, card in cards.items()}
         samples["findings"] = self.findings(roles)
-        worst = worst_findings.worst(self.shown, roles, {name: card.follow for name, card in cards.items()})
+        shown = {**self.shown, **{name: worst_findings.kept(row) for name, row in self.cards.unexplained.items()}}
+        worst = worst_findings.worst(shown, roles, {name: card.follow for name, card in cards.items()})
         samples["check_failures_total"] |= {
             (label, "cards"): float(n) for label, n in list(self.cards.failures.items())
         }
@@ -213,7 +216,7 @@ class Page(Collector):
         for named in worst:
             key, name = (named.cluster, named.id), f"{named.cluster}|{named.id}"
             samples["finding_info"][tuple(worst_findings.under(headlines, named))] = 1.0
-            samples["finding_first_seen_timestamp_seconds"][key] = self.shown[name].first_seen_s
+            samples["finding_first_seen_timestamp_seconds"][key] = shown[name].first_seen_s
             samples["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
         samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from wirecheck.judge.failures import described
+from wirecheck.story.unexplained import CODE as UNEXPLAINED
 from wirecheck.story.worst_findings import role_of
 from wirecheck.streaming.run.plan import Line
 from wirecheck.streaming.store.run_result import Result, is_withdrawn
@@ -55,6 +56,8 @@ class LabelCards(NamedTuple):
     findings: dict[str, FindingCard]
     cards: dict[str, OpenCard]
     """But for blind spots, by the first finding of each."""
+    unexplained: dict[str, Row]
+    """The rows of findings that are made with the cards, and are in no table (`story/unexplained.py`)."""
 
 
 class OpenCards:
@@ -82,6 +85,10 @@ class OpenCards:
     @property
     def findings(self) -> Mapping[str, FindingCard]:
         return ChainMap(*(one.findings for one in self.made.values()))
+
+    @property
+    def unexplained(self) -> Mapping[str, Row]:
+        return ChainMap(*(one.unexplained for one in self.made.values()))
 
     def forget(self) -> None:
         with self.lock:
@@ -128,8 +135,10 @@ class OpenCards:
                 self.fail(label, described(error))
 
     def make(self, label: str, rows: dict[str, list[Row]]) -> None:
-        result = Result.of(rows).json(principals=self.principals)
-        made = LabelCards({}, {})
+        whole = Result.of(rows)
+        result = whole.json(principals=self.principals)
+        unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
+        made = LabelCards({}, {}, {f"{label}|{row['id']}": row for row in unexplained})
         kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
         for finding in result["findings"]:
             follow = [f"{label}|{other}" for other in finding["consequences"]]

@@ -12,13 +12,15 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from wirecheck.judge.results.judged_tables import FINDINGS, HARMS
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
-from wirecheck.story.harm import seconds
+from wirecheck.story.harm import HURT, seconds
 from wirecheck.story.reading_options import dialects_read
+from wirecheck.story.unexplained import unexplained
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
@@ -41,6 +43,8 @@ UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` counts rows that were not kept. The row `others` of findings is a finding of a check."""
+CAUSES = frozenset({"findings", "harms"})
+"""What has to be known to say that nothing explains a refusal."""
 SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
 """In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
@@ -61,7 +65,8 @@ class Result:
     @classmethod
     def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
         """`tables`: the others are taken as empty."""
-        return cls.of({table: revisions(out, table, run) for table in IN_RESULT if table in tables})
+        rows = {table: revisions(out, table, run) for table in IN_RESULT if table in tables}
+        return cls.of(rows, whole={*tables} >= CAUSES)
 
     @classmethod
     def latest(cls, out: Path, tables: Collection[str] = IN_RESULT) -> "Result":
@@ -69,14 +74,18 @@ class Result:
         return cls.read(out, result_folder.latest_run(out), tables)
 
     @classmethod
-    def of(cls, rows: Mapping[str, Iterable[Row]]) -> "Result":
-        """From all revisions, in the order of their batches. A table that is not given is empty."""
+    def of(cls, rows: Mapping[str, Iterable[Row]], *, whole: bool = True) -> "Result":
+        """From all revisions, in the order of their batches. A table that is not given is empty. `whole`: the tables of
+        findings and harms are not left out.
+        """
         rows_of = {table: list(last(rows.get(table, ()))) for table in IN_RESULT}
         others = [
             {"table": table, **row} for table in BOUNDED for row in rows_of[table] if row.get("others") is not None
         ]
         for table in BOUNDED:
             rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
+        if whole:
+            rows_of["findings"] += refused_without_cause(rows_of)
         return cls(rows_of, tuple(others))
 
     def json(
@@ -139,6 +148,17 @@ class Result:
                     counts["protocol"] = row["detail"]
                 counts[measure] = counts.get(measure, 0) + row["count"]
         return list(by_connection.values())
+
+
+def refused_without_cause(rows: Mapping[str, list[Row]]) -> list[Row]:
+    """Rows of findings that no judge can make alone (CLI006)."""
+    if not any(row["level"] == HURT for row in rows["harms"]):
+        return []
+    findings, harms = (table.shown for table in (FINDINGS, HARMS))
+    assert findings is not None
+    assert harms is not None
+    every = with_causes([row_json(findings, row) for row in rows["findings"]], rows["findings"])
+    return unexplained(every, [(row_json(harms, row), row) for row in rows["harms"]])
 
 
 def without_principals(finding: Row) -> Row:

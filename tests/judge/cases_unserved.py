@@ -1,7 +1,7 @@
 """Cases of the CLI checks, in bytes: clients that get nowhere, and those who only look like one."""
 
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, ID_1, ns
+from tests.judge.lab import B1, B2, ID_1, ID_2, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
@@ -254,3 +254,110 @@ def cli005_cannot_know(lab):
         talk.exchanges = talk.exchanges[: len(talk.messages) // 2]
     lab.until = 72
     assert ns(lab.until)
+
+
+# CLI006
+
+
+def cli006_fires(lab):
+    """An ACL was removed."""
+    talk = connected(lab)
+    for at in range(100):
+        write(talk, at, 29 if at >= 20 else 0)
+    lab.until = 130
+
+
+def cli006_fires__in_part(lab):
+    """One record in three is too large."""
+    talk = connected(lab)
+    for at in range(150):
+        write(talk, at, 10 if at % 3 == 0 else 0)
+    lab.until = 160
+
+
+def cli006_fires__never_granted(lab):
+    talk = connected(lab)
+    for at in range(0, 100, 2):
+        write(talk, at, 29)
+    lab.until = 130
+
+
+def refused(lab, api, version, response, request=(), until=100, every=2):
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for at in range(0, until, every):
+        talk.ask(at, api, version, dict(request), response(at) if callable(response) else response)
+    lab.until = until + 30
+
+
+def cli006_fires__topic_denied_in_metadata(lab):
+    refused(lab, "Metadata", 12, {"topics": [{"errorCode": 29, "name": "songs", "topicId": ID_1}]})
+
+
+def cli006_fires__login(lab):
+    """Each connection ends with the refusal."""
+    for at in range(0, 100, 2):
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True)
+        greet(talk, at)
+        talk.ask(at + 0.1, "SaslAuthenticate", 2, {}, {"errorCode": 58, "errorMessage": "no"})
+        talk.closed = at + 0.2
+    lab.until = 130
+
+
+def cli006_fires__group(lab):
+    refused(lab, "JoinGroup", 9, {"errorCode": 30}, {"groupId": "g"})
+
+
+def cli006_fires__coordinator_denied(lab):
+    refused(lab, "FindCoordinator", 3, {"errorCode": 30}, {"key": "g"})
+
+
+def cli006_near_miss(lab):
+    """A group that rebalances for long: answers that make the client join again."""
+    refused(lab, "JoinGroup", 9, lambda at: {"errorCode": 79 if at % 4 else 27}, {"groupId": "g"})
+
+
+def cli006_near_miss__a_finding_says_why(lab):
+    """A client that keeps an old topic ID."""
+    lab.metadata(0, [("songs", ID_1)])
+    talk = connected(lab)
+    for at in range(20):
+        write_by_id(talk, at)
+    for at in range(20, 420, 20):
+        lab.metadata(at, [("songs", ID_2)])
+    for at in range(21, 400, 3):
+        write_by_id(talk, at, 100)
+    lab.until = 420
+
+
+def cli006_near_miss__granted_soon(lab):
+    """A topic is created, and its ACLs come later."""
+    talk = connected(lab)
+    for at in range(100):
+        write(talk, at, 29 if at < 20 else 0)
+
+
+def cli006_near_miss__now_and_then(lab):
+    """One record in fifty is too large."""
+    talk = connected(lab)
+    for at in range(200):
+        write(talk, at, 10 if at % 50 == 0 else 0)
+
+
+def cli006_near_miss__a_broker(lab):
+    talk = lab.talk(client_id="broker-1-fetcher-0", host="10.0.0.1")
+    for at in range(0, 100, 2):
+        talk.ask(at, "Metadata", 12, {}, {"topics": [{"errorCode": 29, "name": "songs", "topicId": ID_1}]})
+    lab.until = 130
+
+
+def cli006_near_miss__a_tool_that_describes(lab):
+    row = {"errorCode": 29, "resourceType": 2, "resourceName": "songs", "configs": []}
+    refused(lab, "DescribeConfigs", 4, {"results": [row]})
+
+
+def cli006_cannot_know(lab):
+    """The capture ends soon after the first refusal."""
+    talk = connected(lab)
+    for at in range(30):
+        write(talk, at, 29 if at >= 22 else 0)
+    lab.until = 31

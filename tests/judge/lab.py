@@ -7,9 +7,11 @@ of capture time; every connection was seen from its start unless told otherwise.
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from tests import traffic
 from tests.build import CASES, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
@@ -21,7 +23,9 @@ from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.thresholds import Settings
+from wirecheck.streaming.store.run_result import refused_without_cause
 
+EPOCH = datetime.fromtimestamp(0, UTC)
 S = 1_000_000_000
 START = 1_800_000_000 * S
 CLUSTER = "lab-cluster-id-22-char"
@@ -163,6 +167,26 @@ class Lab:
     def claims(self):
         return [part for talk in self.talks for part in claims(*exchanged(talk))]
 
+    def pcap(self):
+        """The bytes of a capture file with all connections, each from its handshake on."""
+        segments = []
+        for talk in self.talks:
+            messages = sorted(talk.messages, key=lambda message: message[5])
+            client, server = Peer.of(talk.client), Peer.of(talk.server)
+            sent = traffic.Talk(
+                (client.host, client.port), (server.host, server.port), ts_ns=ns(messages[0][5]) - 10_000_000
+            )
+            sent.step_ns = 1000
+            sent.open()
+            for data, side, *_, at in messages:
+                sent.ts_ns = max(sent.ts_ns, ns(at))
+                (sent.request if side == REQUEST else sent.response)(traffic.size_prefixed(data))
+            if talk.closed is not None:
+                sent.ts_ns = max(sent.ts_ns, ns(talk.closed))
+                sent.close()
+            segments += sent.segments
+        return traffic.pcap(traffic.packets(sorted(segments, key=lambda segment: segment.ts_ns)))
+
     def judge(self, until=None):
         """Every open finding once capture time has come to `until`."""
         judge = self.judged = Judge("lab", settings=Settings())
@@ -172,7 +196,7 @@ class Lab:
             judge.progress(agent, ns(at), ended=ended)
             judge.on_marks(Said(agent))
         with raising(*self.planted):
-            return open_rows(judge.rows())
+            return with_unexplained(open_rows(judge.rows()))
 
     def findings(self, code=None, until=None):
         found = self.judge(until)["findings"].values()
@@ -307,6 +331,36 @@ def exchanged(talk):
     }
     exchanges = Exchanges(**given, **rest)
     return exchanges, decode(messages, dialect=talk.dialect)
+
+
+def with_unexplained(rows):
+    """With the findings that are made of the rows of all subjects."""
+    if not rows["harms"]:
+        return rows
+    tables = {
+        table: [dated({"label": "lab", "revision": 0, "others": None, **row, "id": key}) for key, row in found.items()]
+        for table, found in rows.items()
+        if table in {"findings", "harms"}
+    }
+    for found in refused_without_cause({"findings": [], **tables}):
+        times = {name: ns_of(found[name]) for name in ("first_seen", "last_seen")}
+        sides = [{**side, "time": ns_of(side["time"])} for side in found["sides"]]
+        rows["findings"][found["id"]] = {**found, **times, "sides": sides}
+    return rows
+
+
+def dated(row):
+    """A row with times as the tables have them."""
+    sides = [{**side, "time": dated_ns(side["time"])} for side in row["sides"]]
+    return {**row, **{name: dated_ns(row[name]) for name in ("first_seen", "last_seen")}, "sides": sides}
+
+
+def dated_ns(ts_ns):
+    return EPOCH + timedelta(microseconds=ts_ns // 1000)
+
+
+def ns_of(time):
+    return (time - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def open_rows(rows):

@@ -20,12 +20,15 @@ from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 
 UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3, 5, 41, 104
+DENIED = (17, 29)
+"""INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED: what a client gets before it writes or reads a topic at all."""
 OVER_TIME = (
     *((api, "") for api in ("Fetch", "AlterPartition", "BrokerHeartbeat")),
     *((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica")),
     *(("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results")),
+    *((api, "") for api in ("JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate")),
 )
-"""API and table whose errors are counted over time."""
+"""API and table whose errors are counted over time: few requests, or those that a client has to be granted first."""
 RAFT = tuple((api, "") for api in ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"))
 FENCED = (6, 74, 75)
 """NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
@@ -63,6 +66,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield topics.states(
             "unknown_topic", ["@who", "name"], (error == UNKNOWN_TOPIC) & topics.given("name"), error=error
         )
+        denied = np.isin(error, DENIED) & topics.given("name")
+        yield topics.states("denied_topic", ["@who", "name"], denied, error=error)
     if partitions := batch.lines("Metadata", "response", "topics.partitions"):
         yield leaderless(partitions)
     for _, partitions, name, number in batch.each("response", PARTITION_ANSWERS):

@@ -1,0 +1,121 @@
+"""CLI006: clients that are refused for long, and no finding says why.
+
+Whether a finding explains a refusal is known only when all findings and harms of a result are there. So this check is
+made of the open rows of both tables, wherever they are read, and is in no table of its own.
+
+Rule: only a client that is hurt counts, and only by errors that are not the protocol's own answers
+(`judge/checks/error_meanings.py`). A finding explains a harm if the harm follows from it (`harm.py`), or if it is about
+the same client and topic and needs a look.
+"""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.error_meanings import error_meanings, is_own_answer
+from wirecheck.judge.claims.client_ids import is_internal
+from wirecheck.judge.results.finding import identity
+from wirecheck.story import harm
+from wirecheck.story.entries import entries
+from wirecheck.wording import and_list
+
+Row = Mapping[str, Any]
+CODE = "CLI006"
+BLAMED = frozenset({"violation", "anomaly"})
+KINDS = {True: "anomaly", False: "information"}
+"""By whether the client was granted the same before: who never was may lack an ACL, or only try something."""
+MOST_SIDES = 4
+
+
+def unexplained(findings: Sequence[Row], harms: Sequence[tuple[Row, Row]]) -> list[dict[str, Any]]:
+    """Rows of the table of findings.
+
+    `findings`: as in the JSON, linked; `harms`: each as in the JSON, and its row in the table.
+    """
+    refused = [(shown, row) for shown, row in harms if is_refused(shown)]
+    if not refused:
+        return []
+    made = entries(findings)
+    attached = harm.by_entry(made, {one["id"]: one for one in findings}, [shown for shown, _ in refused])
+    known = {id(one.harm) for every in attached.values() for one in every}
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for shown, row in refused:
+        explained = id(shown) in known or any(is_about(finding, shown) for finding in findings)
+        if not explained:
+            topic = row["topic"] or row["topic_id"]
+            found[row["label"], row["cluster"], row["client_id"], row["address"], row["api"], topic].append(row)
+    return [finding_of(rows) for _, rows in sorted(found.items(), key=str)]
+
+
+def is_refused(shown: Row) -> bool:
+    """Whether a harm is a refusal for long of a client that is no broker."""
+    return (
+        shown["level"] == harm.HURT
+        and shown["client_id"] is not None
+        and not is_internal(shown["client_id"])
+        and any(True for _ in refusing(shown))
+    )
+
+
+def refusing(row: Row) -> Iterator[str]:
+    """The errors that refuse something."""
+    return (error for error in row["errors"] if error not in harm.WITHOUT_CODE and not is_own_answer(row["api"], error))
+
+
+def is_about(finding: Row, shown: Row) -> bool:
+    """Whether a finding that needs a look names the client, and its topic if it names one."""
+    if finding["kind"] not in BLAMED or (shown["client_id"] or "") not in finding["client_ids"]:
+        return False
+    topics = {finding["topic"], *finding["topic_ids"]} - {None}
+    return not topics or not topics.isdisjoint({shown["topic"], shown["topic_id"]})
+
+
+def in_a_sentence(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".")
+
+
+def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """One finding of all harms of one client, API and topic."""
+    first, check = rows[0], CHECKS[CODE]
+    topic, client = first["topic"] or first["topic_id"], first["client_id"] or ""
+    errors = sorted({error for row in rows for error in refusing(row)})
+    first_seen, last_seen = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
+    count, seconds = sum(row["count"] for row in rows), (last_seen - first_seen).total_seconds()
+    granted = any(row["granted_before"] for row in rows)
+    meaning = error_meanings().get(errors[0]) if len(errors) == 1 else None
+    words = {
+        "host": first["address"],
+        "api": first["api"],
+        "errors": and_list(errors),
+        "count": f"{count:,} error{'' if count == 1 else 's'}",
+        "seconds": f"{seconds:.0f}",
+        "before": "after it had succeeded" if granted else "and never succeeded",
+        "action": meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else "",
+        "means": in_a_sentence(meaning.means) if meaning else "",
+    }
+    sides = {(side["time"], side["claim"]): side for row in rows for side in row["sides"]}
+    about = f" of {topic}" if topic else ""
+    cluster = first["cluster"]
+    return {
+        "id": identity(CODE, cluster or "", (client, first["address"], first["api"], topic or "")),
+        "revision": 0,
+        "label": first["label"],
+        "state": "open",
+        "code": CODE,
+        "name": check.name,
+        "kind": KINDS[granted],
+        "cluster": cluster,
+        "topic": first["topic"],
+        "topic_ids": sorted({row["topic_id"] for row in rows} - {None}),
+        "client_ids": [client],
+        "brokers": sorted({broker for row in rows for broker in row["brokers"]}),
+        "summary": check.summary.format(client=client or "(no client ID)", about=about, **words),
+        "words": [{"name": name, "value": words[name]} for name in sorted(words)],
+        "first_seen": first_seen,
+        "last_seen": last_seen,
+        "count": count,
+        "sides": [side for _, side in sorted(sides.items())][:MOST_SIDES],
+        "others": None,
+    }
