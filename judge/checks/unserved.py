@@ -10,12 +10,23 @@ from functools import reduce
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import Streak, clock, counted, gathered, resting_on, servers_of, without_pause
+from wirecheck.judge.checks.shapes import (
+    Streak,
+    apis_of,
+    brokers_of,
+    clients_of,
+    clock,
+    counted,
+    gathered,
+    resting_on,
+    servers_of,
+    without_pause,
+)
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
-from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
@@ -167,6 +178,26 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         }
         about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
         yield resting_on(claims, *subject[1:], topic, **about, words=words)
+
+
+def client_throttled(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """By every broker together: a quota is of the client ID or the principal."""
+    claims = context.claims("throttled", group, *subject)
+    if is_internal(subject[1]) or not claims:
+        return
+    first_ns, last_ns = min(one.first.ts_ns for one in claims), max(one.last.ts_ns for one in claims)
+    count = sum(one.count for one in claims)
+    if count < context.settings.stuck_answers or last_ns - first_ns < context.settings.stuck_s * SECOND_NS:
+        return
+    words = {
+        "apis": apis_of(claims),
+        "longest_ms": f"{max(one.peak['longest_ms'] for one in claims):,}",
+        "from": clock(first_ns),
+        "to": clock(last_ns),
+        "times": Number(count),
+    }
+    client_ids, brokers = clients_of(claims), brokers_of(claims, context)
+    yield resting_on(claims, *subject[1:], client_ids=client_ids, brokers=brokers, words=words)
 
 
 def connected_until_ns(subject: Subject, context: CheckContext) -> int:

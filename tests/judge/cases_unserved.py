@@ -361,3 +361,37 @@ def cli006_cannot_know(lab):
     for at in range(30):
         write(talk, at, 29 if at >= 22 else 0)
     lab.until = 31
+
+
+# CLI007
+
+
+def throttled(lab, waits_ms, every=2, client_id="app"):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    row = {"index": 0, "errorCode": 0, "baseOffset": 7}
+    asked = {"acks": -1, "timeoutMs": 30000, "topicData": [{"name": "songs", "partitionData": [{"index": 0}]}]}
+    for number, wait_ms in enumerate(waits_ms):
+        answer = {"responses": [{"name": "songs", "partitionResponses": [row]}], "throttleTimeMs": wait_ms}
+        talk.ask(number * every, "Produce", 9, asked, answer)
+
+
+def cli007_fires(lab):
+    throttled(lab, [0, 0, 0, *range(100, 4000, 100), 0])
+
+
+def cli007_near_miss(lab):
+    """A burst of some seconds."""
+    throttled(lab, [*[500] * 12, *[0] * 100], every=1)
+
+
+def cli007_near_miss__never(lab):
+    throttled(lab, [0] * 100)
+
+
+def cli007_near_miss__a_broker(lab):
+    throttled(lab, [500] * 100, client_id="broker-2-fetcher-0")
+
+
+def cli007_cannot_know(lab):
+    """The capture is shorter than what counts."""
+    throttled(lab, [500] * 5)

@@ -35,9 +35,22 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield batch.states("request_version", "@who @api @version", requests[old])
         yield closed(batch)
         yield batch.states("version_error", "@who @api @version", batch.unsupported)
+    yield from throttled(batch)
     if header := batch.lines("ApiVersions", "request"):
         named = header.present("client_software_name") & (header.size("client_software_name") > 0)
         yield header.states("software", "@who client_software_name client_software_version", named)
+
+
+def throttled(batch: Batch) -> Iterator[Rows]:
+    """Responses that make their client wait, because of a quota (KIP-219)."""
+    for api, _ in batch.answers():
+        header = batch.lines(api, "response")
+        if header is not None and header.has("throttle_time_ms"):
+            waits_ms = header["throttle_time_ms"]
+            if (waits_ms > 0).any():
+                yield header.states(
+                    "throttled", f"@who ={api}", waits_ms > 0, tally=header.slots, peak={"longest_ms": waits_ms}
+                )
 
 
 EPOCH_END_NS = 1 << 62
