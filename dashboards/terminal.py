@@ -29,6 +29,7 @@ from wirecheck.dashboards.verdict import (
     first_cards,
     heading,
     mood,
+    mood_of,
     named_cluster,
     not_compared,
     not_read,
@@ -36,9 +37,11 @@ from wirecheck.dashboards.verdict import (
     refused_besides,
     sentence,
     share,
+    shown_card,
     without_card,
 )
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.cards import clients_seen
 from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import hex_id, plural
 
@@ -383,8 +386,17 @@ def basis_lines(result: Row) -> Iterator[Text]:
     yield Text("   " + " \u00b7 ".join(parts))
 
 
+def show_card(entry: Row, clients: Iterable[Row], console: Console) -> None:
+    """One card alone. `clients`: all that were seen."""
+    show_lines(card_lines(shown_card(entry["card"], clients_seen(clients), mood_of(entry))), console)
+
+
 def show_first_screen(result: Row, console: Console) -> None:
-    for line in first_screen(result):
+    show_lines(first_screen(result), console)
+
+
+def show_lines(lines: Iterable[Text], console: Console) -> None:
+    for line in lines:
         text = line.plain
         indent = INDENT if text[3:INDENT].strip() in LABELS else 3
         hang(line, console, indent, whole=text[INDENT:].startswith("wirecheck "))

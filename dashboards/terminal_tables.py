@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, RED, shade
-from wirecheck.dashboards.verdict import clock, named_cluster
+from wirecheck.dashboards.verdict import CARD_HEADINGS, clock, named_cluster
 from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT
 from wirecheck.wording import plural
@@ -25,6 +25,9 @@ WIDEST = 1000
 FOLDING = {
     "cluster": 8,
     "group": 12,
+    "who is hurt": 12,
+    "what": 20,
+    "cause": 20,
     "topic": 12,
     "client ID": 12,
     "software": 8,
@@ -214,6 +217,15 @@ def partitions_table(partitions: list[Row]) -> Table:
         )
         made.add_row(*map(Text, cells), style=shade(AMBER) if short else None)
     return made
+
+
+def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
+    """One line each, in the order in which they come; on a narrow terminal without the cause."""
+    shown = [place for place, name in enumerate(CARD_HEADINGS) if name != "cause" or console.width >= WIDE]
+    made = table(*(CARD_HEADINGS[place] for place in shown))
+    for cells in every:
+        made.add_row(*(Text(cells[place]) for place in shown))
+    put(made, console)
 
 
 def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), *, brokers: bool = False) -> None:

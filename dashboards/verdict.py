@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from wirecheck.story.cards import MOST_CARDS, below, clients_seen, duration, listed, state
+from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
 from wirecheck.story.harm import HURT, is_partial, seconds
+from wirecheck.story.severity import names
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
@@ -45,6 +46,8 @@ LINES = {"refused": "WIR008", "lost": "CTL013"}
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
+NO_CLIENT = "-"
+"""Where no client is known to be hurt."""
 
 
 def sentence(result: Row) -> str:
@@ -289,19 +292,19 @@ def clock(time: str | None) -> str:
     return f"{time[5:10]} {time[11:19]}Z" if time else ""
 
 
-def finding_cells(finding: Row, codes: Mapping[str, str], end_s: float) -> list[tuple[str, str]]:
-    """One row of text: what is wrong, for how long, which check, how often.
+CARD_HEADINGS = ("age", "who is hurt", "what", "cause", "finding")
 
-    `codes`: of the findings that are open, by ID; `end_s`: when anything was seen last.
-    """
-    found = [
-        (finding["summary"], finding["kind"]),
-        (finding["kind"], finding["kind"]),
-        (finding["code"], "topic"),
-        (finding["id"], "frame"),
-        (f"since {clock(finding['first_seen'])}", "time"),
-        (f"open for {duration(end_s - seconds(finding['first_seen']))}", "time"),
-        (f"x{finding['count']:,}", "time"),
-    ]
-    cause = finding.get("cause")
-    return [*found, (f"cause {codes.get(cause, '')} {cause}".replace("  ", " "), "time")] if cause else found
+
+def card_cells(entry: Row, end_s: float) -> tuple[str, ...]:
+    """One row of a list of cards, in the order of CARD_HEADINGS. `end_s`: when anything was seen last."""
+    card = entry["card"]
+    clients, partitions = card["harm"]["clients"], card["harm"]["partitions"]
+    since_s = min(map(seconds, [card["cause"]["time"], *(one["first_seen"] for one in (*clients, *partitions))]))
+    if clients:
+        hurt, what = names(entry), cannot(clients[0])[0]
+        hurt += "" if any(one["ongoing"] for one in clients) else " (over)"
+    else:
+        hurt, what = "", card["headline"]
+    cause = card["cause"]["sentence"]
+    finding = f"{entry['code']} {entry['findings'][0]}"
+    return duration(end_s - since_s), hurt or NO_CLIENT, what, "" if cause == card["headline"] else cause, finding
