@@ -38,11 +38,12 @@ def findings(
     no_principals: bool,
     **asked: Any,
 ) -> None:
-    """List the open findings in the --out folder of a monitor or a replay. With ID, print one finding in full: ID is a
-    finding ID (a unique prefix is enough) or a check code that has exactly one open finding.
+    """List the open findings in the --out folder of a monitor or a replay, one card a row, the worst first: for how
+    long, who is hurt, what is wrong, and why. With ID, print the card and its evidence: ID is a finding ID (a unique
+    prefix is enough) or a check code that has exactly one open finding.
 
-    A row has the sentence, kind, code, ID, since when the finding is open, for how long, and its count. A finding that
-    follows from another one ends with `cause CODE ID`. With --format json, each row is one object.
+    With --follow, a card is printed when it is new or says something new. With --format json, each finding is one
+    object.
 
     \b
     Examples:
@@ -56,7 +57,7 @@ def findings(
         raise click.UsageError("give an ID or --follow, and not both")
     if not holds_tables(out) and not (follow and out.is_dir()):
         raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
-    choice_of, reported = options.choice_of(asked), dict[str, Any]()
+    choice_of, printer = options.choice_of(asked), Printer(form)
     while follow and not has_batch(out):
         sleep(POLL_S)
     while True:
@@ -69,11 +70,9 @@ def findings(
             return
         if choice.topics and not allow_missing_topic and not follow:
             options.need_topics(choice.topics, whole)
-        fresh = [finding for finding in result["findings"] if reported.get(finding["id"]) != finding]
-        reported = {finding["id"]: finding for finding in result["findings"]}
-        print_rows(result, fresh, form)
+        printer.print(result, table=not follow)
         if not follow:
-            if not reported:
+            if not printer.known:
                 click.echo("no finding is open" if not choice else "no open finding matches", err=True)
             return
         sleep(POLL_S)
@@ -88,19 +87,48 @@ def has_batch(out: Path) -> bool:
     return False
 
 
-def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
-    from wirecheck.dashboards.verdict import finding_cells
+class Printer:
+    """Prints the cards that are new or say something new; as JSON, the findings that are new or changed."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.known: dict[str, Any] = {}
+
+    def print(self, result: dict[str, Any], *, table: bool) -> None:
+        if self.form == "json":
+            rows = {finding["id"]: finding for finding in result["findings"]}
+            for name, finding in rows.items():
+                if self.known.get(name) != finding:
+                    click.echo(as_json(finding))
+        else:
+            rows = cards(names.in_words(result))
+            fresh = [cells for name, cells in rows.items() if self.known.get(name) != cells[1:]]
+            print_cards(fresh, table=table)
+            rows = {name: cells[1:] for name, cells in rows.items()}  # all but the age
+        self.known = rows
+
+
+def cards(result: dict[str, Any]) -> dict[str, Any]:
+    """The cells of each card, by the ID of its first finding; the worst first."""
+    from wirecheck.dashboards.verdict import card_cells
     from wirecheck.story.harm import seconds
 
-    codes = {finding["id"]: finding["code"] for finding in result["findings"]}
-    end_s = max((seconds(finding["last_seen"]) for finding in result["findings"]), default=0.0)
+    tables = (result.get(name, ()) for name in ("findings", "harms", "clients", "topics"))
+    end_s = max((seconds(one["last_seen"]) for rows in tables for one in rows if one["last_seen"]), default=0.0)
+    return {entry["findings"][0]: card_cells(entry, end_s) for entry in result["entries"]}
+
+
+def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
+    """As a table with a heading; those that come one after the other as plain lines."""
+    if table and every:
+        from wirecheck.dashboards.terminal_tables import list_cards
+
+        list_cards(legible(every), console())
+        return
     paint = paints()
-
-    def revision_of(finding: dict[str, Any]) -> str:
-        return row(finding_cells(names.in_words(finding), codes, end_s), paint=paint, columns=columns())
-
-    for finding in fresh:
-        click.echo(as_json(finding) if form == "json" else revision_of(finding))
+    for cells in every:
+        roles = ("time", "violation", "topic", "text", "frame")
+        click.echo(row([cell for cell in zip(cells, roles, strict=True) if cell[0]], paint=paint, columns=columns()))
 
 
 def show_one(result: dict[str, Any], name: str, form: str) -> None:
@@ -112,6 +140,9 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
     from wirecheck.dashboards.report.axis import axis_of
     from wirecheck.story.entries import entries
 
+    for entry in result["entries"]:
+        if any(found[0]["id"] in one["findings"] for one in (entry, *entry["consequences"])):
+            terminal.show_card(legible(entry), legible(result["clients"]), console())
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())
 

@@ -282,42 +282,58 @@ def who(client_id: str | None, *more: str | None) -> str:
     return f"{client_id or 'a client without an ID'}{f' ({known})' if known else ''}"
 
 
-def does_not(fact: Row) -> str:
-    """What a client cannot do, and for how long."""
-    lasted = duration(harm.lasted_s(fact))
+def does_not(fact: Row, *, counted: bool = True) -> str:
+    """What a client cannot do; how often and for how long, if that counts."""
+    what, much = cannot(fact)
+    return f"{what}{much}" if counted else what
+
+
+def cannot(fact: Row) -> tuple[str, str]:
+    """What a client cannot do, and how often and for how long."""
+    lasted = f" for {duration(harm.lasted_s(fact))}"
     if fact["error"] == harm.CLOSED:
-        return f"cannot use the broker: it closes the connection on {fact['api']}"
+        return f"cannot use the broker: it closes the connection on {fact['api']}", ""
     if fact["error"] == harm.NOT_KAFKA:
-        return "cannot use the server: it is no Kafka listener"
+        return "cannot use the server: it is no Kafka listener", ""
     if fact["error"] == harm.UNREACHABLE:
-        return f"cannot reach a broker for {lasted}: its address refuses connections"
+        return "cannot reach a broker", f"{lasted}: its address refuses connections"
     if fact["error"] == harm.CONTROLLER:
-        return "does no work: it asked a controller, which serves no clients"
+        return "does no work: it asked a controller, which serves no clients", ""
     if fact["error"] == harm.UNSUPPORTED:
-        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
+        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}", ""
     if fact["error"] == harm.LEADER_NOT_AVAILABLE:
-        return f"finds no leader of {partitions_text(fact)} for {lasted}"
+        return f"finds no leader of {partitions_text(fact)}", lasted
     if fact["error"] == harm.UNKNOWN_PARTITION and fact["api"] == "Metadata":
-        return f"finds no topic {fact['topic']} for {lasted}"
+        return f"finds no topic {fact['topic']}", lasted
     if fact["error"] == harm.NO_COORDINATOR:
-        return f"finds no coordinator for {lasted}"
-    if harm.is_partial(fact):
-        did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
-        what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
-        if did == "rejected" and fact["api"] not in NOUNS:
-            return f"gets errors from some {what}: {fact['count']:,} in {lasted}"
-        return f"has some {what} {did}: {fact['count']:,} in {lasted}"
+        return "finds no coordinator", lasted
+    return in_part(fact) if harm.is_partial(fact) else not_at_all(fact)
+
+
+def in_part(fact: Row) -> tuple[str, str]:
+    """Of a client whose other requests succeed."""
+    much = f": {fact['count']:,} in {duration(harm.lasted_s(fact))}"
+    did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
+    what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
+    if did == "rejected" and fact["api"] not in NOUNS:
+        return f"gets errors from some {what}", much
+    return f"has some {what} {did}", much
+
+
+def not_at_all(fact: Row) -> tuple[str, str]:
+    """Of a client none of whose requests of a kind succeeds."""
+    lasted, topic = f" in {duration(harm.lasted_s(fact))}", fact["topic"]
     if fact["error"] == harm.NO_RESPONSE:
-        what = "gets no response" if fact["topic"] is None else f"cannot write to {fact['topic']}"
-        return f"{what}: {plural(fact['count'], fact['api'] + ' request')} unanswered in {lasted}"
+        what = "gets no response" if topic is None else f"cannot write to {topic}"
+        return what, f": {plural(fact['count'], fact['api'] + ' request')} unanswered{lasted}"
     if fact["api"] in READS:
-        return f"has read nothing from {fact['topic']} for {duration(fact['blocked_ms'] / 1000)}"
+        return f"has read nothing from {topic}", f" for {duration(fact['blocked_ms'] / 1000)}"
     if fact["api"] == "Produce":
-        return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
+        return f"cannot write to {topic}", f": {plural(fact['count'], 'write')} rejected{lasted}"
     if fact["api"] == "OffsetCommit":
-        return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'commit')} rejected in {lasted}"
-    what = CANNOT.get(fact["api"], f"is refused {fact['api']}") + (f" of {fact['topic']}" if fact["topic"] else "")
-    return f"{what}: {plural(fact['count'], 'error')} in {lasted}"
+        return f"cannot commit offsets of {topic}", f": {plural(fact['count'], 'commit')} rejected{lasted}"
+    what = CANNOT.get(fact["api"], f"is refused {fact['api']}") + (f" of {topic}" if topic else "")
+    return what, f": {plural(fact['count'], 'error')}{lasted}"
 
 
 def partitions_text(fact: Row) -> str:

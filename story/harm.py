@@ -212,6 +212,7 @@ def closed_connections(finding: Row) -> list[Row]:
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSES[finding["code"]]
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
+    about["granted_before"] = False
     blocked_ms = round(lasted_s(finding) * 1000)
     api = " v".join(filter(None, (finding["words"].get(word, "") for word in ("api", "version"))))
     where = "" if finding["code"] == "WIR008" else host  # its clients are on several hosts
@@ -236,6 +237,7 @@ def joined(harms: Iterable[Row]) -> list[Row]:
         known["first_seen"] = min(known["first_seen"], harm["first_seen"])
         known["last_seen"] = max(known["last_seen"], harm["last_seen"])
         known["recovered"] = known["recovered"] and harm["recovered"]
+        known["granted_before"] = known.get("granted_before") or harm.get("granted_before")
         known["blocked_ms"] = max(known["blocked_ms"], harm["blocked_ms"])
         for name in ("partitions", "errors", "brokers"):
             known[name] = sorted({*known[name], *harm[name]})
@@ -251,7 +253,7 @@ def spans(one: Row, other: Row) -> bool:
 
 
 def fact(harm: Row, end_s: float) -> dict[str, Any]:
-    """As the JSON has it."""
+    """As the JSON has it. Tables of an earlier release do not say what was granted before."""
     first_ns, last_ns, end_ns = (
         round(1e9 * at) for at in (*map(seconds, (harm["first_seen"], harm["last_seen"])), end_s)
     )
@@ -267,6 +269,7 @@ def fact(harm: Row, end_s: float) -> dict[str, Any]:
         "first_seen": harm["first_seen"],
         "last_seen": harm["last_seen"],
         "blocked_ms": harm["blocked_ms"],
+        "granted_before": bool(harm.get("granted_before")),
         "ongoing": ongoing,
     }
 

@@ -83,7 +83,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
     errors = sorted({error for row in rows for error in refusing(row)})
     first_seen, last_seen = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
     count, seconds = sum(row["count"] for row in rows), (last_seen - first_seen).total_seconds()
-    granted = any(row["granted_before"] for row in rows)
+    granted = any(row.get("granted_before") for row in rows)
     meaning = error_meanings().get(errors[0]) if len(errors) == 1 else None
     words = {
         "host": first["address"],
@@ -95,7 +95,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
         "action": meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else "",
         "means": in_a_sentence(meaning.means) if meaning else "",
     }
-    sides = {(side["time"], side["claim"]): side for row in rows for side in row["sides"]}
+    sides = {(side["time"], side["claim"]): side for row in rows for side in row.get("sides") or ()}
     about = f" of {topic}" if topic else ""
     cluster = first["cluster"]
     return {

@@ -1,12 +1,12 @@
 """The open findings that are named one by one in the metrics: the worst, and only so many.
 
 Rule: at most MOST, whatever is on the wire: what traffic chose (names of topics) appears in a label nowhere else, is
-cut at LONGEST characters, and holds nothing that cannot be printed. Clients are in sentences only.
+cut at LONGEST characters, and holds nothing that cannot be printed.
 """
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from wirecheck.judge.checks import catalogue
 
@@ -32,7 +32,9 @@ class Named(NamedTuple):
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """The headline of its card; without a card the name of its check as words."""
+    """The headline of its card without counts and times; without a card the name of its check as words."""
+    clients: str = ""
+    """Those that are hurt, at most three by name."""
 
 
 class Open(NamedTuple):
@@ -51,10 +53,21 @@ def kept(row: Mapping[str, Any]) -> Open:
     return Open(Named(row["label"], *about, row["name"].replace("-", " ").capitalize()), *seen_s)
 
 
-def under(headlines: Mapping[str, str], named: Named) -> Named:
-    """With the headline of its card, by label and ID, where it has one."""
-    headline = headlines.get(f"{named.cluster}|{named.id}")
-    return named if headline is None else named._replace(sentence=label(headline, LONGEST_SENTENCE))
+class HasCard(Protocol):
+    """What a finding has of its card."""
+
+    @property
+    def sentence(self) -> str: ...
+
+    @property
+    def clients(self) -> str: ...
+
+
+def under(card: HasCard | None, named: Named) -> Named:
+    """With what its card says, where it has one."""
+    if card is None or not card.sentence:
+        return named
+    return named._replace(sentence=label(card.sentence, LONGEST_SENTENCE), clients=label(card.clients))
 
 
 def label(text: str, most: int = LONGEST) -> str:

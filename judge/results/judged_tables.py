@@ -129,7 +129,7 @@ HARMS = ResultTable(
     },
     shown=Shown(
         order_by=("first_seen", "client_id", "topic", "api"),
-        hidden=frozenset({"id", "revision", "label", "withdrawn", "granted_before", "sides"}),
+        hidden=frozenset({"id", "revision", "label", "withdrawn", "sides"}),
     ),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )

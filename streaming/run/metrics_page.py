@@ -212,10 +212,10 @@ class Page(Collector):
         samples["check_failures_total"] |= {
             (label, "cards"): float(n) for label, n in list(self.cards.failures.items())
         }
-        headlines = {name: card.headline for name, card in cards.items() if card.headline}
+        samples["clients_affected"] = self.cards.affected
         for named in worst:
             key, name = (named.cluster, named.id), f"{named.cluster}|{named.id}"
-            samples["finding_info"][tuple(worst_findings.under(headlines, named))] = 1.0
+            samples["finding_info"][tuple(worst_findings.under(cards.get(name), named))] = 1.0
             samples["finding_first_seen_timestamp_seconds"][key] = shown[name].first_seen_s
             samples["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
         samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}

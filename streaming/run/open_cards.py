@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from wirecheck.judge.failures import described
+from wirecheck.story import severity
 from wirecheck.story.unexplained import CODE as UNEXPLAINED
 from wirecheck.story.worst_findings import role_of
 from wirecheck.streaming.run.plan import Line
@@ -44,8 +45,10 @@ class FindingCard(NamedTuple):
     role: str
     follow: list[str]
     """What follows from it, by label and ID."""
-    headline: str = ""
-    """Of the card that it belongs to."""
+    sentence: str = ""
+    """Of the card that it belongs to: its headline without counts and times, which would change all the time."""
+    clients: str = ""
+    """Those that are hurt; only of the first finding of a card."""
     affected: int = 0
     """How many clients are hurt by what that card is about."""
 
@@ -56,6 +59,8 @@ class LabelCards(NamedTuple):
     findings: dict[str, FindingCard]
     cards: dict[str, OpenCard]
     """But for blind spots, by the first finding of each."""
+    affected: dict[str, int]
+    """How many clients are hurt now, by severity."""
     unexplained: dict[str, Row]
     """The rows of findings that are made with the cards, and are in no table (`story/unexplained.py`)."""
 
@@ -85,6 +90,11 @@ class OpenCards:
     @property
     def findings(self) -> Mapping[str, FindingCard]:
         return ChainMap(*(one.findings for one in self.made.values()))
+
+    @property
+    def affected(self) -> dict[tuple[str, ...], float]:
+        """How many clients are hurt now, by label and severity."""
+        return {(label, loud): float(n) for label, one in self.made.items() for loud, n in one.affected.items()}
 
     @property
     def unexplained(self) -> Mapping[str, Row]:
@@ -138,7 +148,9 @@ class OpenCards:
         whole = Result.of(rows)
         result = whole.json(principals=self.principals)
         unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
-        made = LabelCards({}, {}, {f"{label}|{row['id']}": row for row in unexplained})
+        by_name = {finding["id"]: finding for finding in result["findings"]}
+        affected = {loud: len(hurt) for loud, hurt in severity.affected(result["entries"], by_name).items()}
+        made = LabelCards({}, {}, affected, {f"{label}|{row['id']}": row for row in unexplained})
         kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
         for finding in result["findings"]:
             follow = [f"{label}|{other}" for other in finding["consequences"]]
@@ -148,8 +160,11 @@ class OpenCards:
         for entry in result["entries"]:
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
             for name in every:
-                of_card = {"headline": entry["card"]["headline"], "affected": len(hurt_clients(entry))}
-                made.findings[name] = made.findings[name]._replace(**of_card)
+                made.findings[name] = made.findings[name]._replace(
+                    sentence=severity.label(entry),
+                    clients=severity.names(entry) if name == every[0] else "",
+                    affected=len(hurt_clients(entry)),
+                )
             if {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile

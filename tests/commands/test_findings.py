@@ -14,13 +14,14 @@ from wirecheck.commands import findings as findings_command
 ID = "yuqnnqvukzik2vec"
 
 
-def test_a_finding_is_a_row(run, verdict):
+def test_a_card_is_a_row(run, verdict):
     result = run("findings", verdict)
     assert (result.exit_code, result.stderr) == (0, "")
-    (row,) = result.stdout.splitlines()
-    sentence, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
-    assert sentence.startswith("Broker 3 rejected LeaderAndIsr for shipments partition 1: ")
-    assert cells == ["violation", "TID002", ID, "since 11-21 00:20:03Z", "open for 7 s", "x2"]
+    head, *lines = result.stdout.splitlines()
+    assert head.split("  ")[0] == "age"
+    shown = " ".join(" ".join(lines).split())
+    assert shown.startswith("24 s ")
+    assert f"TID002 {ID}" in shown
 
 
 def test_json_is_the_finding_of_a_replay(run, verdict):
@@ -37,6 +38,8 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
     listing = run("findings", verdict, ID[:6]).stdout
     assert "\n    00:20:03.950Z  127.0.1.3:19093 answers INCONSISTENT_TOPIC_ID" in listing
     assert "\n  Next  On that broker, compare topic_id" in listing
+    assert listing.lstrip().startswith("✗ ")
+    assert "\n   fix      " in listing
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from wirecheck.dashboards.terminal import card_lines
 from wirecheck.dashboards.verdict import shown_card
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.story import harm
+from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
     NOT_AFFECTED,
     CardContext,
@@ -431,7 +431,9 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(width, tmp_
     page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
     samples = [sample for family in page.collect() for sample in family.samples]
     named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
-    assert all(named[entry["findings"][0]] == entry["card"]["headline"] for entry in result["entries"])
+    assert all(named[entry["findings"][0]] == severity.label(entry) for entry in result["entries"])
+    first = result["entries"][0]
+    assert first["card"]["headline"].startswith(severity.label(first))
     hurt = {one.labels["id"]: one.value for one in samples if one.name == "wirecheck_finding_affected_clients"}
     for entry in result["entries"]:
         clients = {(one["client_id"], one["address"]) for one in entry["card"]["harm"]["clients"]}
