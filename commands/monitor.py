@@ -119,6 +119,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     help="Number of partitions of the connections.",
 )
 @options.principals
+@options.expect
 @click.option("--judge", multiple=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),

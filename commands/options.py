@@ -21,6 +21,7 @@ from wirecheck.wording import TimeSpan, plural, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
+    from wirecheck.story.expectations import Expectation
 
 FINDINGS = ("violation", "anomaly", "information", "visibility")
 HARM = "harm"
@@ -40,7 +41,7 @@ SECTIONS = {
         "since", "until", "at", "limit", "last", "all", "brokers", "target", "group-by", "window",
     ),
     "Output": (
-        "out", "output", "ids", "tree", "report", "format", "fail-on", "keep-records", "with-keys",
+        "out", "output", "ids", "tree", "report", "format", "fail-on", "expect", "keep-records", "with-keys",
         "no-principals", "quiet", "verbose", "roll-mb", "roll-s", "max-disk", "retain", "ship",
         "retain-results", "tables", "exchanges", "checkpoint",
     ),
@@ -183,6 +184,28 @@ ports = click.option(
     metavar="PORT",
     type=click.IntRange(1, 65535),
     help="Only connections with this port (repeatable).",
+)
+
+
+def expectations(path: str | PathLike[str] | None) -> "tuple[Expectation, ...]":
+    """The lines of a file of what is expected."""
+    if path is None:
+        return ()
+    from wirecheck.story import expectations
+
+    try:
+        return expectations.read(Path(path))
+    except (OSError, ValueError) as error:
+        raise Stop(f"{path}: {error}") from None
+
+
+expect = click.option(
+    "--expect",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    callback=lambda _context, _parameter, path: expectations(path),
+    help="Known and accepted findings: lines of CODE CLIENT TOPIC UNTIL REASON. They count in no exit status or alert.",
 )
 principals = click.option(
     "--no-principals",

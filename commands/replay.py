@@ -6,6 +6,7 @@ It keeps the order of the work (frames, query, result) and maps a verdict to an 
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from wirecheck.commands.screen import as_json, console, legible, progress, tell
 from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
+    from wirecheck.story.expectations import Expectation
     from wirecheck.streaming.run.query_process import QueryProcess
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
@@ -62,6 +64,7 @@ SCHEMA_VERSION = 1
 @options.choice
 @options.strict
 @options.principals
+@options.expect
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics, all findings and Spark's log.")
@@ -75,6 +78,7 @@ def replay(
     strict: bool,
     allow_missing_topic: bool,
     no_principals: bool,
+    expect: "tuple[Expectation, ...]",
     **choices: Any,
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
@@ -105,10 +109,12 @@ def replay(
         )
         choice = choice_of(captured["from"] if captured else "")
         from wirecheck.dashboards.verdict import suggestions
+        from wirecheck.story.expectations import with_expected
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
         result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=not no_principals)
+        result = with_expected(result, expect)
         result |= {"engine": engine, "captured": captured, **about(result, inputs)}
         if form != "text" or report is not None:
             result |= for_programs(result, inputs)
@@ -136,7 +142,14 @@ def is_failure(result: dict[str, Any], fail_on: str) -> bool:
 
         return bool(failing(result))
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
-    return any(finding["kind"] in kinds for finding in result["findings"])
+    known = {name for entry in result["entries"] if entry.get("expected") for name in names_of(entry)}
+    return any(finding["kind"] in kinds and finding["id"] not in known for finding in result["findings"])
+
+
+def names_of(entry: dict[str, Any]) -> Iterator[str]:
+    """The IDs of its findings and of what follows from them."""
+    for one in (entry, *entry["consequences"]):
+        yield from one["findings"]
 
 
 def ticket(result: dict[str, Any], form: str) -> str:

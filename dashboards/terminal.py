@@ -42,6 +42,7 @@ from wirecheck.dashboards.verdict import (
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
+from wirecheck.story.expectations import remarks
 from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import hex_id, plural
 
@@ -366,6 +367,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("not read", error)
     if refused := refused_besides(result):
         yield labelled("refused", refused)
+    for remark in remarks(result):
+        yield labelled("expected", remark)
     for label, code in LINES.items():
         if found := without_card(result, code):
             yield labelled(label, found)

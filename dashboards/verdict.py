@@ -60,6 +60,8 @@ def sentence(result: Row) -> str:
     if not result["coverage"]["messages"]:
         return f"No result: {nothing_of_kafka(result['coverage'])}."
     limit = " in what could be read" if blind(result) else ""
+    if any(entry.get("expected") for entry in result["entries"]):
+        return f"Only what is expected was found{limit}; {basis(result)}."
     return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
 
 
@@ -71,7 +73,8 @@ def blamed(result: Row) -> list[Row]:
 def needs_a_look(entry: Row) -> bool:
     """Whether an entry does, for itself or for its consequences."""
     rows = (entry, *entry["consequences"])
-    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] in BLAMED for row in rows)
+    hurts = entry["card"]["harm"]["clients"]
+    return not entry.get("expected") and (bool(hurts) or any(row["kind"] in BLAMED for row in rows))
 
 
 def fails(entry: Row) -> bool:
@@ -79,7 +82,8 @@ def fails(entry: Row) -> bool:
     is over.
     """
     rows = (entry, *entry["consequences"])
-    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] == "violation" for row in rows)
+    hurts = entry["card"]["harm"]["clients"]
+    return not entry.get("expected") and (bool(hurts) or any(row["kind"] == "violation" for row in rows))
 
 
 def failing(result: Row) -> set[str]:

@@ -21,9 +21,9 @@ def ongoing(entry: Row) -> list[Row]:
 
 
 def severity(entry: Row, findings: Mapping[str, Row]) -> str | None:
-    """None where no client is hurt now. `findings`: by ID."""
+    """None where no client is hurt now, or that is expected. `findings`: by ID."""
     hurt = ongoing(entry)
-    if not hurt:
+    if not hurt or entry.get("expected"):
         return None
     root = findings[entry["findings"][0]]
     by_brokers = bool(root["brokers"]) and not root["client_ids"]

@@ -18,6 +18,8 @@ is emitted once per minute (`schedule.py`), so the choice does not depend on whi
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
 ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
+EXPECTED = "expected"
+"""The role of all findings of a card that a file of expectations names."""
 
 
 class Named(NamedTuple):
@@ -88,7 +90,7 @@ def worst(
         name, one = item
         return (
             KINDS.index(one.named.kind),
-            roles.get(name) == CONSEQUENCE,
+            roles.get(name) in {CONSEQUENCE, EXPECTED},
             max(0, now_s - one.last_seen_s),
             one.named.id,
         )

@@ -342,17 +342,20 @@ def replay(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
     principals: bool = True,
+    expect: Path | None = None,
 ) -> Verdict:
     """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does.
 
-    Without `principals`, the principal and the address of who changed a topic are omitted.
+    Without `principals`, the principal and the address of who changed a topic are omitted. `expect`: a file of known
+    and accepted findings (docs/expect.md); InputError names a line that cannot be read.
     """
     from pathlib import Path as Place
 
     from wirecheck.commands.inputs import files_of, frames_of, judged_locally
-    from wirecheck.commands.options import dialects, reading_with
+    from wirecheck.commands.options import dialects, expectations, reading_with
     from wirecheck.commands.replay import captured_of
     from wirecheck.judge.thresholds import Settings as JudgeSettings
+    from wirecheck.story.expectations import with_expected
     from wirecheck.streaming.steps.settings import Settings
 
     with (
@@ -363,11 +366,13 @@ def replay(
         named = [str(path) for path in paths]
         if not named:
             raise InputError(NOTHING_NAMED)
+        expected = expectations(expect)
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
             judge = JudgeSettings(principals=principals)
             result = judged_locally(frames, Settings(ports=frozenset(ports), dialects=dialects(), judge=judge)).result()
             captured = captured_of(files_of(frames))
         document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
+        document = with_expected(document, expected)
         return verdict(result, document, tuple(named), captured)
 
 

@@ -6,7 +6,7 @@ Counters are totals committed with a batch, so that a repeated batch or a restar
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -29,6 +29,7 @@ from wirecheck import extension_modules
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results import open_rows
 from wirecheck.story import worst_findings
+from wirecheck.story.expectations import Expectation
 from wirecheck.story.worst_findings import ALONE
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 from wirecheck.streaming.run.open_cards import OpenCards
@@ -67,11 +68,11 @@ class JudgedAgent(NamedTuple):
 class Page(Collector):
     """All of it, from batches (`take`) and what the query reports (`update`). Threads may scrape meanwhile."""
 
-    def __init__(self, url: str = "", *, principals: bool = True) -> None:
+    def __init__(self, url: str = "", *, principals: bool = True, expect: Sequence[Expectation] = ()) -> None:
         self.lock = Lock()
         self.url = url
         """Under which address others reach the monitor."""
-        self.cards = OpenCards(principals=principals)
+        self.cards = OpenCards(principals=principals, expect=expect)
         self.totals: dict[tuple[str, str, str], int] = {}
         """(label, measure, detail) to count."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}

@@ -7,7 +7,7 @@ in PACE of the time, while other threads read the former ones. If that raises, t
 import math
 import time
 from collections import ChainMap, Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from wirecheck.judge.failures import described
 from wirecheck.story import severity
+from wirecheck.story.expectations import Expectation, with_expected
 from wirecheck.story.unexplained import CODE as UNEXPLAINED
-from wirecheck.story.worst_findings import role_of
+from wirecheck.story.worst_findings import EXPECTED, role_of
 from wirecheck.streaming.run.plan import Line
 from wirecheck.streaming.store.run_result import Result, is_withdrawn
 
@@ -58,7 +59,7 @@ class LabelCards(NamedTuple):
 
     findings: dict[str, FindingCard]
     cards: dict[str, OpenCard]
-    """But for blind spots, by the first finding of each."""
+    """But for blind spots and what is expected, by the first finding of each."""
     affected: dict[str, int]
     """How many clients are hurt now, by severity."""
     unexplained: dict[str, Row]
@@ -68,8 +69,8 @@ class LabelCards(NamedTuple):
 class OpenCards:
     """By label and ID of a finding."""
 
-    def __init__(self, *, principals: bool = True) -> None:
-        self.principals = principals
+    def __init__(self, *, principals: bool = True, expect: Sequence[Expectation] = ()) -> None:
+        self.principals, self.expect = principals, expect
         self.rows: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
         self.changed: set[str] = set()
         """Labels with rows that changed."""
@@ -146,7 +147,7 @@ class OpenCards:
 
     def make(self, label: str, rows: dict[str, list[Row]]) -> None:
         whole = Result.of(rows)
-        result = whole.json(principals=self.principals)
+        result = with_expected(whole.json(principals=self.principals), self.expect)
         unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
         by_name = {finding["id"]: finding for finding in result["findings"]}
         affected = {loud: len(hurt) for loud, hurt in severity.affected(result["entries"], by_name).items()}
@@ -158,14 +159,17 @@ class OpenCards:
                 role_of(finding, kinds.get(finding["cause"])), follow
             )
         for entry in result["entries"]:
+            expected = bool(entry.get("expected"))
             every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
             for name in every:
                 made.findings[name] = made.findings[name]._replace(
                     sentence=severity.label(entry),
                     clients=severity.names(entry) if name == every[0] else "",
-                    affected=len(hurt_clients(entry)),
+                    affected=0 if expected else len(hurt_clients(entry)),
                 )
-            if {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
+                if expected:
+                    made.findings[name] = made.findings[name]._replace(role=EXPECTED)
+            if not expected and {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
 
+from wirecheck.story.expectations import Expectation
+
 Say = Callable[[str], None]
 """Prints a line for a person."""
 
@@ -55,6 +57,8 @@ class Plan:
     external_url: str = ""
     """Under which address others reach this monitor; empty for the metrics' own."""
     principals: bool = True
+    expect: tuple[Expectation, ...] = ()
+    """What counts in no alert."""
     """Whether cards name the addresses of clients."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""

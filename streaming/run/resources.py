@@ -36,7 +36,7 @@ def served(plan: Plan, front: Front | None = None, runbooks: Mapping[str, str] =
     where that cannot be had.
     """
     where = f"{plan.metrics_address}:{plan.metrics_port}"
-    page = Page(plan.external_url.rstrip("/") or f"http://{where}", principals=plan.principals)
+    page = Page(plan.external_url.rstrip("/") or f"http://{where}", principals=plan.principals, expect=plan.expect)
     places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
     page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
