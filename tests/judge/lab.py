@@ -165,7 +165,10 @@ class Lab:
         return talk
 
     def claims(self):
-        return [part for talk in self.talks for part in claims(*exchanged(talk))]
+        """Of all connections of one dialect together, as one batch has them."""
+        dialects = dict.fromkeys(talk.dialect for talk in self.talks)
+        batches = ([talk for talk in self.talks if talk.dialect == dialect] for dialect in dialects)
+        return [part for talks in batches for part in claims(*exchanged(*talks))]
 
     def pcap(self):
         """The bytes of a capture file with all connections, each from its handshake on."""
@@ -304,9 +307,9 @@ def broken(subject, _group, _context):
     raise LookupError(subject)
 
 
-def exchanged(talk):
-    """What following would have handed out of one connection, and what the decoder reads in it."""
-    rows = talk.messages
+def exchanged(*talks):
+    """What following would have handed out of some connections in one batch, and what the decoder reads in it."""
+    rows = [row for talk in talks for row in talk.messages]
     messages = pack(
         [data for data, *_ in rows],
         [side for _, side, *_ in rows],
@@ -314,23 +317,35 @@ def exchanged(talk):
         [version for _, _, _, version, *_ in rows],
     )
     messages.correlation_id[:] = [number for *_, number, _ in rows]
-    count = len(rows)
+    count, sizes = len(rows), [len(talk.messages) for talk in talks]
     ts_ns = np.array([ns(at) for *_, at in rows], np.int64)
-    asked, answers, outcomes = np.array(talk.exchanges, np.int64).reshape(-1, 3).T
-    frames = np.arange(1, count + 1, dtype=np.int64)
+    whose = np.repeat(np.arange(len(talks), dtype=np.int32), sizes)
+    begins = np.cumsum([0, *sizes[:-1]])
+    exchanges = [(*shifted(halves, begin), out) for talk, begin in zip(talks, begins, strict=True)
+                 for *halves, out in talk.exchanges]  # fmt: skip
+    asked, answers, outcomes = np.array(exchanges, np.int64).reshape(-1, 3).T
+    early = [number in talk.early for talk in talks for number in range(len(talk.exchanges))]
+    names = [*dict.fromkeys(talk.source for talk in talks)]
+    sources = np.array([names.index(talk.source) for talk in talks], np.int32)
+    frames = np.arange(1, count + 1, dtype=np.int64) - begins[whose]
     given = dict(  # noqa: C408 -- named as the fields are
-        label="lab", names=(talk.source,), connections=(talk.connection(),), messages=messages,
-        connection=np.zeros(count, np.int32), ts_ns=ts_ns, ts_last_ns=ts_ns, source=np.zeros(count, np.int32),
+        label="lab", names=tuple(names), connections=tuple(talk.connection() for talk in talks), messages=messages,
+        connection=whose, ts_ns=ts_ns, ts_last_ns=ts_ns, source=sources[whose],
         frame_first=frames, frame_last=frames, stream_offset=np.zeros(count, np.int64),
         gap_bytes=np.zeros(count, np.int64), request=asked.astype(np.int64), response=answers.astype(np.int64),
-        outcome=outcomes.astype(np.int8),
-        out_of_order=np.isin(np.arange(len(asked)), sorted(talk.early)),
+        outcome=outcomes.astype(np.int8), out_of_order=np.array(early, np.bool_),
     )  # fmt: skip
     rest = {
         f.name: np.zeros(count, np.int64) for f in fields(Exchanges) if f.default is MISSING and f.name not in given
     }
-    exchanges = Exchanges(**given, **rest)
-    return exchanges, decode(messages, dialect=talk.dialect)
+    rest["serial"] = whose.astype(np.int64)
+    (dialect,) = {talk.dialect for talk in talks}
+    return Exchanges(**given, **rest), decode(messages, dialect=dialect)
+
+
+def shifted(halves, begin):
+    """Numbers of messages of one connection as those of the batch; -1 stays."""
+    return (half if half < 0 else half + begin for half in halves)
 
 
 def with_unexplained(rows):
