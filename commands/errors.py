@@ -37,11 +37,20 @@ if TYPE_CHECKING:
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: routine errors too, and more than a screen.")
+@click.option("--brokers", is_flag=True, help="Also print errors of requests that brokers and controllers send.")
 @options_of_listing
 def errors(
-    inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
+    inputs: tuple[str, ...],
+    form: str,
+    ports: tuple[int, ...],
+    *,
+    every: bool,
+    brokers: bool,
+    strict: bool,
+    **asked: Any,
 ) -> None:
     """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
+    Errors of brokers' own requests are listed with --brokers, behind those of clients.
 
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
     Errors that are part of the protocol's normal course are printed with --all only.
@@ -62,13 +71,23 @@ def errors(
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)
         need_messages(traffic, inputs)
         need_seen(asked, traffic)
-        found = [row for row in error_rows(traffic) if is_chosen(row, asked)]
-        shown = [row for row in found if every or form != "text" or row.effect != "routine"]
-        Listing("errors", row_of, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
+        found = sorted((row for row in error_rows(traffic) if is_chosen(row, asked)), key=of_broker)
+        whole = form != "text"
+        named = brokers or whole or asked["client"] is not None
+        mine = [row for row in found if named or not of_broker(row)]
+        shown = [row for row in mine if every or whole or row.effect != "routine"]
+        LISTING.show(shown, form, every=every)
         if traffic.failures.others:
             tell(f"wirecheck: not listed: {plural(traffic.failures.others, 'more error')}")
         if form == "text":
-            note(summary(found, len(found) - len(shown), traffic))
+            hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
+            note(summary(shown, hidden, traffic))
+
+
+def of_broker(row: "ErrorRow") -> bool:
+    from wirecheck.judge.claims.client_ids import is_internal
+
+    return is_internal(row.client_id)
 
 
 def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:
@@ -95,35 +114,33 @@ def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
 
 
 def cells(row: "ErrorRow", dated: bool) -> Cells:
-    """`write rejected  ongoing  UNKNOWN_TOPIC_ID  Produce tickets  p-lost  127.0.0.1  28 of 430  00:36:20 to ...`."""
+    """`write rejected  ongoing  28 of 430  UNKNOWN_TOPIC_ID  p-lost  Produce tickets  127.0.0.1  00:36:20 to ...`."""
     role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
     throttled = f", throttled {row.throttling}" if row.throttling else ""
     return [
         (row.effect, role),
         (row.status, role),
-        (row.error, "error"),
-        (row.about, "topic"),
-        (client_name(row.client_id), "client"),
-        (names.in_text(row.host), "host"),
         (f"{row.count:,} of {max(row.requests, row.count):,}", "count"),
+        (row.error, "error"),
+        (client_name(row.client_id), "client"),
+        (row.about, "topic"),
+        (names.in_text(row.host), "host"),
         (span(row.first_ns, row.last_ns, dated=dated), "time"),
-        (f"by {brokers(row.servers)}{throttled}", "details"),
+        (f"{servers(row.servers)}{throttled}", "details"),
     ]
 
 
-def brokers(servers: tuple[str, ...]) -> str:
+def servers(answered: tuple[str, ...]) -> str:
     """The most frequent two: `broker 2, broker 3`."""
-    shown = [names.in_text(broker_name(one)) for one in servers[:2]]
-    return ", ".join(shown) + (f" and {len(servers) - 2} more" if len(servers) > 2 else "")
+    shown = [names.in_text(broker_name(one)) for one in answered[:2]]
+    return ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
 
 
-def summary(found: "list[ErrorRow]", hidden: int, traffic: "Traffic") -> str:
+def summary(shown: "list[ErrorRow]", hidden: dict[str, int], traffic: "Traffic") -> str:
     """What the list rests on: `3 errors, 1 ongoing; 9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
-    ongoing = sum(row.status == "ongoing" for row in found if row.effect != "routine")
-    listed = len(found) - hidden
-    parts = [f"{plural(listed, 'error')}, {ongoing:,} ongoing"]
-    if hidden:
-        parts.append(f"{hidden:,} routine not shown (--all)")
+    ongoing = sum(row.status == "ongoing" for row in shown if row.effect != "routine")
+    parts = [f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"]
+    parts += [f"{count:,} {what} not shown" for what, count in hidden.items() if count]
     return "; ".join([*parts, traffic.text()])
 
 
@@ -131,3 +148,13 @@ def row_of(row: "ErrorRow") -> Row:
     """As JSON and CSV have it: times last."""
     found = as_row(row)
     return found | {name: found.pop(name) for name in ("first_seen", "last_seen")}
+
+
+LISTING: "Listing[ErrorRow]" = Listing(
+    "errors",
+    row_of,
+    cells,
+    lambda row: (row.first_ns, row.last_ns),
+    headings=("effect", "state", "count", "error", "client", "request", "address", "time", "answered by"),
+    spare=("answered by", "address", "effect", "time"),
+)

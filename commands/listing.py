@@ -63,6 +63,10 @@ class Listing(Generic[One]):
     """Its times, since 1970."""
     newest: bool = False
     """A terminal that cannot show all shows the last rows, not the first."""
+    headings: tuple[str, ...] = ()
+    """Of the cells, on a first line; none without."""
+    spare: tuple[str, ...] = ()
+    """Headings of the columns that a narrow terminal does without, the first of them first."""
 
     def show(self, found: Sequence[One], form: str, *, every: bool) -> None:
         if form == "text":
@@ -72,20 +76,35 @@ class Listing(Generic[One]):
 
     def table(self, found: Sequence[One], *, every: bool) -> None:
         """Those that fit a terminal, unless all are asked for; a row that is wider than it takes several lines."""
-        most_lines = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
+        most_lines = max(1, shutil.get_terminal_size().lines - AROUND_LINES - bool(self.headings))
         cuts = sys.stdout.isatty() and not every
         shown = (found[-most_lines:] if self.newest else found[:most_lines]) if cuts else found
         dated = several_days(time for one in shown for time in self.days(one))
-        texts = lines([self.cells(one, dated) for one in shown])
+        head, *texts = lines(self.fitting([self.cells(one, dated) for one in shown])) if shown else [""]
         if cuts:
             ends = accumulate(text.count("\n") + 1 for text in (texts[::-1] if self.newest else texts))
             count = max(1, sum(end <= most_lines for end in ends))
             texts = texts[-count:] if self.newest else texts[:count]
-        for text in texts:
-            click.echo(text)
+        for text in (head, *texts) if self.headings and texts else texts:
+            click.echo(text.rstrip())
         if len(texts) < len(found):
             which = "newest" if self.newest else "first"
             note(f"The {which} {len(texts)} of {len(found):,} {self.noun}; --all prints all.")
+
+    def fitting(self, rows: list[Cells]) -> list[Cells]:
+        """A line of headings and the rows, without the spare columns that do not fit a terminal."""
+        headings = list(self.headings or [""] * len(rows[0]))
+        rows = [[(heading.upper(), "head") for heading in headings], *rows]
+        kept, available = [*range(len(headings))], columns()
+        for heading in self.spare:
+            if available is not None and width(rows, kept) > available:
+                kept.remove(headings.index(heading))
+        return [[cells[place] for place in kept] for cells in rows]
+
+
+def width(rows: list[Cells], kept: Sequence[int]) -> int:
+    """Of the widest line with some columns, as far as they are aligned."""
+    return sum(min(WIDEST, max(len(cells[place][0]) for cells in rows)) + 2 for place in kept) - 2
 
 
 def show_rows(rows: Sequence[Row], form: str) -> None:
