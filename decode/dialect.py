@@ -63,7 +63,7 @@ def read(messages: Messages, dialects: Iterable[str] = (), projection: Projectio
     Bytes that a release reads but for a tag, where a named dialect has its topic ID, are that dialect's.
     """
     named = [reading for dialect in dialects for reading in DIALECTS[dialect]]
-    decoded = _first_that_reads(messages, (*CHANGED, *named), projection)
+    decoded = _first_that_reads(messages, named, projection)
     refused = decoded.status >= Status.TRUNCATED
     if not refused.any():
         return decoded
@@ -92,25 +92,38 @@ def suggested(messages: Messages) -> list[str | None]:
     return found
 
 
-def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection: Projection) -> Decoded:
-    """By message, the first layout that decodes it, the shipped one first. If none does, the status is the shipped
-    layout's.
+def _first_that_reads(messages: Messages, named: Sequence[Dialect], projection: Projection) -> Decoded:
+    """By message, the first layout that decodes it, the shipped one first. If none does, the status is that of the
+    reading that comes furthest.
     """
     decoded = decode(messages, projection)
-    refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, others))
-    return _reread(decoded, refused, others, projection)
+    refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, named))
+    return _reread(decoded, refused, (*CHANGED, *named), projection, named)
 
 
-def _reread(decoded: Decoded, refused: Ints, others: Sequence[Dialect], projection: Projection) -> Decoded:
-    """These messages by the first of the others that reads them, where one does."""
+def _reread(
+    decoded: Decoded, refused: Ints, others: Sequence[Dialect], projection: Projection, named: Sequence[Dialect] = ()
+) -> Decoded:
+    """These messages by the first of the others that reads them, where one does; else by that of the named ones that
+    comes further than the shipped one.
+    """
     messages = decoded.messages
     tried = np.full(len(messages), Dialect.KAFKA, np.int8)
+    furthest = np.where(decoded.status >= Status.TRUNCATED, decoded.error_at, END)
     for dialect in others if len(refused) else ():
         other = decode(messages.take(refused), _status_only(), dialect)
-        good = (other.status == Status.OK) & (other.dialect == dialect)
+        own = other.dialect == dialect
+        good = own & (other.status == Status.OK)
         tried[refused[good]] = dialect
+        if dialect in named:
+            far = own & ~good & (other.error_at > furthest[refused])
+            tried[refused[far]], furthest[refused[far]] = dialect, other.error_at[far]
         refused = refused[~good]
     return decode(messages, projection, tried) if tried.any() else decoded
+
+
+END = np.iinfo(np.int64).max
+"""As the place of an error: there was none."""
 
 
 def _with_id_tags(messages: Messages, decoded: Decoded, dialects: Sequence[Dialect]) -> NDArray[np.bool_]:

@@ -25,8 +25,8 @@ EXEMPT = {"ApiVersions"}
 PRODUCE = "Produce"
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
-Advertised = Mapping[tuple[str, str], Ranges]
-"""Ranges by endpoint and digest."""
+Advertised = Mapping[str, Mapping[str, Ranges]]
+"""Ranges by endpoint, then by digest."""
 
 
 def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
@@ -43,6 +43,8 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
             yield from outside(by_kind, advertised)
             if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
                 yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
+        else:
+            yield from outside_of_others(connection, by_kind.get("connection_requests", ()), advertised)
 
 
 def closed_after(connection: Claim, requests: Iterable[Claim]) -> Iterator[Claim]:
@@ -122,14 +124,29 @@ def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
 def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Iterator[Claim]:
     """Requests in versions outside everything that was advertised on it."""
     valid = [
-        claim for claim in in_order(by_kind["connection_ranges"]) if (claim["endpoint"], claim["digest"]) in advertised
+        claim
+        for claim in in_order(by_kind["connection_ranges"])
+        if claim["digest"] in advertised.get(claim["endpoint"], ())
     ]
-    ranges = [advertised[claim["endpoint"], claim["digest"]] for claim in valid]
+    ranges = [advertised[claim["endpoint"]][claim["digest"]] for claim in valid]
     for claim in by_kind.get("connection_requests", ()) if valid else ():
         tally = {f"{api}:{version}": count for api, version, count in outside_ranges(claim, ranges)}
         if tally:
             key = (*claim.key[:IDENTITY], claim["client_id"], valid[-1]["digest"])
             yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
+
+
+def outside_of_others(connection: Claim, requests: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
+    """Requests on a connection without an ApiVersions response, in versions outside of everything that its server
+    advertised on other connections so far. Controllers and followers of ZooKeeper clusters never ask for the ranges.
+    """
+    ranges = [*advertised.get(connection["endpoint"], {}).values()]
+    for claim in requests if ranges else ():
+        tally = {f"{api}:{version}": count for api, version, count in outside_ranges(claim, ranges)}
+        if tally:
+            key, count = (*claim.key[:IDENTITY], claim["client_id"]), sum(tally.values())
+            peak = {"began": -connection.first.ts_ns}
+            yield Claim("outside_of_others", key, claim.first, claim.last, count=count, tally=tally, peak=peak)
 
 
 def is_unread(connection: Claim) -> bool:
@@ -192,12 +209,12 @@ class Connections:
             if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
                 self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
 
-    def advertised(self) -> dict[tuple[str, str], Ranges]:
-        found = {}
+    def advertised(self) -> dict[str, dict[str, Ranges]]:
+        found: dict[str, dict[str, Ranges]] = {}
         for claim in self.ledger.claims("advertised", "server"):
             ranges = self.failures.retry(SETTLING, ("server", str(claim.key[:1])), read, claim["ranges"])
             if ranges is not None:
-                found[claim["endpoint"], digest(claim["ranges"])] = ranges
+                found.setdefault(claim["endpoint"], {})[digest(claim["ranges"])] = ranges
         return found
 
     def account_of(self, connection: Subject, advertised: Advertised) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from wirecheck.decode.api_names import key_of
+from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import ORDERS
 from wirecheck.judge.checks.shapes import (
@@ -33,13 +33,17 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
+    BETWEEN_BROKERS,
     Ranges,
     accepts,
     digest,
     estimate,
     is_4,
+    is_unknown,
     lines_of,
     lowest_in_4,
+    newest_line,
+    newest_of,
     of_no_release,
     order_of,
     read,
@@ -298,6 +302,21 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
                 yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", context)
 
 
+def release_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Servers that advertise more than any known release. Ranges between those of releases are VER007's."""
+    newer = [claim for claim in unknown_servers(subject, group, context) if not of_no_release(claim["ranges"])]
+    for (ranges,), claims in gathered(newer, "ranges"):
+        words = {"servers": servers_of(claims, context), "beyond": beyond(ranges), "newest": newest_line()}
+        yield resting_on(claims, digest(ranges), brokers=brokers_of(claims, context), words=words)
+
+
+def beyond(ranges: str) -> str:
+    """The APIs and versions above those of every release, of which the first SHOWN."""
+    higher = [(key, high) for key, (_, high) in sorted(read(ranges).items()) if high > newest_of(key)]
+    shown = [f"{name_of(key)} v{version}" for key, version in higher[:SHOWN]]
+    return ", ".join(shown) + (", ..." if len(higher) > SHOWN else "")
+
+
 def ranges_of(endpoint: str, claims: list[Claim], ranges: str, context: CheckContext) -> Evidence:
     where = context.node(claims[-1])
     return resting_on(
@@ -326,6 +345,10 @@ LEVELS: tuple[Level, ...] = (
 """LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first
 (PROTOCOL 4.10). A follower falls back to Fetch v12 where a topic has no ID.
 """
+NEVER_REPLICATED = frozenset({6, 9})
+"""Fetch versions that consumers send, and that no inter-broker protocol has (PROTOCOL 4.10)."""
+OF_FOLLOWERS = frozenset({"Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
+"""APIs of consumers that followers use too."""
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
 LASTING_SLOTS = 4
@@ -337,23 +360,77 @@ OF_CONTROLLERS = "BrokerRegistration"
 
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    asked = summed(context.claims("outside", group, *subject))
-    ranges = advertisements(group, context) if asked else {}
-    found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
-    for claim in asked:
-        for word in claim.tally if claim["digest"] in ranges else ():
-            api, _, version = word.rpartition(":")
-            found[claim["client_id"], claim["host"], api, int(version)].append(claim)
-    for (client_id, host, api, number), claims in sorted(found.items(), key=str):
+    found: dict[tuple[str | None, str, str, int], list[tuple[Claim, Claim]]] = defaultdict(list)
+    pairs = [*outside_own(subject, group, context), *outside_of_others(subject, group, context)]
+    for claim, ranges, api, number in pairs:
+        found[claim["client_id"], claim["host"], api, number].append((claim, ranges))
+    for (client_id, host, api, number), both in sorted(found.items(), key=str):
+        claims = [claim for claim, _ in both]
         yield resting_on(
             claims,
             *(client_id or "", host, api, number),
-            sides=(*map(last_of, claims), *(advert(ranges[claim["digest"]], api) for claim in claims)),
+            sides=(*map(last_of, claims), *(advert(ranges, api) for _, ranges in both)),
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
             words={"api": api, "version": number, "server": servers_of(claims, context)},
         )
+
+
+Outside = tuple[Claim, Claim, str, int]
+"""Requests outside of ranges, the advertised ranges, and the API and version."""
+
+
+def words_of(claim: Claim) -> Iterator[tuple[str, int]]:
+    """API and version of each word that a claim counts."""
+    for word in claim.tally:
+        api, _, version = word.rpartition(":")
+        yield api, int(version)
+
+
+def outside_own(subject: Subject, group: Group, context: CheckContext) -> Iterator[Outside]:
+    """Requests outside of what was advertised on their own connection."""
+    asked = summed(context.claims("outside", group, *subject))
+    ranges = advertisements(group, context) if asked else {}
+    for claim in asked:
+        for api, version in words_of(claim) if claim["digest"] in ranges else ():
+            yield claim, ranges[claim["digest"]], api, version
+
+
+def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> Iterator[Outside]:
+    """Requests on connections without an ApiVersions response, outside of everything that the server advertised on any
+    connection, in the capture. A process keeps its ranges: those count that were advertised while the connection was
+    open, or before and after the requests. Servers of no known release are not judged by what they advertise elsewhere.
+    """
+    asked = summed(context.claims("outside_of_others", group, *subject))
+    if not asked:
+        return
+    context.watch()
+    every = [claim for claim in context.claims("advertised", group, "server") if claim["endpoint"] == subject[1]]
+    if in_turn(subject[1], context) or any(is_unknown(claim["ranges"]) for claim in every):
+        return
+    for claim in asked:
+        began_ns = -claim.peak["began"]
+        valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
+        for api, version in words_of(claim) if valid else ():
+            if any(accepts(read(one["ranges"]), key_of(api), version) for one in every):
+                continue
+            if between_brokers(claim, api, group) or not answers(subject[1], api, version, group, context):
+                yield claim, valid[-1], api, version
+
+
+def between_brokers(claim: Claim, api: str, group: Group) -> bool:
+    """Whether the request goes to its server directly: only brokers and controllers send it, or a follower does. Others
+    may lead through a balancer, to a server whose ranges are not in the capture.
+    """
+    follower = TO_BROKERS.fullmatch(claim["client_id"] or "") and claim["host"] in group.hosts
+    return key_of(api) in BETWEEN_BROKERS or (api in OF_FOLLOWERS and bool(follower))
+
+
+def answers(endpoint: str, api: str, version: int, group: Group, context: CheckContext) -> bool:
+    """Whether a server has answered a version of an API."""
+    found = context.claims("accepts", group, "server")
+    return any(claim["endpoint"] == endpoint and f"{api}:{version}" in claim.peak for claim in found)
 
 
 def advertisements(group: Group, context: CheckContext) -> dict[str, Claim]:
@@ -368,7 +445,10 @@ def advert(claim: Claim, api: str) -> Side:
 
 
 def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    if unknown_servers(subject, group, context):
+        return  # the levels are those of Kafka's releases
     followers = own_fetches(subject, group, context)
+    yield from of_no_level(followers)
     sent: list[Sent] = []
     orders = context.claims("control", group, *subject)
     for (controller, epoch), claims in gathered(orders, "controller controller_epoch"):
@@ -380,6 +460,28 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
             yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
+
+
+def unknown_servers(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """What servers of no known release advertise: forks, and releases that are newer than the newest known one."""
+    return [claim for claim in context.claims("advertised", group, *subject) if is_unknown(claim["ranges"])]
+
+
+def of_no_level(followers: list[Claim]) -> Iterator[Evidence]:
+    """Followers that fetch in a version in which no release replicates."""
+    for (broker,), claims in gathered(followers, "broker"):
+        slots = [(slot, v) for claim in claims for slot, v in versions_by_slot(claim) if v in NEVER_REPLICATED]
+        if slots:
+            versions = in_words({"Fetch": {version for _, version in slots}})
+            what = f"Broker {broker} replicates with {versions}, which no release does"
+            since = {"count": len(slots), "first_ns": start_ns(min(slots)[0])}
+            yield resting_on(claims, (broker,), brokers=(broker,), words={"what": what}, **since)
+
+
+def versions_by_slot(claim: Claim) -> Iterator[tuple[int, int]]:
+    for slot, versions in by_slot(claim.tally).items():
+        for version in versions:
+            yield slot, version
 
 
 def order_versions(claims: list[Claim]) -> dict[str, set[int]]:

@@ -19,6 +19,7 @@ ADDED = frozenset(
         "missing",
         "unpaired",
         "outside",
+        "outside_of_others",
         "asked",
         "closed_after",
         "partial",

@@ -12,7 +12,7 @@ from wirecheck.decode import schemas
 
 BASELINE = "4.0"
 """The first releases without the versions of before 2.1 (KIP-896)."""
-BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73})
+BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82})
 """APIs that only brokers and controllers call: LeaderAndIsr and its kin, WriteTxnMarkers, raft, AlterPartition, ..."""
 PRODUCE, FETCH = 0, 1
 ENOUGH = 0.9
@@ -106,10 +106,21 @@ def of_no_release(text: str) -> bool:
     return bool(ranges) and not newer and not older and estimate(text) is None
 
 
+@lru_cache(maxsize=4096)
+def is_unknown(text: str) -> bool:
+    """Whether a server is of no known release: its ranges are of none, or reach beyond the newest."""
+    return of_no_release(text) or any(high > newest_of(key) for key, (_, high) in read(text).items())
+
+
 @cache
 def newest_of(key: int) -> int:
     """The highest version of an API in any release; -1 for an API that no release has."""
     return max((ranges[key].high for ranges in schemas.releases().values() if key in ranges), default=-1)
+
+
+@cache
+def newest_line() -> str:
+    return max(schemas.releases(), key=numbers).rpartition(".")[0]
 
 
 def numbers(release: str) -> tuple[int, ...]:

@@ -75,6 +75,36 @@ def test_a_draft_said_is_a_draft_read(api, side, version, form):
     assert body.get("type", 2) == 2
 
 
+ORDERS_V3 = ("LeaderAndIsr", "request", 3)
+BAD_TEXT = ("027402", "02ff02")
+NULL_NAME = ("027402", "0002")
+TWICE = ("010010" + "24cc4332f7de45a3b24e33d61aa0d16c", "02" + ("0010" + "24cc4332f7de45a3b24e33d61aa0d16c") * 2)
+DAMAGES = {
+    "trailing bytes": (("0001000102", "000100010200"), Status.LEFTOVER_BYTES, ""),
+    "bad UTF-8": (BAD_TEXT, Status.BAD_TEXT, "topicStates.topicName"),
+    "no name": (NULL_NAME, Status.UNEXPECTED_NULL, "topicStates.topicName"),
+    "a tag twice": (TWICE, Status.BAD_TAG, "topicStates._unknownTaggedFields"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_malformed_draft_is_explained_by_the_named_layout(damage):
+    (old, new), status, path = DAMAGES[damage]
+    good = whole(*ORDERS_V3, "flexible").hex()
+    assert old in good
+    out = read(pack([bytes.fromhex(good.replace(old, new))], [REQUEST], [4], [3]), ["kip516-draft"])
+    assert (Status(out.status[0]), out.error_path(0)) == (status, path)
+    assert out.dialect[0] == Dialect.KIP516_DRAFT
+
+
+def test_a_malformed_shipped_message_is_explained_by_its_own_layout_whatever_is_named():
+    data = whole(*ORDERS_V3, "shipped")
+    named = read(pack([data[:-1]], [REQUEST], [4], [3]), ["kip516-draft"])
+    alone = decode(pack([data[:-1]], [REQUEST], [4], [3]))
+    assert (named.status[0], named.error_at[0]) == (alone.status[0], alone.error_at[0])
+    assert named.dialect[0] == Dialect.KAFKA
+
+
 def test_a_tag_where_the_named_draft_has_its_topic_id_is_the_drafts():
     cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
     out = read(messages(cases), ["kip516-draft"])
@@ -101,11 +131,14 @@ def test_kafkas_own_traffic_is_left_alone(named):
     assert [nested(out, i) for i in range(0, len(rows), 20)] == [row["json"] for row in rows[::20]]
 
 
-def test_malformed_messages_are_no_dialect():
+def test_malformed_messages_stay_malformed_and_are_a_drafts_only_where_it_comes_further():
     rows = vectors("malformed")
+    shipped = decode(batch(rows))
     for named in DIALECTS:
         out = read(batch(rows), [named])
-        assert not out.dialect.any()
+        drafted = out.dialect >= Dialect.KIP516_DRAFT
+        assert (out.error_at[drafted] > shipped.error_at[drafted]).all()
+        assert out.dialect[~drafted].max() == Dialect.KAFKA
         assert out.status.all()
     assert set(suggested(batch(rows))) == {None}
 

@@ -2,6 +2,7 @@
 
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID, ns
 from wirecheck.decode import schemas
+from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, NO_RESPONSE_DUE, RESPONSE_UNSEEN
 
 
@@ -434,3 +435,89 @@ def ver004_near_miss__a_replica_id_that_was_refused(lab):
         asked = {"replicaId": 2, "sessionEpoch": -1, "topics": [{"topic": "orders", "partitions": [{}]}]}
         row = {"topic": "orders", "partitions": [{"errorCode": 29}]}
         talk.ask(at, "Fetch", 12, asked, {"responses": [row]})
+
+
+def between(lab, api, version, limit, *, times=(5, 30), heard=(1, 60), changed=None, outcome=None, host="10.0.0.3"):
+    """A broker sends an API in a version, on a connection of its own without ApiVersions. Broker 1 advertises to a
+    client that it accepts the API up to `limit`, and later up to `changed`.
+    """
+    lab.metadata(0)
+    advertised = {**ranges("3.9.1"), **ranges("3.9.1", "C"), **ranges("3.9.1", "Z"), key_of(api): (0, limit)}
+    lab.versions(heard[0], advertised)
+    for at in heard[1:]:
+        lab.versions(at, advertised if changed is None else {**advertised, key_of(api): (0, changed)})
+    talk = lab.talk(client_id="3", host=host)
+    for at in times:
+        answer = None if outcome else {}
+        talk.ask(at, api, version, {}, answer, outcome=outcome)
+    lab.until = 200
+    return talk
+
+
+def ver002_fires__ranges_of_another_connection(lab):
+    between(lab, "LeaderAndIsr", 7, 5)
+
+
+def ver002_fires__a_connection_that_outlives_the_ranges(lab):
+    """It was open when they were advertised."""
+    between(lab, "LeaderAndIsr", 7, 5, times=(0.5, 30), heard=(1,))
+
+
+def ver002_fires__a_follower(lab):
+    between(lab, "LeaderAndIsr", 5, 5)
+    follows(lab, 18, [30], broker=3)
+
+
+def ver002_fires__a_client_that_gets_no_answer(lab):
+    between(lab, "Produce", 13, 8, outcome=RESPONSE_UNSEEN, host="10.0.0.9")
+
+
+def ver002_near_miss__a_client_behind_a_balancer(lab):
+    """Another server behind the address answers; what it advertises is not in the capture."""
+    between(lab, "Metadata", 13, 12, host="10.0.0.9")
+
+
+def ver002_near_miss__inside_the_ranges_of_another_connection(lab):
+    between(lab, "LeaderAndIsr", 5, 5)
+
+
+def ver002_near_miss__upgraded_and_not_yet_heard(lab):
+    """The first requests after an upgrade come before the first client asks."""
+    between(lab, "LeaderAndIsr", 7, 5, times=(30, 50), changed=7)
+
+
+def ver002_cannot_know__started_again_since(lab):
+    """Nothing was heard of the process that answers."""
+    between(lab, "LeaderAndIsr", 7, 5, times=(30, 50), heard=(1,))
+
+
+def ver002_near_miss__a_fork(lab):
+    """Of what it does elsewhere nothing is known."""
+    between(lab, "LeaderAndIsr", 7, 5)
+    lab.versions(70, {**ranges("3.9.1", "Z"), 4: (0, 5), 10000: (0, 3)})
+
+
+def ver003_fires__a_follower_in_a_version_of_consumers(lab):
+    lab.metadata(0)
+    follows(lab, 9, range(0, 60, 10))
+
+
+def ver003_near_miss__levels_of_a_fork(lab):
+    orders(lab, 4, 8)
+    lab.versions(0, {**ranges("3.9.1", "Z"), 10000: (0, 3)})
+
+
+def ver009_fires(lab):
+    lab.metadata(0)
+    lab.versions(0, {**ranges("4.4.0"), 1: (4, 99)})
+    lab.versions(5, {**ranges("4.4.0"), 1: (4, 99)}, server=B2)
+
+
+def ver009_near_miss(lab):
+    """Every known release, in their order, and ranges between two releases (VER007)."""
+    ver007_near_miss__every_release(lab)
+
+
+def ver009_cannot_know(lab):
+    """Narrowed by a proxy: VER007."""
+    ver007_fires__of_no_release(lab)
