@@ -79,7 +79,7 @@ def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterab
         return every
     asked = [
         (name, ("name", "topic_id", "topic_id_hex")),
-        (topic_id, ("topic_id", "topic_id_hex")),
+        (topic_id and topic_id.rstrip("="), ("topic_id", "topic_id_hex")),
     ]
     found = every
     for text, columns in asked:

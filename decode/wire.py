@@ -182,19 +182,26 @@ def _correlation_id(payload: bytes, side: int) -> int:
 
 @cache
 def known() -> NDArray[np.int16]:
-    """One row per API key: lowest version, highest version, first flexible version (16384: never); -1: no layout.
+    """One row per API key: lowest version, highest version, first flexible version (16384: never), and the version that
+    the drafts of KIP-516 change, whose header has no tag section in their inline form; -1: no layout, no such version.
 
     Made for loops: `row = known[key]; row[0] <= version <= row[1]`. A request header then is
     `api_key i16, api_version i16, correlation_id i32`, a nullable client id with an i16 length (not in
     `short_header`), and, from the first flexible version on, a tag section.
     """
     heading = re.compile(r"^(\d+) \w+ request v(\d+)(?:-(\d+))? flexible (?:v(\d+)\+|none)", re.MULTILINE)
-    text = (Path(__file__).parent / "schemas" / "kafka.txt").read_text()
-    rows = [[int(group) if group else None for group in found.groups()] for found in heading.finditer(text)]
-    table = np.full((max(row[0] or 0 for row in rows) + 1, 3), -1, np.int16)
+    shipped, drafted = ((Path(__file__).parent / "schemas" / f"{name}.txt").read_text() for name in KNOWN_FROM)
+    rows = [[int(group) if group else None for group in found.groups()] for found in heading.finditer(shipped)]
+    table = np.full((max(row[0] or 0 for row in rows) + 1, 4), -1, np.int16)
     for key, low, high, flexible in rows:
-        table[key] = [low or 0, (low if high is None else high) or 0, NEVER_FLEXIBLE if flexible is None else flexible]
+        first = NEVER_FLEXIBLE if flexible is None else flexible
+        table[key, :3] = [low or 0, (low if high is None else high) or 0, first]
+    for found in heading.finditer(drafted):
+        table[int(found[1]), 3] = int(found[2])
     return table
+
+
+KNOWN_FROM = ("kafka", "kip516_draft")
 
 
 def short_header(key: int, version: int) -> bool:

@@ -15,6 +15,7 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, NOT_CLOSED, UNDECIDED
 from wirecheck.decode.connection.framing.framing import cut
+from wirecheck.decode.connection.framing.opening import believe_whole
 from wirecheck.decode.connection.framing.resync import last_chance, search
 from wirecheck.decode.connection.gaps import close_holes, declare_gaps, hole_deadline, wait_no_more
 from wirecheck.decode.connection.matching import (
@@ -135,7 +136,7 @@ def close(shared: Shared, connection: Connection, now: i64) -> None:
     progress(shared, connection)
     first = connection.direction(max(connection.client, 0))
     for direction in (first, connection.other(first)):
-        while last_chance(shared, connection, direction):
+        while believe_whole(shared, connection, direction) or last_chance(shared, connection, direction):
             progress(shared, connection)
     if connection.client >= 0:
         finish(shared, connection)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.api_names import names
-from wirecheck.decode.dialect import read
+from wirecheck.decode.dialect import read, suggested
+from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import key_of
 from wirecheck.decode.show.message_head import facts
 from wirecheck.decode.show.message_lines import PLAIN, enveloped, verdict
@@ -87,5 +88,8 @@ def _line(data: bytes, side: str, ids: Ids, reading: Reading) -> Line:
     message = pack([data], [SIDES.index(side)], [ids[0]], [ids[1]])
     decoded = read(message, reading.dialects)
     found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
+    (draft,) = suggested(message) if decoded.status[0] == Status.POSSIBLY_A_DRAFT else (None,)
+    if draft is not None:
+        found["undecoded"] = f"{found['undecoded']}; it decodes with --dialect {draft}"
     inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
     return found | ({"enveloped": inside[0]} if inside else {})

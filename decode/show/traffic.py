@@ -20,7 +20,7 @@ from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
-from wirecheck.decode.dialect import read
+from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, only
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
@@ -212,6 +212,8 @@ class Coverage(Accumulator):
     last_ns: int = 0
     connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
     """The last facts of each, by name and start."""
+    drafts: Counter[str] = field(default_factory=Counter)
+    """Undecoded messages that a draft reads, by its name."""
 
     def cover(self, exchanges: Exchanges) -> None:
         for connection in exchanges.connections:
@@ -235,6 +237,7 @@ class Coverage(Accumulator):
             f"{share} decoded" if share else "",
             f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
             f"{lost:,} bytes not captured" if lost else "",
+            *(f"{plural(count, 'message')} not read without --dialect {name}" for name, count in self.drafts.items()),
         ]
         return f"{', '.join(filter(None, parts))}{self.encrypted()}"
 
@@ -267,6 +270,9 @@ class Traffic(Coverage):
         chunk = Chunk(exchanges, read(exchanges.messages, self.dialects, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
+        doubtful = np.flatnonzero(chunk.decoded.status == Status.POSSIBLY_A_DRAFT)
+        if len(doubtful):
+            self.drafts.update(filter(None, suggested(exchanges.messages.take(doubtful))))
         for key, side in chunk.kinds:
             self.count_kind(chunk, key, side)
         for key in {key for key, _ in chunk.kinds if name_of(key) in USES}:

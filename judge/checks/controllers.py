@@ -189,6 +189,7 @@ def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> I
             sides = (Side(seen, top.sentence()), *map(last_of, back))
             low, about = min(claim["leader_epoch"] for claim in back), of_id(subject, group, context)
             words = {"partition": partition, "high": top["leader_epoch"], "low": low}
+            about["first_ns"] = min(max(lower.first.ts_ns, higher.first.ts_ns) for (higher, _), lower in pairs)
             yield Evidence((subject[1], partition), sides, **about, count=len(back), words=words)
 
 
@@ -236,9 +237,9 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
         if len(first) > 1:
             sides = tuple(first_of(claim) for _, claim in sorted(first.items()))
             columns = {**of_id(subject, group, context), "brokers": tuple(sorted(first)), "count": len(first)}
-            yield Evidence(
-                (subject[1], partition, epoch), sides, **columns, words={"partition": partition, "epoch": epoch}
-            )
+            columns["first_ns"] = sorted(claim.first.ts_ns for claim in first.values())[1]
+            words = {"partition": partition, "epoch": epoch}
+            yield Evidence((subject[1], partition, epoch), sides, **columns, words=words)
 
 
 def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -540,8 +541,9 @@ def stop_replica_contradiction(subject: Subject, group: Group, context: CheckCon
         if history and back and not turned_away(back, group, context):
             words = {"partition": partition, "broker": broker, "epoch": epoch, "time": clock(stop.first.ts_ns)}
             key, sides = (subject[1], partition, broker), (first_of(stop), *map(last_of, back))
-            ids = (history.topic_id,)
-            yield Evidence(key, sides, subject[1], ids, brokers=(broker,), count=len(back), words=words)
+            about: dict[str, Any] = {"brokers": (broker,), "count": len(back)}
+            about["first_ns"] = min(max(stop.first.ts_ns, claim.first.ts_ns) for claim in back)
+            yield Evidence(key, sides, subject[1], (history.topic_id,), **about, words=words)
 
 
 def unclean_leader_election(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

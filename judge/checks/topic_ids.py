@@ -44,11 +44,13 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
     for old, new in topic.changes:
         reason = recreation(topic, old, new)
         if reason is not None and topic.follows(old, new):
-            sides = (last_before(old, new), first_of(new.first), *reason)
+            changed = (first_of(new.first), *reason)
             ended = clock(reason[0].sighting.ts_ns) if reason else ""
             words = {"old": old.topic_id, "topic_id": new.topic_id, "time": clock(new.born_ns), "ended": ended}
             words |= {"how": f" (deleted at {ended})" if ended else "", **requesters(topic, old, new)}
-            yield Evidence((topic.name, new.topic_id), sides, **of_topic(topic, old, new), words=words)
+            sides, since = (last_before(old, new), *changed), min(side.sighting.ts_ns for side in changed)
+            columns = of_topic(topic, old, new)
+            yield Evidence((topic.name, new.topic_id), sides, first_ns=since, words=words, **columns)
 
 
 def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | None:
@@ -176,7 +178,8 @@ def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) ->
     ended = [c for c in topic.deletions if any(ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(c))]
     if bare and not ended and not new.is_new:
         sides, words = (first_of(bare[0]), first_of(new.first)), {"time": clock(new.born_ns)}
-        yield Evidence((topic.name, new.topic_id), sides, **of_topic(topic, new), words=words)
+        columns = of_topic(topic, new)
+        yield Evidence((topic.name, new.topic_id), sides, first_ns=new.first.first.ts_ns, words=words, **columns)
 
 
 def strong(claim: Claim, new: History, context: CheckContext) -> bool:
@@ -545,5 +548,6 @@ def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext
     if len(names) > 1:
         by_name = {claim["name"]: claim for claim in reversed(bindings)}
         first = [by_name[name] for name in names]
-        about = {"topic": names[0], "topic_ids": (subject[1],), "words": {"names": " and ".join(names)}}
+        about: dict[str, Any] = {"topic": names[0], "topic_ids": (subject[1],)}
+        about |= {"words": {"names": " and ".join(names)}, "first_ns": sorted(claim.first.ts_ns for claim in first)[1]}
         yield resting_on(bindings, subject[1], names, sides=tuple(map(first_of, first)), **about)

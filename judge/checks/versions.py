@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Any
 
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.judge.check_context import CheckContext
@@ -206,7 +207,8 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
         words = {"who": server_in_words(first), "went": went, "before": old, "after": new}
         words["time"] = clock(first.after.first.ts_ns)
         found = tuple(chain.from_iterable(sides))
-        yield Evidence(key, found, brokers=if_broker(first.where), count=len(changes), words=words)
+        about: dict[str, Any] = {"brokers": if_broker(first.where), "first_ns": first.after.first.ts_ns}
+        yield Evidence(key, found, count=len(changes), words=words, **about)
 
 
 def server_in_words(change: "Change") -> str:
@@ -296,7 +298,7 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             if to_and_fro or order_of(new) < order_of(old):
                 back = f", and later those of {old} again" if to_and_fro else ""
                 ranges = f"the versions of Kafka {old}, then those of {new}{back}"
-                yield ranges_of(endpoint, [before, after], ranges, context)
+                yield ranges_of(endpoint, [before, after], ranges, context, after.first.ts_ns)
         for claim in claims:
             if of_no_release(claim["ranges"]):
                 yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", context)
@@ -306,24 +308,27 @@ def release_unknown(subject: Subject, group: Group, context: CheckContext) -> It
     """Servers that advertise more than any known release. Ranges between those of releases are VER007's."""
     newer = [claim for claim in unknown_servers(subject, group, context) if not of_no_release(claim["ranges"])]
     for (ranges,), claims in gathered(newer, "ranges"):
-        words = {"servers": servers_of(claims, context), "beyond": beyond(ranges), "newest": newest_line()}
+        words = {"servers": servers_of(claims, context), "versions": above_releases(ranges), "newest": newest_line()}
         yield resting_on(claims, digest(ranges), brokers=brokers_of(claims, context), words=words)
 
 
-def beyond(ranges: str) -> str:
+def above_releases(ranges: str) -> str:
     """The APIs and versions above those of every release, of which the first SHOWN."""
     higher = [(key, high) for key, (_, high) in sorted(read(ranges).items()) if high > newest_of(key)]
     shown = [f"{name_of(key)} v{version}" for key, version in higher[:SHOWN]]
     return ", ".join(shown) + (", ..." if len(higher) > SHOWN else "")
 
 
-def ranges_of(endpoint: str, claims: list[Claim], ranges: str, context: CheckContext) -> Evidence:
+def ranges_of(
+    endpoint: str, claims: list[Claim], ranges: str, context: CheckContext, since_ns: int | None = None
+) -> Evidence:
     where = context.node(claims[-1])
     return resting_on(
         claims,
         where,
         endpoint,
         brokers=if_broker(where),
+        first_ns=since_ns,
         words={"node": servers_of(claims, context), "ranges": ranges},
     )
 
@@ -373,6 +378,7 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
             client_ids=(client_id,),
             brokers=brokers_of(claims, context),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
+            first_ns=min(claim.first.ts_ns for claim in claims),
             words={"api": api, "version": number, "server": servers_of(claims, context)},
         )
 
@@ -457,7 +463,8 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         sent.append((controller, epoch, by_api, claims))
         if not any(fits(level, by_api) for level in LEVELS) and not of_two_zookeepers(claims):
             what = f"Controller {controller} sends {in_words(by_api)} in epoch {epoch}, which no release sends together"
-            yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what})
+            since = {"first_ns": since_unfit(claims)}
+            yield resting_on(claims, (controller,), brokers=(controller,), words={"what": what}, **since)
     yield from two_levels(sent, context)
     yield from half_rolled(followers, context)
 
@@ -486,6 +493,17 @@ def versions_by_slot(claim: Claim) -> Iterator[tuple[int, int]]:
 
 def order_versions(claims: list[Claim]) -> dict[str, set[int]]:
     return {api: {claim["version"] for claim in claims if claim["api"] == api} for api in ORDERS} | {"Fetch": set()}
+
+
+def since_unfit(claims: list[Claim]) -> int:
+    """The time of the first request that no level has together with those before it; of the last one if all fit and
+    only the controller's own fetches do not.
+    """
+    ordered = sorted(claims, key=lambda claim: claim.first)
+    for number, claim in enumerate(ordered, 1):
+        if not any(fits(level, order_versions(ordered[:number])) for level in LEVELS):
+            return claim.first.ts_ns
+    return ordered[-1].first.ts_ns
 
 
 def of_two_zookeepers(claims: list[Claim]) -> bool:
@@ -549,7 +567,9 @@ def two_levels(sent: list[Sent], context: CheckContext) -> Iterator[Evidence]:
             both = tuple(sorted({broker, *ahead}))
             newer = f"controller{'s' if len(ahead) > 1 else ''} {', '.join(map(str, ahead))}"
             what = f"Controller {broker} still uses an older inter-broker protocol than {newer}"
-            yield resting_on(compared, both, brokers=both, count=len(compared), words={"what": what})
+            since_ns = min(claim.first.ts_ns for other in ahead for claim in newest[other][3])
+            about: dict[str, Any] = {"brokers": both, "count": len(compared), "first_ns": since_ns}
+            yield resting_on(compared, both, words={"what": what}, **about)
 
 
 def fits(level: Level, by_api: dict[str, set[int]]) -> bool:
@@ -587,7 +607,7 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
             sides = tuple(last_of(claim) for claim in claims if claim["broker"] in both)
             numbers = ", ".join(map(str, both))
             what = f"Brokers {numbers} have replicated with Fetch v{low} and v{high} since {about(start_ns(since))}"
-            yield Evidence((both,), sides, brokers=both, words={"what": what})
+            yield Evidence((both,), sides, brokers=both, first_ns=start_ns(since), words={"what": what})
 
 
 def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -638,4 +658,6 @@ def legacy_control_request_after_kraft(subject: Subject, group: Group, context: 
     old = (c for c in late if not c["kraft"] and c["error"] == 0 and c["controller_epoch"] <= highest)
     for (controller,), claims in gathered(old, "controller"):
         sides, words = (first_of(kraft[0]), *map(last_of, claims)), {"controller": controller, "since": clock(since)}
-        yield resting_on(claims, controller, sides=sides, brokers=(controller,), words=words)
+        about: dict[str, Any] = {"brokers": (controller,), "words": words}
+        about["first_ns"] = min(max(since, claim.first.ts_ns) for claim in claims)
+        yield resting_on(claims, controller, sides=sides, **about)

@@ -12,6 +12,7 @@ from tests.commands.test_changes import capture
 from tests.decode.show.test_traffic_diff import writes
 
 STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+DRAFT = ROOT / "tests/scenarios/captures/kip516-draft/capture.pcap.gz"
 
 
 @pytest.fixture
@@ -37,6 +38,13 @@ def test_no_difference_passes_and_says_over_what(run):
     assert (ended.exit_code, ended.stdout) == (0, "")
     assert "0 differences" in ended.stderr
     assert ended.stderr.count("messages, all decoded") == 2
+
+
+def test_what_a_draft_would_read_is_said(run):
+    """Compared is what was read; of the rest the dialect is named."""
+    ended = run("diff", DRAFT, DRAFT)
+    assert ended.stderr.count(" messages not read without --dialect kip516-draft") == 2
+    assert "not read" not in run("diff", DRAFT, DRAFT, "--dialect", "kip516-draft").stderr
 
 
 def test_all_forms_have_the_same_rows(run, pair):

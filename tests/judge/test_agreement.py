@@ -48,10 +48,14 @@ def facts(kind, topic_id, server, begin, end):
 
 
 def judged(*stated, end=END + 100):
+    return [*by_id(*stated, end=end).values()]
+
+
+def by_id(*stated, end):
     judge = Judge("lab", settings=Settings())
     judge.absorb([claim for packed in (cluster(), *stated) for claim in unpack(packed)])
     judge.progress("agent", ns(end), ended=True)
-    return [*open_rows(judge.rows())["findings"].values()]
+    return open_rows(judge.rows())["findings"]
 
 
 def contradictions(findings):
@@ -138,3 +142,18 @@ def test_every_structure_with_a_name_and_an_id_is_in_the_table():
     covered = [structure for kind in KINDS.values() for structure in kind.structures]
     assert found == {*covered} | LEFT_OUT.keys()
     assert len(covered) == len({*covered} - LEFT_OUT.keys())
+
+
+AGREED_UNTIL = 209
+
+
+@pytest.mark.parametrize(("one", "other", "here", "there"), CELLS if DEEP else CELLS[::3])
+def test_a_finding_begins_with_the_first_message_that_disagrees(one, other, here, there):
+    """Both have one ID for 200 s; then the second party has another. What is found then began no earlier."""
+    healthy = [facts(one, ID_1, here, 6, AGREED_UNTIL + END), facts(other, ID_1, there, 9, AGREED_UNTIL - EVERY)]
+    changed = facts(other, ID_2, there, AGREED_UNTIL, AGREED_UNTIL + END)
+    before = by_id(*healthy, end=AGREED_UNTIL + 400)
+    after = by_id(*healthy, changed, end=AGREED_UNTIL + 400)
+    began = [finding["first_seen"] for key, finding in after.items() if key not in before]
+    assert began
+    assert min(began) >= ns(AGREED_UNTIL)

@@ -189,6 +189,21 @@ def _on_doubted(shared: Shared, connection: Connection, direction: Direction, da
     return True
 
 
+def believe_whole(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """Nothing follows: a doubted request of a draft's inline form is believed if it ends exactly where the stream ends.
+    True if it is one.
+    """
+    if direction.mode != OPENING or direction.message_state != DOUBTED:
+        return False
+    begin = direction.message_begin
+    data = direction.ordered.look(begin, min(direction.next_offset - begin, FAR))
+    if len(data) < 14 or direction.next_offset != begin + 4 + int32(data, 0):
+        return False
+    if recognise.may_be_inline(shared.known, data):
+        _believe(connection, direction)
+    return connection.protocol == KAFKA
+
+
 def confirmed_by_answer(shared: Shared, connection: Connection, answers: Direction) -> bool:
     """Whether the server's first bytes answer a doubted request; what answers none is not Kafka's.
 

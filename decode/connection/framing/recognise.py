@@ -52,13 +52,16 @@ MECHANISMS: Final = (None, "raw", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GS
 
 @final
 class Known:
-    """Which request headers Kafka's releases ever sent: lowest, highest and first flexible version by key."""
+    """Which request headers Kafka's releases ever sent: lowest, highest and first flexible version by key; and the
+    version that a draft changed (`wire.known`).
+    """
 
-    def __init__(self, lowest: list[int], highest: list[int], flexible: list[int]) -> None:
+    def __init__(self, lowest: list[int], highest: list[int], flexible: list[int], drafted: list[int]) -> None:
         self.keys: i64 = len(lowest)
         self.lowest: vec[i64] = vec[i64](lowest)
         self.highest: vec[i64] = vec[i64](highest)
         self.flexible: vec[i64] = vec[i64](flexible)
+        self.drafted: vec[i64] = vec[i64](drafted)
 
     def is_flexible(self, key: i64, version: i64) -> bool:
         first = self.flexible[key]
@@ -214,6 +217,16 @@ def opening_request(known: Known, data: bytes, largest: i64) -> tuple[i64, i64, 
     if verdict == STRONG or key in (METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, CONTROLLED_SHUTDOWN):
         return STRONG, length, client
     return WEAK, length, client
+
+
+def may_be_inline(known: Known, data: bytes) -> bool:
+    """Whether a doubted request is one of a draft's inline form, which has no tag section behind its client ID: of the
+    version that the draft changed, with a client ID such as clients have.
+    """
+    key, client = int16(data, 4), int16(data, 12)
+    if int16(data, 6) != known.drafted[key] or client < 1 or client > CLIENT_ID_LIMIT:
+        return False
+    return hash_of_client(data[14 : 14 + client], client)[1]
 
 
 def another_protocol(data: bytes) -> i64:

@@ -17,7 +17,7 @@ LIMITS = Limits(slack_frames=8, held_bytes=100, held_pieces=10)
 
 def holed(size=10):
     """A direction that misses bytes 0 to 50, with `size` bytes behind them at second 100."""
-    shared, connection = Shared(LIMITS, Known([], [], []), None), Connection("key", 1)
+    shared, connection = Shared(LIMITS, Known([], [], [], []), None), Connection("key", 1)
     direction = connection.lower
     direction.begin(1000)
     chunk = Chunk(50, 50 + size, DATA, request(1, 12, 1) * 20, 0)

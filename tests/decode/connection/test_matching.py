@@ -24,7 +24,7 @@ from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE,
 
 class Pair:
     def __init__(self, **limits):
-        self.shared = Shared(Limits(**limits), Known([], [], []), None)
+        self.shared = Shared(Limits(**limits), Known([], [], [], []), None)
         self.connection = Connection("key", 1)
         self.connection.client = 0
         for direction in (self.connection.lower, self.connection.higher):
