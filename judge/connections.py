@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
 from wirecheck.judge.ledger.ledger import Ledger, in_order
-from wirecheck.judge.topology.releases import Ranges, digest, read, removed_in_4
+from wirecheck.judge.topology.releases import BETWEEN_BROKERS, Ranges, digest, read, removed_in_4
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""
@@ -137,12 +138,17 @@ def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Itera
 
 
 def outside_of_others(connection: Claim, requests: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
-    """Requests on a connection without an ApiVersions response, in versions outside of everything that its server
-    advertised on other connections so far. Controllers and followers of ZooKeeper clusters never ask for the ranges.
+    """Requests between brokers on a connection without an ApiVersions response, in versions outside of everything that
+    its server advertised on other connections so far. Controllers and followers of ZooKeeper clusters never ask for it.
     """
     ranges = [*advertised.get(connection["endpoint"], {}).values()]
     for claim in requests if ranges else ():
-        tally = {f"{api}:{version}": count for api, version, count in outside_ranges(claim, ranges)}
+        of_broker = bool(TO_BROKERS.fullmatch(claim["client_id"] or ""))
+        tally = {
+            f"{api}:{version}": count
+            for api, version, count in outside_ranges(claim, ranges)
+            if of_broker or key_of(api) in BETWEEN_BROKERS
+        }
         if tally:
             key, count = (*claim.key[:IDENTITY], claim["client_id"]), sum(tally.values())
             peak = {"began": -connection.first.ts_ns}

@@ -14,6 +14,7 @@ from wirecheck.judge.claims.extract.administration import (
     LATE,
     NEITHER,
     NO_TIMEOUT,
+    OMITTED,
     PARTLY,
     UNAUTHORIZED,
 )
@@ -29,6 +30,7 @@ PREDICTED = {
     LATE: "REQUEST_TIMED_OUT (7)",
     NO_TIMEOUT: "REQUEST_TIMED_OUT (7)",
     PARTLY: "an answer of its own for each topic",
+    OMITTED: "each topic of the request",
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
 UNAUTHORIZED_IN_0 = "CLUSTER_AUTHORIZATION_FAILED (31)"
@@ -78,6 +80,8 @@ def answers(expected: str, claims: list[Claim]) -> dict[str, str]:
     actual = ", ".join(error_name(error) if error else "no error" for error in errors)
     if expected == PREDICTED[PARTLY]:
         outcome = f"Other topics of the request were created, this one was answered {actual}"
+    elif expected == PREDICTED[OMITTED]:
+        outcome = "Kafka answers each topic; this response lacks it"
     elif not actual:
         outcome = f"Kafka answers {expected}; this broker's answer was not captured"
     elif actual in expected:

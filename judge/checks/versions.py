@@ -404,9 +404,10 @@ def outside_own(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> Iterator[Outside]:
-    """Requests on connections without an ApiVersions response, outside of everything that the server advertised on any
-    connection, in the capture. A process keeps its ranges: those count that were advertised while the connection was
-    open, or before and after the requests. Servers of no known release are not judged by what they advertise elsewhere.
+    """Requests of brokers and controllers on connections without an ApiVersions response, outside of everything that
+    the server advertised on any connection. A process keeps its ranges: those count that were advertised while the
+    connection was open, or before and after the requests. Servers of no known release are not judged by what they
+    advertise elsewhere; of clients that do not ask, VER001 says which requests were rejected.
     """
     asked = summed(context.claims("outside_of_others", group, *subject))
     if not asked:
@@ -419,24 +420,17 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
         began_ns = -claim.peak["began"]
         valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
         for api, version in words_of(claim) if valid else ():
-            if any(accepts(read(one["ranges"]), key_of(api), version) for one in every):
-                continue
-            if between_brokers(claim, api, group) or not answers(subject[1], api, version, group, context):
+            known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
+            if not known and between_brokers(claim, api, group):
                 yield claim, valid[-1], api, version
 
 
 def between_brokers(claim: Claim, api: str, group: Group) -> bool:
-    """Whether the request goes to its server directly: only brokers and controllers send it, or a follower does. Others
-    may lead through a balancer, to a server whose ranges are not in the capture.
+    """Whether only brokers and controllers send the request, or a follower does. It goes to its server directly, while
+    a client's may lead through a balancer, to a server whose ranges are not in the capture.
     """
     follower = TO_BROKERS.fullmatch(claim["client_id"] or "") and claim["host"] in group.hosts
     return key_of(api) in BETWEEN_BROKERS or (api in OF_FOLLOWERS and bool(follower))
-
-
-def answers(endpoint: str, api: str, version: int, group: Group, context: CheckContext) -> bool:
-    """Whether a server has answered a version of an API."""
-    found = context.claims("accepts", group, "server")
-    return any(claim["endpoint"] == endpoint and f"{api}:{version}" in claim.peak for claim in found)
 
 
 def advertisements(group: Group, context: CheckContext) -> dict[str, Claim]:

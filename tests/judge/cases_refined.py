@@ -4,6 +4,7 @@ from tests.judge.cases_control import beats, denied, heartbeats_answered
 from tests.judge.cases_fetching import creates
 from tests.judge.cases_versions import follows, orders
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
+from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
 
 ASSIGNED = {"name": "a", "assignments": [{"brokerIds": [1]}]}
 
@@ -204,6 +205,20 @@ def ver003_near_miss__an_older_controller_within_the_roll(lab):
     two_levels(lab, 3000)
 
 
+def adm001_fires__a_topic_without_an_answer(lab):
+    lab.metadata(0)
+    asked = {"topics": [{"name": "a", "numPartitions": 1}, {"name": "b", "numPartitions": 1}], "timeoutMs": 1000}
+    for row in asked["topics"]:
+        row["replicationFactor"] = 1
+    lab.talk(client_id="admin").ask(5, "CreateTopics", 7, asked, {"topics": [{"name": "a", "configs": []}]})
+
+
+def adm001_near_miss__no_response(lab):
+    lab.metadata(0)
+    asked = {"topics": [{"name": "a", "numPartitions": 1, "replicationFactor": 1}], "timeoutMs": 1000}
+    lab.talk(client_id="admin").ask(5, "CreateTopics", 7, asked, outcome=RESPONSE_UNSEEN)
+
+
 CREATE_TOPICS = (
     (
         adm001_fires__authorization,
@@ -239,6 +254,11 @@ CREATE_TOPICS = (
         adm001_fires__partly,
         "7 (partial result)",
         "Other topics of the request were created, this one was answered INVALID_REPLICATION_FACTOR (38).",
+    ),
+    (
+        adm001_fires__a_topic_without_an_answer,
+        "7 (no answer for a topic)",
+        "Kafka answers each topic; this response lacks it.",
     ),
 )
 """Cases of CreateTopics with the rule, and Kafka's answer and the broker's, as the finding names them."""

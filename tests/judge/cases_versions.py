@@ -468,7 +468,8 @@ def ver002_fires__a_follower(lab):
     follows(lab, 18, [30], broker=3)
 
 
-def ver002_fires__a_client_that_gets_no_answer(lab):
+def ver002_near_miss__a_client_that_does_not_ask(lab):
+    """Old clients send what they have; that the server closes the connection is VER001."""
     between(lab, "Produce", 13, 8, outcome=RESPONSE_UNSEEN, host="10.0.0.9")
 
 

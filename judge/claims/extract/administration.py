@@ -15,15 +15,17 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows
 DUPLICATE, UNAUTHORIZED, BOTH = "2 (duplicate)", "3 (authorization)", "4 (assignment and counts)"
 NEITHER = "4 (neither assignment nor both counts)"
 LATE, NO_TIMEOUT, PARTLY = "5 (timeout, then created)", "6 (no positive timeout)", "7 (partial result)"
+OMITTED = "7 (no answer for a topic)"
 DEFAULT = -1
 """As a count: the broker's own, or given by the assignment."""
 DEFAULTS_SINCE = 4
 """The first version that may leave out counts (KIP-464)."""
-NONE, TIMED_OUT, UNSEEN = 0, 7, -1
+NONE, TIMED_OUT, UNSEEN, LEFT_OUT = 0, 7, -1, -2
+"""LEFT_OUT: the response was captured and does not name the topic."""
 REFUSED = (29, 31)
 """TOPIC_AUTHORIZATION_FAILED; CLUSTER_AUTHORIZATION_FAILED, in the first version."""
-NO_FAILURE = (UNSEEN, NONE, TIMED_OUT, 36, 41)
-"""Not seen, created, perhaps created, there already, asked of another than the controller."""
+NO_FAILURE = (LEFT_OUT, UNSEEN, NONE, TIMED_OUT, 36, 41)
+"""Not named in the response, not seen, created, perhaps created, there already, not asked of the controller."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -49,6 +51,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         (LATE, (errors == TIMED_OUT) & ~hasty),
         (NO_TIMEOUT, hasty),
         (PARTLY, partly(parent, errors) & ~own_fault),
+        (OMITTED, errors == LEFT_OUT),
     )
     for rule, met in rules:
         yield topics.states("create_rule", ["@who", names, f"={rule}", Column(errors)], met)
@@ -65,9 +68,15 @@ def partly(parent: Ints, errors: Ints) -> Bools:
 def outcomes(topics: Lines, names: Column) -> Ints:
     """How each topic of each request was answered."""
     answers, by_name = topics.batch.lines("CreateTopics", "response", "topics"), dict[tuple[int, Any], int]()
+    whole = topics.batch.lines("CreateTopics", "response")
+    unsaid = dict.fromkeys(whole.message.tolist() if whole else (), LEFT_OUT)
     if answers:
         answered, messages, errors = answers.column("name"), answers.message.tolist(), answers["error_code"].tolist()
         by_name = {(message, answered.value(row)): errors[row] for row, message in enumerate(messages)}
-    responses = topics.partner.tolist()
-    found = [by_name.get((response, names.value(row)), UNSEEN) for row, response in enumerate(responses)]
+        unsaid |= {message: UNSEEN for message, name in by_name if name is None}
+    pairs = [(response, names.value(row)) for row, response in enumerate(topics.partner.tolist())]
+    found = [
+        by_name.get((response, name), UNSEEN if name is None else unsaid.get(response, UNSEEN))
+        for response, name in pairs
+    ]
     return np.array(found, np.int64)
