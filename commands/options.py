@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import be_quiet
-from wirecheck.commands.units import time
+from wirecheck.commands.units import duration, time
 from wirecheck.wording import TimeSpan, plural, rfc3339
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SECTIONS = {
         "since", "until", "at", "limit", "last", "all", "brokers", "target", "group-by", "window",
     ),
     "Output": (
-        "out", "output", "ids", "tree", "report", "format", "fail-on", "expect", "keep-records", "with-keys",
+        "out", "output", "ids", "tree", "report", "format", "fail-on", "grace", "expect", "keep-records", "with-keys",
         "no-principals", "quiet", "verbose", "roll-mb", "roll-s", "max-disk", "retain", "ship",
         "retain-results", "tables", "exchanges", "checkpoint",
     ),
@@ -184,6 +184,24 @@ ports = click.option(
     metavar="PORT",
     type=click.IntRange(1, 65535),
     help="Only connections with this port (repeatable).",
+)
+
+
+def graces(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, int]:
+    """`30s,300s`: the settings of the judge."""
+    if text is None:
+        return {}
+    brokers, comma, clients = text.partition(",")
+    if not comma:
+        raise click.BadParameter(f"{text!r} is not BROKER,CLIENT, such as 5s,20s")
+    return {"broker_grace_s": max(1, round(duration(brokers))), "client_grace_s": max(1, round(duration(clients)))}
+
+
+grace = click.option(
+    "--grace",
+    metavar="BROKER,CLIENT",
+    callback=graces,
+    help="How long brokers and clients may take to agree on a change.  [default: 30s,300s]",
 )
 
 

@@ -6,7 +6,7 @@ It keeps the order of the work (frames, query, result) and maps a verdict to an 
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,16 @@ SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
+FAIL_ON = click.option(
+    "--fail-on",
+    envvar="WIRECHECK_FAIL_ON",
+    type=click.Choice(options.FAIL_ON),
+    default=options.HARM,
+    show_default=True,
+    help="Exit with status 1 if a finding of this kind, or worse, is listed; harm: on violations and hurt clients.",
+)
+
+
 @click.command(cls=options.Sections, short_help="Check capture files for topic-ID and version problems.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Write the result tables (Parquet) to this folder.")
@@ -52,35 +62,17 @@ SCHEMA_VERSION = 1
 @options.ports
 @options.dialect
 @options.engine
-@click.option(
-    "--fail-on",
-    envvar="WIRECHECK_FAIL_ON",
-    type=click.Choice(options.FAIL_ON),
-    default=options.HARM,
-    show_default=True,
-    help="Exit with status 1 if a finding of this kind, or worse, is listed; harm: on violations and hurt clients.",
-)
+@FAIL_ON
 @options.form("json", "markdown", "junit", "sarif")
 @options.choice
 @options.strict
 @options.principals
 @options.expect
+@options.grace
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics, all findings and Spark's log.")
-def replay(
-    inputs: tuple[str, ...],
-    form: str,
-    fail_on: str,
-    report: Path | None,
-    engine: str,
-    *,
-    strict: bool,
-    allow_missing_topic: bool,
-    no_principals: bool,
-    expect: "tuple[Expectation, ...]",
-    **choices: Any,
-) -> None:
+def replay(inputs: tuple[str, ...], **choices: Any) -> None:
     """Check capture files for topic-ID and protocol-version problems.
 
     Reads pcap and pcapng (also compressed), folders and tar archives of these, - for standard input, and directories
@@ -101,6 +93,26 @@ def replay(
     if tables := next(filter(holds_tables, map(Path, inputs)), None):
         raise Stop(f"{tables}: holds result tables, not captures; `wirecheck findings {tables}` lists their findings")
     places(inputs)
+    check(inputs, inputs, **choices)
+
+
+def check(
+    inputs: tuple[str, ...],
+    shown_as: tuple[str, ...],
+    *,
+    form: str,
+    fail_on: str,
+    report: Path | None,
+    expect: "tuple[Expectation, ...]",
+    engine: str = "local",
+    strict: bool = False,
+    allow_missing_topic: bool = False,
+    no_principals: bool = False,
+    **choices: Any,
+) -> None:
+    """Print what inputs say, and exit as that is. `shown_as`: their names in what is printed; empty where they do not
+    stay.
+    """
     choice_of = options.choice_of(choices)
     engine = SPARK if engine == SPARK else "local"
     with for_its_user_alone(), report_at(report, inputs) as write:
@@ -113,11 +125,11 @@ def replay(
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=not no_principals)
+        result = found.json(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)
-        result |= {"engine": engine, "captured": captured, **about(result, inputs)}
+        result |= {"engine": engine, "captured": captured, **about(result, shown_as, choices["grace"])}
         if form != "text" or report is not None:
-            result |= for_programs(result, inputs)
+            result |= for_programs(result, shown_as)
         if report is not None:
             write(page_of(names.in_words(result), found, beside))
     if form != "text":
@@ -126,7 +138,7 @@ def replay(
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices["verbose"])
+        terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices.get("verbose", False))
     unread = result["coverage"]["input_errors"] if form != "text" or not sys.stdout.isatty() else []
     for line in (*unread, *suggestions(result["coverage"])):
         tell(f"wirecheck: {line}")
@@ -158,13 +170,13 @@ def ticket(result: dict[str, Any], form: str) -> str:
     return FORMS[form](legible(names.in_words(result) if form == "markdown" else result))
 
 
-def about(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
+def about(result: dict[str, Any], inputs: tuple[str, ...], asked: Mapping[str, int]) -> dict[str, Any]:
     """What a verdict says of itself: its sentence, the form of its JSON, who judged what, with which grace."""
     import wirecheck
     from wirecheck.dashboards.verdict import sentence
     from wirecheck.judge.thresholds import Settings
 
-    grace = Settings()
+    grace = Settings(**asked)
     return {
         "verdict": sentence(result),
         "schema_version": SCHEMA_VERSION,
@@ -193,11 +205,13 @@ def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, A
 def judged(
     inputs: tuple[str, ...],
     engine: str,
-    out: Path | None,
+    out: Path | None = None,
     *,
-    cluster: str,
+    cluster: str = "default",
     ports: tuple[int, ...],
-    keep_records: bool,
+    grace: Mapping[str, int],
+    keep_records: bool = False,
+    verbose: bool = False,
     principals: bool,
     looked_into: bool,
     **switches: Any,
@@ -209,7 +223,7 @@ def judged(
     from wirecheck.streaming.steps.settings import Settings
 
     switches |= {"ports": frozenset(ports), "dialects": options.dialects()}
-    settings = Settings(judge=JudgeSettings(principals=principals), **switches)
+    settings = Settings(judge=JudgeSettings(principals=principals, **grace), verbose=verbose, **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None

@@ -381,7 +381,7 @@ def verdict(
 ) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
 
-    document |= {"engine": "local", "captured": captured, **about(document, inputs)}
+    document |= {"engine": "local", "captured": captured, **about(document, inputs, {})}
     document |= for_programs(document, inputs)
     warn_of(document["coverage"])
     return Verdict(

@@ -1,0 +1,103 @@
+"""`wirecheck run`: the command's status wins, signals reach it, and what was captured is checked as a replay would."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from tests.judge import cases_unserved as cases
+from tests.judge.lab import Lab
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.commands import run as command
+from wirecheck.commands.ending import Stop
+
+FAILS = [sys.executable, "-c", "raise SystemExit(7)"]
+SUCCEEDS = [sys.executable, "-c", ""]
+
+
+@pytest.fixture
+def denied(tmp_path, monkeypatch):
+    """In place of an agent: what it would have captured."""
+    lab = Lab()
+    cases.cli006_fires(lab)
+    capture = tmp_path / "denied.pcap"
+    capture.write_bytes(lab.pcap())
+
+    @contextmanager
+    def captured(_interfaces, _ports, out):
+        yield
+        write_frames([capture], out, "default", keep_records=False)
+
+    monkeypatch.setattr(command, "capturing", captured)
+    monkeypatch.setattr(command, "DRAIN_S", 0)
+    return capture
+
+
+@pytest.mark.parametrize(("line", "code"), [(SUCCEEDS, 1), (FAILS, 7), (["./no-such-command"], 127), (["/"], 126)])
+def test_the_status_of_the_command_wins(run, denied, line, code):
+    ended = run("run", "--", *line)
+    assert ended.exit_code == code
+    assert "writer (10.0.0.7) cannot write to songs: 80 writes rejected" in ended.stdout
+
+
+def test_its_cards_name_the_file_that_is_kept(run, denied, tmp_path):
+    assert "wirecheck decode FILE --client writer --error" in run("run", "--", *SUCCEEDS).stdout
+    kept = tmp_path / "kept.pcapng"
+    assert f"wirecheck decode {kept} --client writer" in run("run", "--keep", kept, "--", *SUCCEEDS).stdout
+    ids = [
+        [finding["id"] for finding in json.loads(run(*line, "--format", "json").stdout)["findings"]]
+        for line in (("replay", kept), ("replay", denied))
+    ]
+    assert ids[0] == ids[1] != []
+
+
+def test_it_is_an_expectation_or_a_grace_as_in_a_replay(run, denied, tmp_path):
+    (tmp_path / "expected").write_text("CLI006 * * - known")
+    assert run("run", "--expect", tmp_path / "expected", "--", *SUCCEEDS).exit_code == 0
+    found = json.loads(run("run", "--grace", "5s,20s", "--format", "json", "--", *SUCCEEDS).stdout)
+    assert found["grace_s"] == {"brokers": 5, "clients": 20}
+    assert run("run", "--grace", "5s", "--", *SUCCEEDS).exit_code == 2
+
+
+def test_a_signal_reaches_the_command_and_what_it_ends_with_is_the_status(tmp_path):
+    """A shell calls a death by SIGTERM 143."""
+    ready = tmp_path / "ready"
+    waits = f"import pathlib, signal; pathlib.Path({str(ready)!r}).touch(); signal.pause()"
+    script = f"from wirecheck.commands.run import status_of; print(status_of(({sys.executable!r}, '-c', {waits!r})))"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        while not ready.exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=30)[0] == "143\n"
+
+
+def test_under_sudo_the_command_is_its_callers(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65533")
+    monkeypatch.setenv("SUDO_USER", "nobody")
+    found = command.caller()
+    assert (found["user"], found["group"], found["env"]["USER"]) == (65534, 65533, "nobody")
+    for uid in ("0", "", "root"):
+        monkeypatch.setenv("SUDO_UID", uid)
+        assert command.caller() == {}
+
+
+def test_where_nothing_can_be_captured_the_command_is_not_started(run, tmp_path):
+    """One clear line, of the capture itself."""
+    started = tmp_path / "started"
+    ended = run("run", "-i", "nope0", "--", sys.executable, "-c", f"open({str(started)!r}, 'w')")
+    assert (ended.exit_code, ended.stdout, started.exists()) == (2, "", False)
+    assert ended.stderr.startswith("wirecheck: ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_capture_that_fails_meanwhile_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "BEGUN", "")
+    monkeypatch.setattr(command.sys, "executable", "/bin/false")
+    with pytest.raises(Stop, match="the capture ended with status 1"), command.capturing(("lo",), (), tmp_path):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
