@@ -1,7 +1,8 @@
 """The frames table: the columns that captures become and that checking reads.
 
 A change here changes the contract with every file on disk. There is no uint16 and no timestamp[ns]: Spark reads the
-first as negative numbers and refuses the second. Ports are int32, times int64 nanoseconds since 1970.
+first as negative numbers and refuses the second. Ports are int32, times int64 nanoseconds since 1970. Agents are not
+upgraded at one moment, so a new column is nullable: null, and the column's absence in an older file, mean unknown.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Column(NamedTuple):
     """Which numbers a reader believes; None for what is no number."""
     null_in_marks: bool = False
     """Whether a mark may lack it."""
+    nullable: bool = False
+    """Whether it may be unknown: null in any row, or absent from a file that an older release wrote."""
 
 
 COLUMNS = (
@@ -70,6 +73,15 @@ COLUMNS = (
         "TCP flags, nine bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE, CWR, NS.",
         0,
         511,
+    ),
+    Column(
+        "tcp_window",
+        pa.int32(),
+        "Receive window as on the wire, before scaling: 0 if the sender of the segment can take no more data. Null: "
+        "unknown.",
+        0,
+        65535,
+        nullable=True,
     ),
     Column("payload", pa.binary(), "The kept bytes of the segment, concatenated."),
     Column("payload_len", pa.int32(), "Length of the segment's payload on the wire.", 0, MOST_PAYLOAD_BYTES),
@@ -130,7 +142,7 @@ def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
     n = len(marks)
     columns = {name: pa.nulls(n, kind) for name, kind in zip(FRAMES_CODED.names, FRAMES_CODED.types, strict=True)}
     for column in COLUMNS:
-        if pa.types.is_integer(column.type):
+        if pa.types.is_integer(column.type) and not column.nullable:
             columns[column.name] = pa.array(np.zeros(n, np.int64)).cast(column.type)
     columns["kind"] = pa.array([mark.kind for mark in marks], pa.int8())
     columns["cluster"] = constant(stamp.cluster, n)

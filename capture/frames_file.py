@@ -1,8 +1,9 @@
 """Reads and validates a file of frames.
 
-Callers get rows that compiled code may index without checks: no NULL, numbers in range, valid UTF-8, payloads whose
-kept and redacted bytes add up. A file that breaks a rule is rejected as a whole. Parquet page headers may claim up to 2
-GB before anything can be checked. FORMAT grows only where an older release must not read a file.
+Callers get rows that compiled code may index without checks: NULL only where a column may be unknown, numbers in range,
+valid UTF-8, payloads whose kept and redacted bytes add up. A file that breaks a rule is rejected as a whole. Parquet
+page headers may claim up to 2 GB before anything can be checked. FORMAT grows only where an older release must not read
+a file; a nullable column that an older file lacks is read as NULL.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     file_bytes = _bytes_of(path)
     try:
         of_itself, table = _read(path, file_bytes, names)
+        table = _with_unknown(table, names)
         look(table, names)
         agree(of_itself, table)
     except (NotFramesError, FileNotFoundError):
@@ -191,6 +193,15 @@ def _read(path: Path | str | pa.NativeFile, file_bytes: int, names: list[str]) -
             return of_itself, file.read(names)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
         return of_itself, _written_out(file.read(names))
+
+
+def _with_unknown(table: pa.Table, names: list[str]) -> pa.Table:
+    """The table with each column that may be unknown and that an older release did not write."""
+    for at, name in enumerate(names):
+        if BY_NAME[name].nullable and name not in table.column_names:
+            kind = BY_NAME[name].type
+            table = table.add_column(min(at, table.num_columns), pa.field(name, kind), pa.nulls(table.num_rows, kind))
+    return table
 
 
 def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetFile:
@@ -277,7 +288,7 @@ def _ends_with_progress(kind: pa.ChunkedArray) -> None:
 
 
 def _has_no_null(name: str, column: pa.ChunkedArray, is_mark: pa.ChunkedArray | None) -> None:
-    if name == "reason" or not column.null_count:
+    if name == "reason" or BY_NAME[name].nullable or not column.null_count:
         return
     lacking = pc.is_null(column).to_numpy()
     if BY_NAME[name].null_in_marks:

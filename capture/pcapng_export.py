@@ -1,7 +1,7 @@
 """Writes rows of the frames table as a pcapng file.
 
 Redacted bytes are zeros at their full length, and a comment counts them. What the table does not hold (link layer,
-window, TTL) is constant.
+TTL) is constant, and so is a window that is unknown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 COLUMNS = ("kind", "cluster", "agent", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
-SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out", "decrypted")
+SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "tcp_window", "payload", "payload_len", "left_out", "decrypted")
 MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
 RAW_IP = 101
 COMMENT, APPLICATION, RESOLUTION = 1, 4, 9  # option codes: opt_comment, shb_userappl, if_tsresol
@@ -161,7 +161,8 @@ def whole(kept: bytes, size: int, left_out: Sequence[Mapping[str, int]]) -> byte
 def packet(row: Mapping[str, Any], start: int, payload: bytes) -> bytes:
     flags = 5 << 12 | row["tcp_flags"] & 0x1FF
     seq, ack = (row["tcp_seq"] + start) & 0xFFFFFFFF, row["tcp_ack"] & 0xFFFFFFFF
-    head = struct.pack(">HHIIHHHH", row["src_port"], row["dst_port"], seq, ack, flags, 65535, 0, 0)
+    window = 65535 if row["tcp_window"] is None else row["tcp_window"]
+    head = struct.pack(">HHIIHHHH", row["src_port"], row["dst_port"], seq, ack, flags, window, 0, 0)
     src, dst = (ip_address(row[side]).packed for side in ("src_ip", "dst_ip"))
     length = len(head) + len(payload)
     checked = checksum(src + dst + struct.pack(">II", length, TCP) + head + payload)

@@ -49,6 +49,7 @@ def number(rng: np.random.Generator, rows: list[Row], i: int) -> None:
 
 def flag(rng: np.random.Generator, rows: list[Row], i: int) -> None:
     rows[i]["tcp_flags"] = int(rng.choice([0, 1, 2, 4, 16, 17, 18, 20, 24, 3, 7, 511]))
+    rows[i]["tcp_window"] = rng.choice([None, 0, 1, 65535])
 
 
 def hide(rng: np.random.Generator, rows: list[Row], i: int) -> None:

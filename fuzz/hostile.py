@@ -40,7 +40,8 @@ class Frames:
         return Segments(
             "hostile", ("agent", "source"), ends, zeros, zeros + 1, np.arange(1, n + 1), ts_ns + step_ns * np.arange(n),
             np.where(forth, client, 0).astype(np.int32), np.where(forth, 0, client).astype(np.int32),
-            numbers[0] & 0xFFFFFFFF, numbers[1] & 0xFFFFFFFF, np.array(columns[4], np.int32), lengths,
+            numbers[0] & 0xFFFFFFFF, numbers[1] & 0xFFFFFFFF, np.array(columns[4], np.int32),
+            np.where(np.array(columns[2], np.int64) & 3, 65535, 0).astype(np.int32), lengths,
             np.zeros(n, np.int64), np.zeros(n, np.bool_),
             np.frombuffer(b"".join(columns[5]), np.uint8), np.concatenate([[0], np.cumsum(lengths)]),
             np.zeros(n + 1, np.int64), *np.zeros((2, 0), np.int64),

@@ -25,6 +25,7 @@ class Segment:
     flags: int
     payload: bytes = b""
     ts_ns: int = 0
+    window: int = 65535
 
 
 @dataclass
@@ -93,7 +94,8 @@ def tcp(segment: Segment, options: bytes = b"") -> bytes:
     options += bytes(-len(options) % 4)
     first = ((5 + len(options) // 4) << 12) | segment.flags
     ports = (segment.src[1], segment.dst[1])
-    return struct.pack(">HHIIHHHH", *ports, segment.seq, segment.ack, first, 65535, 0, 0) + options + segment.payload
+    head = struct.pack(">HHIIHHHH", *ports, segment.seq, segment.ack, first, segment.window, 0, 0)
+    return head + options + segment.payload
 
 
 def ipv4(src: str, dst: str, body: bytes, *, protocol=6, options=b"", fragment=0, total=None) -> bytes:

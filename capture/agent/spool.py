@@ -68,7 +68,7 @@ def is_emptied(file: Path) -> bool:
 
 SCHEMA = frames.FRAMES_CODED.append(pa.field(frames.TIME.name, frames.TIME.type))
 # Strings and ports repeat; sequence numbers, times and payload do not, and a dictionary of them costs time and memory.
-_REPEATING = [*frames.STRINGS, "kind", "file_seq", "src_port", "dst_port", "tcp_flags", "count"]
+_REPEATING = [*frames.STRINGS, "kind", "file_seq", "src_port", "dst_port", "tcp_flags", "tcp_window", "count"]
 # Of interleaved connections, but cheaper so than compressed.
 _RISING = ["frame_no", "ts_ns", "tcp_seq", "tcp_ack", frames.TIME.name]
 # zstd where most bytes are: of files of small messages a third goes, for up to 50 ns a row; elsewhere it gains nothing.

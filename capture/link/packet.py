@@ -186,10 +186,11 @@ DST_PORT: Final = 6
 SEQ: Final = 7
 ACK: Final = 8
 FLAGS: Final = 9
-LENGTH: Final = 10  # of the payload on the wire
-KEPT: Final = 11  # of it captured
-VIEW: Final = 12
-CELLS: Final = 14
+TCP_WINDOW: Final = 10
+LENGTH: Final = 11  # of the payload on the wire
+KEPT: Final = 12  # of it captured
+VIEW: Final = 13
+CELLS: Final = 15
 INLINE_BYTES: Final = 12
 
 NO_TIME_NS: Final = -1  # of no packet
@@ -350,6 +351,7 @@ class Headers:
         cells[cell + SEQ] = u32(data, tcp + 4)
         cells[cell + ACK] = u32(data, tcp + 8)
         cells[cell + FLAGS] = u16(data, tcp + 12) & 0x1FF
+        cells[cell + TCP_WINDOW] = u16(data, tcp + 14)
 
     def _keep_payload(self, data: bytes, at: i64, kept: i64, length: i64) -> None:
         cells, cell = self.cells, CELLS * self.rows

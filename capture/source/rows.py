@@ -95,6 +95,7 @@ class Rows:
             "tcp_seq": _wide(cells[packet.SEQ]),
             "tcp_ack": _wide(cells[packet.ACK]),
             "tcp_flags": _narrow(cells[packet.FLAGS]),
+            "tcp_window": _narrow(cells[packet.TCP_WINDOW]),
             "payload": self._payloads(),
             "payload_len": _narrow(cells[packet.LENGTH]),
             "left_out": cut_spans(cells[packet.KEPT], cells[packet.LENGTH]),

@@ -234,6 +234,7 @@ def _renumbered(direction: Direction) -> Direction:
     found = Direction(direction.side)
     found.frames = direction.frames
     found.gaps_have_length = False
+    found.window_closed_ns, found.window_opened_ns = direction.window_closed_ns, direction.window_opened_ns
     if direction.start_seen:
         found.begin(direction.base)
     return found
@@ -317,4 +318,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         answered_in=ANSWERED_IN[connection.answered_in],
         tls_unfinished=has_unfinished_tls(connection, ask),
         client_hash=ask.client_hash,
+        blocked_until_ns=max(ask.window_opened_ns, 0),
     )

@@ -94,6 +94,11 @@ class Connection:
     unacceptable: int = 0
     """Segments whose numbers are none of the connection's: they changed nothing (RFC 9293 3.10.7.4)."""
 
+    blocked_until_ns: int = 0
+    """When the client could take data again, after its receive window was 0: the server could not send a response
+    before. Far ahead if it still is 0, 0 if it never was.
+    """
+
     @property
     def network_ns(self) -> int:
         """From the client to the server and back; 0 where it is not known."""

@@ -94,7 +94,7 @@ class Agents:
         self._now, self._ended = dict(stored["now"]), set(stored["ended"])
 
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Goes up with every change of an attribute (state.py), a text or a number."""
 MAGIC = b"wirecheck connections %d\n" % STATE_VERSION
 HEAD_BYTES = 8  # that hold the length of the head behind the magic
@@ -321,7 +321,7 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
-            segments.cut, segments.run,
+            segments.cut, segments.run, segments.window,
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 FRAME = 0  # kind of a row that is a segment; every other row is an agent's mark
 PORTS = 1 << 16
+UNKNOWN = -1
 CLASSES = 256
 """Of connections. All connections of one class are in one bucket, however many buckets there are."""
 PER_SEGMENT = (
-    "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut", "run",
+    "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "window", "payload_len",
+    "cut", "run",
 )  # fmt: skip
 
 
@@ -49,6 +51,8 @@ class Segments:
     seq: Ints
     ack: Ints
     flags: NDArray[np.int32]
+    window: NDArray[np.int32]
+    """That its sender announces, not scaled; UNKNOWN where its agent did not record it."""
     payload_len: Ints
     """On the wire."""
     cut: Ints
@@ -133,9 +137,16 @@ def segments(table: pa.Table) -> Segments:
     run = _ints(table["decrypted"]) if "decrypted" in table.column_names else np.zeros(len(table), np.int64)
     return Segments(
         label, names, endpoints, agent, source, _ints(table["frame_no"]), _ints(table["ts_ns"]), src, dst,
-        _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32),
+        _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32), _window(table),
         _ints(table["payload_len"]), cut, run, payload, payload_at, *_spans(table["left_out"]),
     )  # fmt: skip
+
+
+def _window(table: pa.Table) -> NDArray[np.int32]:
+    if "tcp_window" not in table.column_names:
+        return np.full(len(table), UNKNOWN, np.int32)
+    column = table["tcp_window"]
+    return _ints(pc.fill_null(column, UNKNOWN) if column.null_count else column).astype(np.int32)
 
 
 def unique_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], count: int) -> tuple[Ints, NDArray[np.int32]]:

@@ -142,6 +142,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
     d.retransmitted = row.of(d.retransmitted)
+    d.window_closed_ns, d.window_opened_ns = row.of(d.window_closed_ns), row.of(d.window_opened_ns)
     d.gaps_have_length, d.unsure = row.flag(d.gaps_have_length), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
     d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)

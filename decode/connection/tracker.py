@@ -342,6 +342,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
         other.note_lacking(ts_ns)
+        _on_window(direction, other, frame)
     resets = _resets(direction, seq) if flags & RST else NO_RESET
     if length > 0:
         if connection.protocol == UNDECIDED:
@@ -361,6 +362,16 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         progress(shared, connection)
     set_closing(shared, connection, ts_ns)
     set_deadline(shared, connection)
+
+
+def _on_window(direction: Direction, other: Direction, frame: Frame) -> None:
+    """A segment that acknowledges less than another did is older, and what it announces is no longer true (RFC 9293
+    3.10.7.4: SND.WL1, SND.WL2). What ends a connection announces nothing: some hosts write 0 there.
+    """
+    if frame.window != 0 and direction.window_closed_ns == UNSET:
+        return
+    if frame.flags & (SYN | FIN | RST) == 0 and other.offset_of(frame.ack) >= other.acknowledged:
+        direction.announce(frame.window, frame.ts_ns)
 
 
 def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq: i64, resets: i64) -> None:

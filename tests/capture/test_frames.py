@@ -24,6 +24,7 @@ CONTRACT = {
     "tcp_seq": "int64",
     "tcp_ack": "int64",
     "tcp_flags": "int32",
+    "tcp_window": "int32",
     "payload": "binary",
     "payload_len": "int32",
     "left_out": "list<element: struct<offset: int32 not null, length: int32 not null>>",
@@ -92,6 +93,7 @@ def test_marks_have_no_addresses_no_numbers_and_no_payload(tmp_path, written):
         assert (row["src_ip"], row["dst_ip"], row["payload"], row["left_out"]) == (None, None, b"", [])
         numbers = ("frame_no", "src_port", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags", "payload_len")
         assert {row[name] for name in numbers} == {0}
+        assert row["tcp_window"] is None
 
 
 def test_every_column_has_its_sentence():

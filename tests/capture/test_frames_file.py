@@ -9,6 +9,7 @@ import pytest
 from tests import frame_files, traffic
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.decode.connection.segments import segments
 
 TALK = traffic.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
 ROW = 5  # a frame with payload: behind the STARTED mark, SYN, SYN and ACK, and ACK
@@ -25,7 +26,7 @@ def honest(tmp_path_factory):
 
 def written(columns, path, **options):
     table = pa.table({name: pa.array(columns[name], frames.FRAMES.field(name).type) for name in columns})
-    frame_files.write(table.cast(frames.FRAMES), path, **options)
+    frame_files.write(table.cast(pa.schema([frames.FRAMES.field(name) for name in columns])), path, **options)
     return path
 
 
@@ -49,7 +50,8 @@ def test_what_an_agent_writes_is_read_however_parquet_stores_it(honest, tmp_path
 
 LEAST_AND_MOST = {
     "frame_no": (0, 1 << 53), "ts_ns": (0, frames.LATEST_NS), "src_port": (0, 65535), "dst_port": (0, 65535),
-    "tcp_seq": (0, 0xFFFFFFFF), "tcp_ack": (0, 0xFFFFFFFF), "tcp_flags": (0, 511), "count": (0, frames.MOST_COUNT),
+    "tcp_seq": (0, 0xFFFFFFFF), "tcp_ack": (0, 0xFFFFFFFF), "tcp_flags": (0, 511), "tcp_window": (0, 65535),
+    "count": (0, frames.MOST_COUNT),
 }  # fmt: skip
 
 
@@ -64,7 +66,8 @@ BEYOND = [
     ("kind", -1), ("kind", 8), ("file_seq", 0), ("file_seq", -5), ("frame_no", -1), ("frame_no", (1 << 53) + 1),
     ("ts_ns", -2), ("ts_ns", frames.LATEST_NS + 1), ("ts_ns", -(1 << 63)), ("src_port", -1), ("src_port", 65536),
     ("dst_port", 1 << 30), ("tcp_seq", -1), ("tcp_seq", 1 << 32), ("tcp_ack", (1 << 63) - 1), ("tcp_flags", 512),
-    ("tcp_flags", -1), ("payload_len", -1000000), ("payload_len", 1 << 28), ("count", -1), ("count", 1 << 62),
+    ("tcp_flags", -1), ("tcp_window", -1), ("tcp_window", 65536), ("payload_len", -1000000), ("payload_len", 1 << 28),
+    ("count", -1), ("count", 1 << 62),
 ]  # fmt: skip
 
 
@@ -76,12 +79,29 @@ def test_a_number_outside_of_its_range_is_none(honest, tmp_path, name, value):
         frames_file.read(written(columns, tmp_path / "a.parquet"))
 
 
-@pytest.mark.parametrize("name", [name for name in frames.FRAMES.names if name != "reason"])
+@pytest.mark.parametrize("name", [name for name in frames.FRAMES.names if name not in {"reason", "tcp_window"}])
 def test_nothing_is_null_in_a_frame(honest, tmp_path, name):
     columns = copied(honest)
     columns[name][ROW] = None
     with pytest.raises(frames.NotFramesError, match=rf"^no {name} in row {ROW + 1}$"):
         frames_file.read(written(columns, tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("columns", [None, ["kind", "tcp_window", "ts_ns"], ["tcp_window"]], ids=str)
+def test_a_column_that_an_older_release_did_not_write_is_unknown(honest, tmp_path, columns):
+    older = {name: values for name, values in copied(honest).items() if name != "tcp_window"}
+    table = frames_file.read(written(older, tmp_path / "a.parquet"), columns)
+    assert table.column_names == (columns or frames.FRAMES.names)
+    assert table.schema.field("tcp_window").type == pa.int32()
+    assert table["tcp_window"].null_count == len(honest["kind"])
+
+
+def test_of_some_frames_a_column_may_be_unknown(honest, tmp_path):
+    columns = copied(honest)
+    columns["tcp_window"][ROW : ROW + 2] = [None, 7]
+    table = frames_file.read(written(columns, tmp_path / "a.parquet"))
+    assert table["tcp_window"].to_pylist() == columns["tcp_window"]
+    assert segments(table).window[ROW - 1 : ROW + 1].tolist() == [-1, 7]
 
 
 LIES = {

@@ -75,7 +75,8 @@ def one_row(payload, left_out=()):
     row = {
         "kind": 0, "cluster": "L", "source": "a.pcap", "frame_no": 7, "ts_ns": 1_700_000_000_123_456_789,
         "src_ip": "10.0.0.1", "src_port": 1, "dst_ip": "10.0.0.2", "dst_port": 9092, "tcp_seq": 2**32 - 1000,
-        "tcp_ack": 5, "tcp_flags": 24, "payload": payload, "payload_len": len(payload) + sum(n for _, n in left_out),
+        "tcp_ack": 5, "tcp_flags": 24, "tcp_window": None, "payload": payload,
+        "payload_len": len(payload) + sum(n for _, n in left_out),
         "left_out": [{"offset": offset, "length": length} for offset, length in left_out],
     }  # fmt: skip
     kept = [name for name in frames.FRAMES.names if name in row]
@@ -99,6 +100,16 @@ def test_comments_name_the_finding_and_say_what_is_missing(tmp_path):
     assert b"TID002 is told\n40 bytes of payload were not kept when it was captured" in data
     assert b"the order" in data
     assert b"no\0\0" not in data
+
+
+@pytest.mark.parametrize(("window", "written"), [(0, 0), (65535, 65535), (None, 65535)])
+def test_a_window_is_written_and_one_that_is_unknown_is_the_largest(tmp_path, window, written):
+    table = one_row(b"ab")
+    place = table.schema.get_field_index("tcp_window")
+    pcapng_export.write(
+        tmp_path / "x.pcapng", table.set_column(place, "tcp_window", pa.array([window], pa.int32())), "t", {}
+    )
+    assert [row["tcp_window"] for row in frames_of(tmp_path / "x.pcapng")] == [written]
 
 
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")

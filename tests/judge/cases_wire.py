@@ -259,6 +259,22 @@ def wir007_near_miss(lab):
     lab.until = 300
 
 
+def wir007_fires__the_client_takes_data_again_and_the_server_is_silent(lab):
+    given_up(lab, "ApiVersions", 3)
+    for talk in lab.talks[1:]:
+        talk.closed += 40
+        talk.facts.update(blocked_until_ns=ns(talk.messages[-1][-1] + 40))
+    lab.until += 40
+
+
+def wir007_near_miss__the_client_takes_no_data(lab):
+    """Its receive window is 0, for all of the wait, or for all but the last seconds."""
+    given_up(lab, "ApiVersions", 3)
+    for talk in lab.talks[1:]:
+        talk.facts.update(blocked_until_ns=1 << 62)
+    lab.talks[-1].facts.update(blocked_until_ns=ns(lab.talks[-1].closed - 2))
+
+
 def wir007_near_miss__the_controller_has_to_answer_first(lab):
     """Brokers forward these: a quorum without a leader lets them wait, and no broker hangs."""
     given_up(lab, "CreateTopics", 7, topics=[], timeoutMs=1000)

@@ -103,6 +103,8 @@ class Direction:
         self.cut_bytes: i64 = 0
         self.cut_segments: i64 = 0
         self.retransmitted: i64 = 0  # segments
+        self.window_closed_ns: i64 = UNSET  # when its side last announced that it can take no more data
+        self.window_opened_ns: i64 = UNSET  # when it first announced a window after that; NEVER: not yet
         # --- its framing
         self.mode: modes.Mode = modes.OPENING
         self.need: i64 = 0  # offset below which there is nothing to frame
@@ -145,6 +147,17 @@ class Direction:
         if at - self.newest < BELIEVABLE:
             self.acknowledged = max(self.acknowledged, at)
             self.show(at, by_second)
+
+    def announce(self, window: i64, ts_ns: i64) -> None:
+        """Its side can take so much. A window of 0 is 0 whatever its scale (RFC 7323 2.3). A small one is not counted
+        as 0: the other side sends what fits after a time-out (RFC 9293 3.8.6.2.1).
+        """
+        if window == 0 and ts_ns >= self.window_closed_ns:
+            self.window_closed_ns = ts_ns
+            if self.window_opened_ns <= ts_ns:
+                self.window_opened_ns = NEVER
+        elif window > 0 and ts_ns >= self.window_closed_ns > UNSET:
+            self.window_opened_ns = min(self.window_opened_ns, ts_ns)
 
     def show(self, at: i64, by_second: bool) -> None:
         """The agent of the frame that is looked at has shown it up to this offset."""

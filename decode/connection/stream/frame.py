@@ -27,14 +27,14 @@ class Columns:
         self.numbers: bytes = numbers
         """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
         kept bytes begin and end in the payload, where its spans begin and end in those left out, how many of its bytes
-        a snap length cut, the run that made its numbers; column by column.
+        a snap length cut, the run that made its numbers, the receive window; column by column.
         """
         self.payload: bytes = payload
         self.left: bytes = left
         """Offset and length of every span that is left out."""
 
 
-WIDTH: Final = 16  # columns
+WIDTH: Final = 17  # columns
 THE_WIRES: Final = 0  # `run` of a segment with the sequence numbers it had on the wire
 NOTHING: Final = Columns(0, b"", b"", b"")
 
@@ -66,6 +66,8 @@ class Frame:
         """How many bytes at its end a snap length cut."""
         self.run: i64 = THE_WIRES
         """Or the run of its agent that made its sequence numbers: only differences within one mean something."""
+        self.window: i64 = -1
+        """The receive window that its sender announces, not scaled; -1 unknown."""
         self.offset: i64 = -1
         """Of its first byte in its direction, once it is known."""
         self.ignored: bool = False
@@ -95,6 +97,7 @@ class Frame:
         self.end_left = read_i64_le(numbers, at + 13 * column)
         self.cut = read_i64_le(numbers, at + 14 * column)
         self.run = read_i64_le(numbers, at + 15 * column)
+        self.window = read_i64_le(numbers, at + 16 * column)
         self.offset = -1
         self.ignored = False
 

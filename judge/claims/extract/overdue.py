@@ -2,6 +2,7 @@
 
 Rule: nothing is guessed. A wait counts only if the connection was captured completely up to the packet that ended the
 wait: the close, or at least one later packet. A response after the client's close counts as missing, captured or not.
+While the client's TCP receive window is 0, no server can send a response: the wait begins once it has opened again.
 Requests with an unknown time limit of their own do not count, nor do those of brokers and controllers.
 """
 
@@ -23,7 +24,7 @@ from wirecheck.decode.message import Status
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
-from wirecheck.judge.claims.extract.wire_format import ROUNDS, waits_ns
+from wirecheck.judge.claims.extract.wire_format import ROUNDS, answerable_ns, waits_ns
 
 LONG_NS = 10_000_000_000
 """No client gives up sooner: of the libraries known, franz-go adds the least, 10 s, to what its request allows."""
@@ -39,7 +40,8 @@ def claims(batch: Batch) -> Iterator[Claim]:
     asked = exchanges.request[unanswered(exchanges)]
     connection = exchanges.connection[asked]
     until_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)[connection]
-    waited_ns = until_ns - exchanges.ts_ns[asked]
+    since_ns = answerable_ns(exchanges, asked)
+    waited_ns = until_ns - since_ns
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
     allowed_ns = waits_ns(batch, asked[long])
     for place, allows_ns in zip(long.tolist(), allowed_ns.tolist(), strict=True):
@@ -47,7 +49,7 @@ def claims(batch: Batch) -> Iterator[Claim]:
         gave_up = has_given_up(of)
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
         if waited_ns[place] >= enough_ns and whole(of):
-            yield from overdue(batch, message, int(until_ns[place]))
+            yield from overdue(batch, message, int(since_ns[place]), int(until_ns[place]))
 
 
 def unanswered(exchanges: Exchanges) -> Ints:
@@ -87,13 +89,13 @@ def no_byte_missing(connection: Connection) -> bool:
     return not any(lost)
 
 
-def overdue(batch: Batch, message: int, until_ns: int) -> Iterator[Claim]:
+def overdue(batch: Batch, message: int, since_ns: int, until_ns: int) -> Iterator[Claim]:
     api = name_of(int(batch.decoded.messages.key[message]))
     client_id = batch.client_id(np.array([message])).value(0)
     if api in ROUNDS or is_internal(client_id) or TO_BROKERS.fullmatch(client_id or ""):
         return
     client, server, host = batch.names[batch.exchanges.connection[message]]
-    slot, run = until_ns // SLOT_NS, [1, int(batch.exchanges.ts_ns[message]), until_ns]
+    slot, run = until_ns // SLOT_NS, [1, since_ns, until_ns]
     seen = batch.sightings.at(message)
     for topic in topics(batch, message) if api == "Produce" else (NO_TOPIC,):
         runs = {WAITED: {slot_name(slot): {client.rpartition(":")[2]: list(run)}}}

@@ -18,7 +18,9 @@ from wirecheck.decode.connection.exchanges import (
     PENDING,
     RESPONSE_UNSEEN,
     Connection,
+    Exchanges,
 )
+from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.dialect import NAMES, suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
@@ -197,14 +199,23 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
 def unanswered(batch: Batch) -> Rows:
     exchanges = batch.exchanges
     rows = np.flatnonzero(np.isin(exchanges.outcome, UNANSWERED) & (exchanges.request >= 0))
+    rows = rows[answerable_ns(exchanges, exchanges.request[rows]) < NEVER]
     message = exchanges.request[rows]
     outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
-    due_ns = exchanges.ts_ns[message] + waits_ns(batch, message)
+    due_ns = answerable_ns(exchanges, message) + waits_ns(batch, message)
     late_s = np.clip((batch.close_ns(message) - due_ns) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
     late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
     when = spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)
     return batch.states("unanswered", ["@host", "@endpoint", "@api", outcome], message, tally=when)
+
+
+def answerable_ns(exchanges: Exchanges, message: Ints) -> Ints:
+    """From when on the server could answer each request: when it was sent, or when the client's TCP receive window that
+    was 0 opened again. NEVER where it is still 0.
+    """
+    blocked_ns = np.array([each.blocked_until_ns for each in exchanges.connections], np.int64)
+    return np.maximum(exchanges.ts_ns[message], blocked_ns[exchanges.connection[message]])
 
 
 def waits_ns(batch: Batch, message: Ints) -> Ints:
@@ -228,7 +239,7 @@ def answered(batch: Batch) -> Iterator[Claim]:
     exchanges = batch.exchanges
     rows = np.flatnonzero((exchanges.request >= 0) & (exchanges.response >= 0))
     asked, answer = exchanges.request[rows], exchanges.response[rows]
-    sent_ns, ts_ns = exchanges.ts_ns[asked], exchanges.ts_ns[answer]
+    sent_ns, ts_ns = answerable_ns(exchanges, asked), exchanges.ts_ns[answer]
     late = np.flatnonzero(ts_ns - sent_ns >= OVERDUE_NS)
     late = late[~np.isin(batch.decoded.messages.key[asked[late]], [key_of(api) for api in ON_OTHERS])]
     late = late[ts_ns[late] - sent_ns[late] - waits_ns(batch, asked[late]) >= OVERDUE_NS]

@@ -18,7 +18,7 @@ def chunk(left_at=(0, 0, 0, 0, 0)):
     nothing = np.zeros(0, np.int64)
     at = np.append(0, np.cumsum(length))
     segments = Segments(
-        "", (), (), *[nothing] * 3, ts_ns, *[nothing] * 5, length, nothing, nothing,
+        "", (), (), *[nothing] * 3, ts_ns, *[nothing] * 6, length, nothing, nothing,
         np.arange(at[-1]).astype(np.uint8), at, np.array(left_at), nothing, nothing,
     )  # fmt: skip
     return Chunk(pa.record_batch({"ts_ns": ts_ns}), segments, Placed(stream // 2, stream % 2, offset))
