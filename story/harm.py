@@ -208,7 +208,8 @@ def begins_s(finding: Row) -> float:
 
 def closed_connections(finding: Row) -> list[Row]:
     """The harm that a refusal is which a finding states: of its clients."""
-    host = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
+    first = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
+    host = finding["words"].get("host") or first  # the first side may be what the server advertised to another client
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSES[finding["code"]]
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}

@@ -36,6 +36,8 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
         context.claims("cluster_refused", group, *subject),
         lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
     ):
+        if sent == group.cluster_id:  # a server rejected its own cluster's ID: nothing contradicts
+            continue
         ids = tuple(sorted({sent, group.cluster_id or "unknown"}))
         words = {"who": client_id, "does": "sends cluster ID", "sent": sent, "but": "but the cluster is"}
         words["actual"] = group.cluster_id or "another"

@@ -85,6 +85,7 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
             words={
                 "server": servers_of(claims, context),
                 "does": DOES[claims[0].kind],
+                "host": subject[2],
                 "api": api,
                 "version": version,
                 "software": software(subject, group, context),
