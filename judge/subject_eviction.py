@@ -3,7 +3,8 @@
 What leaves by age is in `ageing.py`. What is over the bounds is counted in one row `others` per table, and per check of
 findings. The bounds apply at the end of a batch, before it is judged, per cluster label. Each bound is a setting;
 docs/bounds.md lists them, and what leaves first.
-Rule: subjects that were never answered without error never make an answered one leave. A space is looked through only
+Rule: subjects that were never answered without error never make an answered one leave, and have a bound of their own,
+under which one that is used for seconds stays before those that were named once. A space is looked through only
 once it is over its bound by one part in SLACK, so that the cost is spread. The rows of an evicted topic or client are
 withdrawn, because `others` counts it from then on. Rows that rest on single evicted claims remain as they were emitted
 last. What leaves in the batch in which it came is never judged. An open finding is never evicted; a new one that has no
@@ -29,7 +30,7 @@ from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.results.judged_tables import JUDGED
 from wirecheck.judge.results.result_table import REVISION, Body, ResultRow
-from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 
 K = 512
 """The standard error is 1 / sqrt(K - 2): 4.4 %."""
@@ -98,6 +99,7 @@ MOST_OF_KIND = {"connection_requests": CLIENT_IDS, "fetch_versions": FOLLOWERS}
 """How many claims about one subject are kept, by kind; a setting has the number for all other kinds."""
 ASKED_ONLY = {"absence", "denies", "fenced", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
+ASKED_ONLY |= {"unknown_topic", "stated", "changed", "election_asked"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
 
 
@@ -113,6 +115,11 @@ def excess(space: str, most: int, ledger: Ledger, rank: Callable[[Subject], Any]
     """The subjects with the lowest rank, which leave; empty while there are not too many."""
     count = ledger.count(space)
     return sorted(ledger.subjects(space), key=rank)[: count - most] if count > most + most // SLACK else []
+
+
+def too_many(ranked: list[Subject], most: int) -> list[Subject]:
+    """The first of them, which leave; empty while there are not too many."""
+    return ranked[: len(ranked) - most] if len(ranked) > most + most // SLACK else []
 
 
 def rank_of(subject: Subject, ledger: Ledger) -> Rank:
@@ -169,17 +176,19 @@ def surplus(claims: Claims, most_claims: int) -> list[Claim]:
 class SubjectEvictor:
     def __init__(self, ledger: Ledger, emitted: EmittedRows, settings: Settings, stored: Any = None) -> None:
         self.ledger, self.emitted, self.settings = ledger, emitted, settings
-        kept = stored or {"open": {}, "counts": []}
+        kept = stored or {"open": {}, "counts": [], "looked": {}}
         self.open: dict[str, list[int]] = kept["open"]
         """Per check the open findings; and of these, those about what was never answered without error."""
         self.counts = {OverflowKey(*about): OverflowCount(*counts) for about, counts in kept["counts"]}
+        self.looked: dict[str, int] = kept["looked"]
+        """Per space, how many subjects were left when it was last looked through for what one host can invent."""
         self.changed: set[OverflowKey] = set()
         self.evicted: Counter[str] = Counter()
         """In this batch, by space of the ledger."""
 
     def state(self) -> dict[str, Any]:
         counts = [[about, [c.revision, c.first_ns, c.last_ns, c.sketch.least]] for about, c in self.counts.items()]
-        return {"sizes": self.ledger.sizes, "open": self.open, "counts": counts}
+        return {"sizes": self.ledger.sizes, "open": self.open, "counts": counts, "looked": self.looked}
 
     # -- subjects and claims ------------------------------------------------------------------------------------------
 
@@ -192,6 +201,7 @@ class SubjectEvictor:
         bounds = {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
         for space, most in bounds.items():
             subjects = excess(space, most, ledger, self.order)
+            subjects += self.invented(space, {*subjects})
             near = {neighbour for subject in subjects for neighbour in evaluate.neighbours(subject, ledger)}
             for subject in subjects:
                 self.evict(subject)
@@ -199,12 +209,33 @@ class SubjectEvictor:
             evicted += subjects
         return evicted
 
+    def invented(self, space: str, leaving: set[Subject]) -> list[Subject]:
+        """What leaves of that which a single host can make any number of: what was never answered without an error, and
+        client IDs at one address.
+        """
+        settings, count = self.settings, self.ledger.count(space)
+        before = max(self.looked.get(space, 0), min(settings.most_unanswered, settings.most_ids_of_host))
+        self.looked[space] = min(count, self.looked.get(space, 0))
+        if count <= before + before // SLACK:
+            return []
+        ranked = sorted((self.order(one), one) for one in self.ledger.subjects(space) if one not in leaving)
+        gone = too_many([one for (answered, *_), one in ranked if not answered], settings.most_unanswered)
+        if space == "client":
+            of_host = defaultdict(list)
+            for _, one in ranked[len(gone) :]:
+                of_host[one[2]].append(one)
+            gone += [one for ids in of_host.values() for one in too_many(ids, settings.most_ids_of_host)]
+        self.looked[space] = count - len(gone)
+        return gone
+
     def order(self, subject: Subject) -> tuple[Any, ...]:
-        """The order of eviction: first what was never answered, the most recent of it first; then what no finding is
-        about, the oldest first.
+        """The order of eviction: first what was never answered, that which was used for the fewest seconds and the most
+        recent of it first; then what no finding is about, the oldest first.
         """
         answered, first_ns, last_ns = rank_of(subject, self.ledger)
-        return (True, self.emitted.blamed(subject), last_ns, subject) if answered else (False, -first_ns, subject)
+        if answered:
+            return True, self.emitted.blamed(subject), last_ns, subject
+        return False, (last_ns - first_ns) // SECOND_NS, -first_ns, subject
 
     def evict(self, subject: Subject) -> None:
         if subject[0] != "id" or not any(kind == "binding" for kind, *_ in self.ledger.glance(subject)):

@@ -35,6 +35,10 @@ class Settings:
     """Topic names, and topic ids, kept by the rules of `subject_eviction.py`: a cluster has some 100,000 partitions."""
     most_clients: int = 50_000
     """Clients, each a client id at an address; large clusters have 10,000."""
+    most_unanswered: int = 4_096
+    """Topic names, topic IDs and clients, each, that were never answered without an error: any host can invent them."""
+    most_ids_of_host: int = 4_096
+    """Client IDs at one address, where one process can use any number; a host of containers has some hundred."""
     most_connections: int = 200_000
     """Connections that have not settled; large clusters have 20,000 open ones."""
     most_claims: int = 100_000

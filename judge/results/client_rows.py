@@ -221,7 +221,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
             of = RefusedTopic(*named_as)
             if not of.name and of.topic_id is not None:
                 of = of._replace(name=name_of(("id", of.topic_id), group, context))
-            by_name = (claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == of.name)
+            by_name = context.by("name", "named_answer", group, *subject).get((of.name,), [])
             answers = [by_client(by_name), *uses_of_topic(of, group, context)]
             every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
             waited = (unanswered(one, of, group, context) for one in every)
@@ -289,9 +289,12 @@ def denial(claims: list[Claim], api: str, name: str | None, context: CheckContex
 
 def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
     """Topics that a client wrote or read, and which do not exist any more."""
+    answers = context.by("name", "named_answer", group, *subject)
     for (name,), claims in gathered(context.claims("unknown_topic", group, *subject), "name"):
+        by_name = answers.get((name,), [])
+        if not by_name and not context.ledger.claims("binding", "name", name):  # it was never used, nor an ID of it
+            continue
         topic, client = RefusedTopic(name, None), (claims[0]["client_id"], claims[0]["host"])
-        by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         uses = [claim for api in WRITES_AND_READS for claim in of_client((*client, api), tables)]
         served = [run for claim in uses for run in every_run(claim.runs, (SUCCESS,))]
@@ -313,7 +316,7 @@ def harms_without_leader(subject: Subject, group: Group, context: CheckContext) 
     for (name, topic_id), claims in gathered(context.claims("leaderless", group, *subject), "name topic_id"):
         topic = RefusedTopic(name, None if topic_id == ZERO else topic_id)
         client = claims[0]["client_id"], claims[0]["host"]
-        by_name = [claim for claim in context.claims("named_answer", group, *subject) if claim["name"] == name]
+        by_name = context.by("name", "named_answer", group, *subject).get((name,), [])
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         used = any(of_client((*client, api), tables) for api in WRITES_AND_READS)
         if not is_internal(client[0]) and (used or works(subject, group, context)):

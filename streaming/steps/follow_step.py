@@ -90,7 +90,7 @@ def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
         yield joined(parts)
 
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
 SECOND_NS = 1_000_000_000
 CONNECTIONS_A_CALL = 5_000

@@ -278,3 +278,33 @@ def test_of_brokers_that_follow_those_stay_that_came_first():
     assert {subject[1] for subject in judge.ledger.subjects("follower")} == {str(broker) for broker in range(FOLLOWERS)}
     store = judge.shards()
     assert Judge("lab", store.get).ledger.count("follower") == FOLLOWERS
+
+
+FEW = Settings(most_unanswered=10, most_ids_of_host=10)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_invented_names_ids_and_clients_are_counted_and_those_in_use_stay(restarts):
+    """A name that one request mentioned, an ID that one fetch asked for, a client that nothing answered."""
+    ours = [bound("ours", numbered(900), 1), client("app", 1)]
+    stuck = [claim("use", numbered(901), "Fetch", "c", HOST, EAST, at=at, tally={"asked": 1}) for at in (60, 95)]
+    invented = [absent(f"x-{n}", n) for n in range(40)]
+    invented += [claim("unknown_topic", "evil", HOST, EAST, f"x-{n}", at=n, runs=runs((n, 3))) for n in range(40)]
+    invented += [unknown_id(n, n) for n in range(40)] + [client(f"evil-{n}", n, answered=False) for n in range(40)]
+    rows, judge = judged([[cluster(), *ours, *invented[:30]], [*invented[30:], *stuck]], FEW, restarts=restarts)
+    kept, others = standing(rows, "topics")
+    assert {"ours"} <= {row["name"] for row in kept}
+    assert numbered(901) in {row["topic_id"] for row in kept}
+    assert len([row for row in kept if row["name"] is None]) == 10
+    assert others == 30 + 31
+    clients, other_clients = standing(rows, "clients")
+    assert ({row["client_id"] for row in clients} & {"app"}, len(clients), other_clients) == ({"app"}, 10, 31)
+    assert judge.ledger.count("name") <= 11 + 10
+
+
+def test_client_ids_at_one_address_are_counted_and_those_seen_last_stay():
+    many = [client(f"id-{n}", n) for n in range(30)]
+    elsewhere = claim("client", "app", "10.0.0.8", EAST, at=0, tally={"Fetch:13": 1}, peak={"answered": 1})
+    rows, _ = judged([[cluster(), elsewhere, *many]], FEW)
+    assert names(rows, "clients", "client_id") == {"app", *(f"id-{n}" for n in range(20, 30))}
+    assert standing(rows, "clients")[1] == 20
