@@ -118,7 +118,7 @@ cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster, all on an 
 archive: $(SET_UP) ## all that a Spark cluster's Pythons need, as one file in dist/
 	@$(BIN)/python -m tools.archive
 
-fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [TLS=20000] [CAPTURES=20000] [FRAMES=5000]
+fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [TLS=20000] [CAPTURES=20000] [FRAMES=5000] [TRAFFIC=1000]
 	@$(BIN)/python -m fuzz.machine --inputs $(or $(INPUTS),10000000)
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage bytes
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage net
@@ -126,6 +126,7 @@ fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUEN
 	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage bytes
 	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
 	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
+	@$(BIN)/python -m fuzz.files traffic --inputs $(or $(TRAFFIC),1000)
 
 .PHONY: site
 site: $(SET_UP) ## the documentation as a site, in build/site: a page for each check, an index by Kafka's error names

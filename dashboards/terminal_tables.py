@@ -107,7 +107,7 @@ def topics_table(topics: list[Row], day: str = "") -> Table:
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     for topic in topics:
         cells = (
-            *(topic[column] for column in many),
+            *(named_cluster(topic[column]) for column in many),
             topic["name"] or "(name unknown)",
             topic["topic_id"] or "(no ID)",
             topic["state"],
@@ -238,7 +238,7 @@ def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), 
     for client in clients:
         problem = problems.get((client["client_id"], client["address"]), NO_PROBLEM).text
         shown = problem if console.width >= WIDE else problem.partition(" (")[0]
-        cells = (*(client[column] for column in many), *client_cells(client))
+        cells = (*(named_cluster(client[column]) for column in many), *client_cells(client))
         style = "dim" if client["between_brokers"] else ""
         made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), Text(shown), style=style)
     if clients:

@@ -2,7 +2,7 @@
 
 Knows: how inputs are made again from their numbers, and that whoever reads them runs in a process of its own, where
 memory is bounded. Compiled code checks every index: one outside is an IndexError there, and a breach here.
-Refuses to know: what the files are (capture_files.py, frames_files.py).
+Refuses to know: what the files are (capture_files.py, frames_files.py, whole_path.py).
 Rule: a signal, an exception that is not the reader's own word, or an input that takes longer than a minute is a breach:
 its file is kept under build/fuzz, the run goes on behind it, and ends with 1.
 """
@@ -31,7 +31,7 @@ import numpy as np
 if TYPE_CHECKING:
     from types import ModuleType
 
-KINDS = ("captures", "frames")
+KINDS = ("captures", "frames", "traffic")
 BUILD = Path(__file__).resolve().parent.parent / "build"
 INPUTS_PER_PROCESS = 5_000
 HANGS_S, COMPILES_S = 60, 1800
@@ -58,9 +58,9 @@ class Run:
 
 
 def subject(kind: str) -> ModuleType:
-    from fuzz import capture_files, frames_files
+    from fuzz import capture_files, frames_files, whole_path
 
-    return capture_files if kind == "captures" else frames_files
+    return {"captures": capture_files, "frames": frames_files, "traffic": whole_path}[kind]
 
 
 def made(kind: str, seed: int, number: int) -> tuple[bytes, np.random.Generator]:

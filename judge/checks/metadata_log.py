@@ -280,7 +280,8 @@ def of_each_epoch(
     generations, found = context.generations(group), dict[tuple[str, int, int, int], list[Claim]]()
     for claim in claims:
         where = claim["name"] or (TOPIC_NAME if claim["topic_id"] == METADATA_LOG else claim["topic_id"])
-        found.setdefault((where, claim["partition"], claim["epoch"], generations.of(claim)), []).append(claim)
+        if where is not None:  # its bytes may not be captured
+            found.setdefault((where, claim["partition"], claim["epoch"], generations.of(claim)), []).append(claim)
     yield from sorted(found.items())
 
 

@@ -198,6 +198,8 @@ def test_two_clusters_are_told_apart(capsys):
         ]  # fmt: skip
         show([{}, {}])
         assert "cluster" not in capsys.readouterr().out
+        show([{}, {"cluster": None}])  # of none that is known
+        assert "unknown cluster" in capsys.readouterr().out
 
 
 def test_a_map_of_ids_for_other_tools(run):

@@ -162,3 +162,12 @@ def batch_of(lab, state):
     state.update(judge.shards())
     lab.talks.clear()
     return emitted
+
+
+def test_a_vote_of_an_unknown_topic_contradicts_nothing(capsys):
+    """The bytes of its name and ID were not captured."""
+    named = [claim("quorum_leader", EAST, name, None, 0, 11, 2, "Vote", at=at) for at, name in ((1, "log"), (2, None))]
+    other = claim("quorum_leader", WEST, None, None, 0, 11, 3, "Vote", at=3, server=WEST)
+    found = open_rows(judged([[cluster(), cluster(server=WEST), *named, other]]))["findings"]
+    assert [row["code"] for row in found.values() if row["code"] in {"LOG006", "VIS006"}] == []
+    assert capsys.readouterr().err == ""

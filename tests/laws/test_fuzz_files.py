@@ -15,6 +15,7 @@ from fuzz import files
     [
         ("captures", 150, {"rows", "rows, error", "nothing to read"}),
         ("frames", 60, {"not frames", "believed, messages"}),
+        ("traffic", 12, {"findings"}),
     ],
 )
 def test_a_short_run_finds_nothing(kind, inputs, seen, tmp_path):
