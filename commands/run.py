@@ -66,7 +66,7 @@ def run(
     \b
     Examples:
       sudo wirecheck run -- pytest tests/integration
-      sudo wirecheck run -i lo --port 9092 --grace 5s,20s --output junit -- ./gradlew integrationTest
+      sudo wirecheck run -i lo --port 9092 --grace 5s,20s -- ./gradlew test
       sudo wirecheck run --keep test.pcapng -- ./smoke-test.sh
     """
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
@@ -176,11 +176,11 @@ def caller() -> dict[str, Any]:
     gid = int(os.environ.get("SUDO_GID", "") or uid)
     try:
         name = pwd.getpwuid(int(uid))
-        home_folder, groups = name.pw_dir, os.getgrouplist(name.pw_name, gid)
+        folder, groups = name.pw_dir, os.getgrouplist(name.pw_name, gid)
     except KeyError:
-        home_folder, groups = "/", [gid]
+        folder, groups = "/", [gid]
     user = os.environ.get("SUDO_USER", "")
-    environment = {**os.environ, "HOME": home_folder, "USER": user, "LOGNAME": user}
+    environment = {**os.environ, "HOME": folder, "USER": user, "LOGNAME": user}
     return {"user": int(uid), "group": gid, "extra_groups": groups, "env": environment}
 
 
