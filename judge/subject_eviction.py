@@ -180,7 +180,7 @@ class SubjectEvictor:
         self.open: dict[str, list[int]] = kept["open"]
         """Per check the open findings; and of these, those about what was never answered without error."""
         self.counts = {OverflowKey(*about): OverflowCount(*counts) for about, counts in kept["counts"]}
-        self.looked: dict[str, int] = kept["looked"]
+        self.looked: dict[str, int] = kept.get("looked", {})
         """Per space, how many subjects were left when it was last looked through for what one host can invent."""
         self.changed: set[OverflowKey] = set()
         self.evicted: Counter[str] = Counter()
