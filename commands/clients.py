@@ -80,6 +80,8 @@ def clients(
     closed = (one for row in result["findings"] if row["code"] in CLOSES for one in closed_connections(row))
     harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed))
     refused = [client for client in found if client_upgrades.rejected(client)]
+    denied = [client for client in refused if client.get("granted") is False]
+    refused = [client for client in refused if client not in denied]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
             seen = [client for client in found if not client["between_brokers"]]
@@ -97,6 +99,7 @@ def clients(
         show_csv(spreadsheets.client_rows(map(names.in_row, found)))
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
+        terminal_tables.show_denied(legible(denied), console())
     else:
         terminal_tables.list_clients(legible(found), console(), legible([*harms]), brokers=brokers)
     need_whole(result["coverage"], strict=strict)

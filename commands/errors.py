@@ -26,6 +26,8 @@ from wirecheck.commands.screen import note, tell
 from wirecheck.wording import broker_name, client_name, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.traffic import Traffic
 
@@ -49,7 +51,7 @@ def errors(
     strict: bool,
     **asked: Any,
 ) -> None:
-    """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
+    r"""List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
     Errors of brokers' own requests are listed with --brokers, behind those of clients.
 
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
@@ -71,7 +73,7 @@ def errors(
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)
         need_messages(traffic, inputs)
         need_seen(asked, traffic)
-        found = sorted((row for row in error_rows(traffic) if is_chosen(row, asked)), key=of_broker)
+        found = [row for row in clients_first(error_rows(traffic)) if is_chosen(row, asked)]
         whole = form != "text"
         named = brokers or whole or asked["client"] is not None
         mine = [row for row in found if named or not of_broker(row)]
@@ -82,6 +84,11 @@ def errors(
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
             note(summary(shown, hidden, traffic))
+
+
+def clients_first(rows: "Iterable[ErrorRow]") -> "list[ErrorRow]":
+    """Brokers' own requests behind those of clients; else the worst first."""
+    return sorted(rows, key=of_broker)
 
 
 def of_broker(row: "ErrorRow") -> bool:

@@ -311,6 +311,14 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
         console.print(Text.assemble(f"\n{advice[:1].upper()}{advice[1:]}: ", (", ".join(clients), "bold")))
 
 
+def show_denied(clients: list[Row], console: Console) -> None:
+    """Clients that a release rejects, too, and that are granted nothing now: an upgrade takes nothing from them."""
+    if clients:
+        names = ", ".join(f"{name(client)} ({client['address']})" for client in clients)
+        verbs = "sends such versions and is" if len(clients) == 1 else "send such versions and are"
+        console.print(Text(f"{len(clients):,} more {verbs} granted nothing now: {names}", style="dim"))
+
+
 def gate_table(refused: list[Row], many: list[str]) -> Table:
     made = table(*many, "client ID", "address", "software", "refused", "last seen")
     for client in refused:

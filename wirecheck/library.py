@@ -196,10 +196,11 @@ def errors(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> Values[ErrorRow]:
-    """Errors by client, API and topic, worst first, as `wirecheck errors --all` lists them."""
+    """Errors by client, API and topic, worst first, as `wirecheck errors --all --brokers` lists them."""
+    from wirecheck.commands.errors import clients_first
     from wirecheck.decode.show.error_rows import ErrorRow, error_rows
 
-    return table_of(ErrorRow, error_rows(traffic(paths, ports, keylog, dialect)), "errors")
+    return table_of(ErrorRow, clients_first(error_rows(traffic(paths, ports, keylog, dialect))), "errors")
 
 
 def why(

@@ -217,6 +217,8 @@ class Client:
     """By API the versions that it sent."""
     requests: int
     """Requests it sent."""
+    granted: bool | None
+    """Whether a server granted it anything; None where no answer was seen."""
     first_seen: str
     """RFC 3339, UTC."""
     last_seen: str

@@ -91,9 +91,17 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             software_version=software["version"] if software else None,
             apis=[{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
             requests=sum(claim.count for claim in requests),
+            granted=granted(requests),
             first_seen=min(times),
             last_seen=max(times),
         )
+
+
+def granted(requests: Sequence[Claim]) -> bool | None:
+    """Whether a server granted the client anything; None where no answer to it was seen."""
+    if any(claim.peak.get("answered") for claim in requests):
+        return True
+    return False if any(claim.peak.get("refused") for claim in requests) else None
 
 
 def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:

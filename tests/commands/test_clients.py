@@ -10,6 +10,7 @@ import pytest
 
 from tests import traffic
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.judge.lab import Lab
 
 ZOO = ROOT / "tests/scenarios/captures/kraft-clients-zoo/capture.pcap.gz"
 TOO_OLD = {"java-0.9.0.1", "java-0.10.0.1", "java-0.10.2.2", "sarama-0.10.2.0"}
@@ -205,3 +206,23 @@ def test_people_read_names_and_programs_and_commands_keep_addresses(run, tmp_pat
     assert "lab (" not in found
     assert "→ lab-4 (127.0.2.99):20621" in run("decode", stale, "--names", hosts).stdout
     assert "lab-4 (127.0." not in run("decode", stale, "--names", hosts, "--format", "json").stdout
+
+
+def test_who_is_granted_nothing_is_named_apart_and_fails_no_gate(run, tmp_path):
+    """Anybody can send old versions to a broker that refuses them; a client whose answers were not seen counts."""
+
+    def ended(*, error=None):
+        lab = Lab()
+        talk = lab.talk(client_id="old", host="10.0.0.9")
+        row = {"index": 0, "errorCode": error or 0, "baseOffset": 7}
+        for at in range(3):
+            asked = {"acks": -1, "timeoutMs": 30000, "topicData": [{"name": "t", "partitionData": [{"index": 0}]}]}
+            answer = {"responses": [{"name": "t", "partitionResponses": [row]}]}
+            talk.ask(at, "Produce", 2, asked, None if error is None else answer)
+        (tmp_path / "old.pcap").write_bytes(lab.pcap())
+        return run("clients", tmp_path / "old.pcap", "--target", "4.0")
+
+    assert ended(error=0).exit_code == ended().exit_code == 1
+    denied = ended(error=29)
+    assert denied.exit_code == 0
+    assert "1 more sends such versions and is granted nothing now: old (10.0.0.9)" in denied.stdout

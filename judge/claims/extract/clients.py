@@ -62,12 +62,15 @@ def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
     take for that.
     """
     granted, ts_ns = succeeded(batch)[requests], batch.exchanges.ts_ns[requests]
+    keys = batch.decoded.messages.key[requests]
+    ended = ended_by_server(batch)[requests] & ~np.isin(keys, [*GREETINGS, *AUTHENTICATION])
     found = {
         "answered": granted.astype(np.int64),
+        "refused": (ended & ~granted).astype(np.int64),
         "first_answered": np.where(granted, EPOCH_END_NS - ts_ns, 0),
     }
     if header := batch.lines("Produce", "request"):
-        wrote = batch.decoded.messages.key[requests] == PRODUCE
+        wrote = keys == PRODUCE
         found["wrote"] = np.where(wrote, ts_ns, 0)
         found["timeout_ms"] = value_per(requests, header.table, "timeout_ms", absent=0)
     return found
@@ -80,6 +83,15 @@ def succeeded(batch: Batch) -> Bools:
         answer, fate = answers(api, tables)
         request = batch.partner(answer[fate == GRANTED], REQUEST)
         found[request[request >= 0]] = True
+    return found
+
+
+def ended_by_server(batch: Batch) -> Bools:
+    """Per message whether it is a request that the server answered, or closed the connection on."""
+    exchanges, found = batch.exchanges, np.zeros(len(batch.decoded), np.bool_)
+    ended = (exchanges.response >= 0) | (exchanges.outcome == CLOSED_BY_SERVER)
+    requests = exchanges.request[ended]
+    found[requests[requests >= 0]] = True
     return found
 
 
