@@ -429,6 +429,8 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
 
 def names_all(facts: CardFacts) -> bool:
     """Whether the sentence of the cause is about all findings of the entry."""
+    if facts.row["words"].get("addresses"):
+        return True
     return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
 
 

@@ -72,11 +72,20 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
         carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
-            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "endpoint": endpoint}
+            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "address": endpoint}
+            if all_moved(before.group, after.group, context):
+                words["addresses"] = f"{len(before.group.endpoints)} addresses"
             words |= {"since": clock(after.since_ns), "until": clock(old[-1].sighting.ts_ns)}
             sides, first_ns = (old[-1], new[0]), found[0][1].since_ns
             ids_then = tuple(sorted(ids))
             yield Evidence((endpoint,), sides, topic_ids=ids_then, count=len(found), first_ns=first_ns, words=words)
+
+
+def all_moved(former: Group, latter: Group, context: CheckContext) -> bool:
+    """Whether every address of a cluster leads to one other cluster now: it was formatted anew, or replaced whole."""
+    places = context.clusters.places
+    gone = context.clusters.is_former(former) and len(former.endpoints) > 1
+    return gone and all(places[endpoint][-1].group is latter for endpoint in former.endpoints)
 
 
 def stating(claims: list[Claim], place: Place) -> list[Side]:

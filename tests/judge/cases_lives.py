@@ -396,6 +396,17 @@ def clu004_fires(lab):
     switched(lab)
 
 
+def clu004_fires__a_cluster_that_was_formatted_anew(lab):
+    """All brokers answer under another cluster ID; a reader keeps its ID."""
+    for server in (B1, B2, B3):
+        for at in range(0, 60, 10):
+            lab.metadata(at, [("orders", ID_1)], server=server)
+        for at in range(90, 150, 10):
+            lab.metadata(at, [("orders", ID_2)], server=server, cluster_id=OTHER)
+    lab.fetches(range(0, 60, 2), ID_1, client_id="reader")
+    lab.fetches(range(90, 150, 2), ID_1, 100, client_id="reader")
+
+
 def clu004_near_miss(lab):
     """An address that leads to two clusters in turn is CLU001."""
     for at in range(0, 60, 10):

@@ -502,7 +502,7 @@ def test_errors_that_go_on_in_the_next_cluster_count_once():
     """Of a client that a former cluster refused briefly, and the next one for the whole time."""
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1])
     switched = found(
-        "CLU004", topic_ids=[OLD], cluster="B", words={"endpoint": "10.0.0.1:9092"}, sides=[side("Fetch", 13)]
+        "CLU004", topic_ids=[OLD], cluster="B", words={"address": "10.0.0.1:9092"}, sides=[side("Fetch", 13)]
     )
     stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
     brief = refused(cluster="B", level="briefly", until_s=20, count=2)
