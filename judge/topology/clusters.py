@@ -126,15 +126,18 @@ class Place:
     named: tuple[Named, ...] = ()
 
     @cached_property
-    def holders(self) -> tuple[tuple[int, int], ...]:
+    def holders(self) -> tuple[tuple[int, int | None], ...]:
         """The broker that was here from each time on. Of those that are named here then, who was named here last for
         the first time, as brokers may swap their addresses, and swap them back; where none is, who was named last.
+        Where one list names several brokers here, a proxy stands for them: then it is none of them.
         """
         known = [one for one in self.named if isinstance(one.broker, int)]  # whatever a claim says
         if len(known) < 2:
             return tuple((ALWAYS, one.broker) for one in known)
+        if len({one.first_ns for one in known}) < len(known):
+            return ((ALWAYS, None),)
         begins = sorted(known, key=lambda one: one.first_ns)
-        found = [(ALWAYS, min(known).broker)]
+        found: list[tuple[int, int | None]] = [(ALWAYS, min(known).broker)]
         begun, lasted = 0, begins[0]
         named: list[tuple[int, int, int]] = []  # those that have begun, the greatest on top, with negative numbers
         for since_ns in sorted({*(one.first_ns for one in begins), *(one.last_ns + 1 for one in begins)}):

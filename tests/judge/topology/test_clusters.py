@@ -43,6 +43,14 @@ def test_an_address_that_another_broker_got():
     assert [made.broker(OTHER, at * S) for at in (0, 30, 35, 40, 90)] == [2, 2, 2, 1, 1]
 
 
+def test_an_address_that_one_list_gives_to_several_brokers_is_no_broker():
+    """A proxy with all brokers behind one address."""
+    addresses = [claim("address", EAST, OTHER, number, at=1, until=100) for number in (1, 2)]
+    late = claim("address", EAST, OTHER, 3, at=50, until=100)
+    made = Clusters("lab", [*served(EAST, OTHER), cluster("A"), *addresses, late])
+    assert {made.broker(OTHER, at * S) for at in (0, 30, 60, 120)} == {None}
+
+
 def test_until_when_an_address_was_named_counts_where_it_decides_who_was_there():
     """The claims that a broker is named there last longer now; all else is as before."""
 
