@@ -67,7 +67,12 @@ setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their
 demo: $(READY) ## replay a real faulty cluster's capture, by the local engine and by Spark; what can be compiled is, meanwhile
 	@$(BIN)/python -m tools.demo
 
-test: check laws unit scenarios ## everything CI runs
+# All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
+STEPS := tests/laws/test_work.py
+UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench $(addprefix tests/test_,$(addsuffix .py,awaited extension_modules http_server library pages verdict_schema wirecheck))
+test: check ## everything CI runs: check, and laws, unit and scenarios in one go
+	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
+	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
 
 check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
@@ -76,8 +81,6 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/python -m tools.language
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
 
-# All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
-STEPS := tests/laws/test_work.py
 laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws --ignore=$(STEPS)
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
@@ -87,7 +90,7 @@ mutations: $(SET_UP) ## each law fails with a seeded mistake in the code: make m
 	@$(BIN)/python -m tools.mutations $(ONLY)
 
 unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) $(UNITS)
 
 scenarios: $(SET_UP) ## real captures, compiled, by the plain loop and by the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios

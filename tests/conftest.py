@@ -30,6 +30,18 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Tests that use Spark come first. Of two workers the first takes the first half, and so all of them: each that
+    has one of them starts a Java of its own.
+    """
+
+    def uses_spark(item):
+        return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
+
+    items.sort(key=uses_spark, reverse=True)
+
+
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory):
     yield tmp_path_factory.mktemp("spark")
