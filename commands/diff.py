@@ -116,14 +116,52 @@ def of_captures(
 
 def show(found: "list[Difference]", form: str, *, every: bool, notes: tuple[str, ...]) -> None:
     """`notes`: what each of the two rests on."""
-    shown = [one for one in found if every or form != "text" or one.matters]
+    found = sorted(found, key=lambda one: (not one.matters, of_broker(one)))
+    whole = every or form != "text"
+    shown = [one for one in found if whole or (one.matters and not of_broker(one))]
+    if form == "text":
+        click.echo(sentence(found))
     Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
     if form == "text":
         others = len(found) - len(shown)
-        more = f", {others:,} not shown (--all)" if others else ""
+        internal = sum(map(of_broker, found)) if others else 0
+        of_them = f", {internal:,} of them of brokers" if internal else ""
+        more = f", {others:,} not shown{of_them} (--all)" if others else ""
         note(f"{plural(len(shown), 'difference')}{more}")
         for text, name in zip(notes, ("before", "after"), strict=True):
             note(f"{name}: {text}")
+
+
+def of_broker(one: "Difference") -> bool:
+    """Whether it is about requests of a broker or a controller; a finding about one counts like all findings."""
+    from wirecheck.judge.claims.client_ids import is_internal
+
+    return one.client_id is not None and is_internal(one.client_id) and not one.kind.startswith(("finding", "note"))
+
+
+WORSE = {
+    "finding-new": ("new finding", "new findings"),
+    "error-new": ("client with new errors", "clients with new errors"),
+    "error-worse": ("client with more errors", "clients with more errors"),
+    "topic-id": ("topic recreated", "topics recreated"),
+    "client-gone": ("client gone", "clients gone"),
+    "version-lower": ("client with lower versions", "clients with lower versions"),
+    "latency-higher": ("latency doubled", "latencies doubled"),
+    "rate-lower": ("request rate halved", "request rates halved"),
+}
+"""What is worse after, of one and of several, in the order in which it is said."""
+
+
+def sentence(found: "list[Difference]") -> str:
+    """`Worse: 2 clients with new errors, 1 topic recreated.`: of clients, without brokers' own requests."""
+    subjects: dict[str, set[str]] = {}
+    for one in found:
+        if one.matters and not of_broker(one):
+            subjects.setdefault(one.kind, set()).add(one.subject if one.client_id is None else one.client_id)
+    parts = [
+        f"{len(subjects[kind]):,} {words[len(subjects[kind]) > 1]}" for kind, words in WORSE.items() if kind in subjects
+    ]
+    return f"Worse: {', '.join(parts)}." if parts else "Nothing that matters is worse."
 
 
 def of_results(

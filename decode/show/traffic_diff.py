@@ -56,6 +56,8 @@ class Difference:
     """As it was; empty where it was not there."""
     after: str
     matters: bool
+    client_id: str | None = None
+    """The client that it is about."""
 
 
 def differences(before: Traffic, after: Traffic) -> list[Difference]:
@@ -76,8 +78,8 @@ def ordered(*found: Iterable[Difference]) -> list[Difference]:
     return sorted(every, key=lambda one: (KINDS.index(one.kind), one.subject, one.before, one.after))
 
 
-def difference(kind: str, subject: str, before: str, after: str) -> Difference:
-    return Difference(kind, subject, before, after, kind in MATTERS)
+def difference(kind: str, subject: str, before: str, after: str, client_id: str | None = None) -> Difference:
+    return Difference(kind, subject, before, after, kind in MATTERS, client_id)
 
 
 def seconds(traffic: Traffic) -> float:
@@ -93,11 +95,11 @@ def errors(before: Traffic, after: Traffic) -> Iterator[Difference]:
         subject = " ".join(filter(None, key))
         if not was:
             kind = "error-new" if key in lasting else "error-recovered"
-            yield difference(kind, subject, "", f"{rows[1][key]:,} ({now:.1f}/min)")
+            yield difference(kind, subject, "", f"{rows[1][key]:,} ({now:.1f}/min)", key[1])
         elif not now:
-            yield difference("error-gone", subject, f"{rows[0][key]:,} ({was:.1f}/min)", "")
+            yield difference("error-gone", subject, f"{rows[0][key]:,} ({was:.1f}/min)", "", key[1])
         elif now >= FACTOR * was and rows[1][key] >= ENOUGH:
-            yield difference("error-worse", subject, f"{was:.1f}/min", f"{now:.1f}/min")
+            yield difference("error-worse", subject, f"{was:.1f}/min", f"{now:.1f}/min", key[1])
 
 
 def by_error(traffic: Traffic) -> tuple[Counter[Error], set[Error]]:
@@ -126,7 +128,7 @@ def changed_clients(before: Mapping[str, int], after: Mapping[str, int]) -> Iter
     """Of the requests of each client ID, those of clients that only one of the two has."""
     for name in before.keys() ^ after.keys():
         was, now = (f"{side[name]:,} requests" if name in side else "" for side in (before, after))
-        yield difference("client-new" if not was else "client-gone", client_name(name), was, now)
+        yield difference("client-new" if not was else "client-gone", client_name(name), was, now, name)
 
 
 def changed_ids(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Iterator[Difference]:
@@ -157,7 +159,7 @@ def changed_versions(before: Mapping[ClientApi, int], after: Mapping[ClientApi, 
         was, now = before[key], after[key]
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
-            yield difference(kind, " ".join(key), f"v{was}", f"v{now}")
+            yield difference(kind, " ".join(key), f"v{was}", f"v{now}", key[0])
 
 
 def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:

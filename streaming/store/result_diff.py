@@ -83,10 +83,11 @@ def findings(before: Side, after: Side) -> Iterator[Difference]:
     for row, is_new in only_once(before, after, "findings", key_of):
         noun = "finding" if row["kind"] in BLAMED else "note"
         subject = " ".join(filter(None, (row["code"], row["topic"], *row["client_ids"][:1])))
+        client = next(iter(row["client_ids"]), None)
         if is_new:
-            yield difference(f"{noun}-new", subject, "", row["summary"])
+            yield difference(f"{noun}-new", subject, "", row["summary"], client)
         else:
-            yield difference(f"{noun}-gone", subject, f"last at {row['last_seen']:%Y-%m-%d %H:%M:%S}", "")
+            yield difference(f"{noun}-gone", subject, f"last at {row['last_seen']:%Y-%m-%d %H:%M:%S}", "", client)
 
 
 def harms(before: Side, after: Side) -> Iterator[Difference]:
@@ -97,9 +98,10 @@ def harms(before: Side, after: Side) -> Iterator[Difference]:
         words = ", ".join(row["errors"]), client_name(row["client_id"]), row["api"], row["topic"]
         subject, count = " ".join(filter(None, words)), f"{row['count']:,}"
         if is_new:
-            yield difference("error-recovered" if row["recovered"] else "error-new", subject, "", count)
+            kind = "error-recovered" if row["recovered"] else "error-new"
+            yield difference(kind, subject, "", count, words[1])
         else:
-            yield difference("error-gone", subject, count, "")
+            yield difference("error-gone", subject, count, "", words[1])
 
 
 def requests_of(side: Side) -> dict[str, int]:

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
 import wirecheck
-from tests.commands.conftest import ROOT
+from tests.commands.conftest import EXAMPLE, ROOT
 from tests.commands.test_changes import capture
 from tests.decode.show.test_traffic_diff import writes
 
@@ -35,7 +36,7 @@ def test_a_gate(run, pair, options, status):
 
 def test_no_difference_passes_and_says_over_what(run):
     ended = run("diff", STALE, STALE)
-    assert (ended.exit_code, ended.stdout) == (0, "")
+    assert (ended.exit_code, ended.stdout) == (0, "Nothing that matters is worse.\n")
     assert "0 differences" in ended.stderr
     assert ended.stderr.count("messages, all decoded") == 2
 
@@ -49,10 +50,22 @@ def test_what_a_draft_would_read_is_said(run):
 
 def test_all_forms_have_the_same_rows(run, pair):
     text = run("diff", *pair).stdout
-    assert " ".join(text.split()).startswith("error-new NOT_LEADER_OR_FOLLOWER billing-7 Produce orders - -> 3 (")
+    head, shown = text.splitlines()
+    assert head == "Worse: 1 client with new errors."
+    assert " ".join(shown.split()).startswith("error-new NOT_LEADER_OR_FOLLOWER billing-7 Produce orders - -> 3 (")
     (row,) = map(json.loads, run("diff", *pair, "--format", "json").stdout.splitlines())
     (line,) = csv.DictReader(io.StringIO(run("diff", *pair, "--format", "csv").stdout))
     assert (row["kind"], row["matters"], line["subject"]) == ("error-new", True, row["subject"])
+
+
+def test_clients_are_told_first_and_brokers_own_requests_are_counted(run):
+    ended = run("diff", EXAMPLE, STALE)
+    head, first, second, *rest = ended.stdout.splitlines()
+    assert head.startswith("Worse: 2 clients with new errors, 1 topic recreated, 3 clients gone, ")
+    assert ("c-lost" in first, "p-lost" in second) == (True, True)
+    assert not [line for line in rest if "fetcher" in line or "raft-client" in line]
+    assert re.search(r"\d+ not shown, \d+ of them of brokers \(--all\)", ended.stderr)
+    assert "raft-client-4" in run("diff", EXAMPLE, STALE, "--all").stdout
 
 
 @pytest.mark.parametrize("other", ["nosuch.pcap", "empty.pcap"])
