@@ -321,7 +321,9 @@ def clock(time: str | None, axis: Axis) -> str:
 
 
 INDENT = 12
-LABELS = frozenset({"cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES})
+LABELS = frozenset(
+    {"expected", "cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES}
+)
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
     "violation": ("\u2717", shade(RED, bold=True)),

@@ -41,8 +41,10 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
-LINES = {"refused": "WIR008", "lost": "CTL013"}
-"""By label the checks of which the first screen has a line: addresses that refuse connections, and lost records."""
+LINES = {"refused": "WIR008", "lost": "CTL013", "silent": "CLI005", "quota": "CLI007", "proxy": "CLU005"}
+"""By label the checks of which the first screen has a line, because no card shows them: addresses that refuse
+connections, lost records, writers that fell silent, clients that a quota makes wait, and proxies.
+"""
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
