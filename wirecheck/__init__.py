@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.changes import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic_diff import Difference
-    from wirecheck.library import InputError, changes, clients, diff, errors, messages, replay, topics, why
+    from wirecheck.library import InputError, changes, clients, diff, errors, latency, messages, replay, topics, why
     from wirecheck.library_values import (
         Card,
         Client,
@@ -58,6 +59,7 @@ __all__ = [
     "Frame",
     "InputError",
     "KafkaError",
+    "LatencyRow",
     "Message",
     "Messages",
     "Side",
@@ -71,6 +73,7 @@ __all__ = [
     "clients",
     "diff",
     "errors",
+    "latency",
     "messages",
     "replay",
     "topics",
@@ -85,6 +88,7 @@ ELSEWHERE = {
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.changes",
+    "LatencyRow": "wirecheck.decode.show.latency_rows",
 }
 """Values that commands use, too."""
 

@@ -17,7 +17,19 @@ from wirecheck import extension_modules
 from wirecheck.commands.ending import UNUSABLE, in_one_line, orderly
 
 GROUPS = {
-    "Check captures": ("replay", "run", "decode", "topics", "clients", "why", "errors", "changes", "diff", "explain"),
+    "Check captures": (
+        "replay",
+        "run",
+        "decode",
+        "topics",
+        "clients",
+        "why",
+        "errors",
+        "latency",
+        "changes",
+        "diff",
+        "explain",
+    ),
     "Get evidence": ("evidence",),
     "Monitor a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),

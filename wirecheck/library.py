@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.changes import Change
     from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.show.message_lines import Reading
     from wirecheck.decode.show.subject_facts import Fact
@@ -201,6 +202,18 @@ def errors(
     from wirecheck.decode.show.error_rows import ErrorRow, error_rows
 
     return table_of(ErrorRow, clients_first(error_rows(traffic(paths, ports, keylog, dialect))), "errors")
+
+
+def latency(
+    *paths: Path,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> Values[LatencyRow]:
+    """How long clients waited for answers, by client and API, as `wirecheck latency --all --brokers` lists it."""
+    from wirecheck.decode.show.latency_rows import LatencyRow, latency_rows
+
+    return table_of(LatencyRow, latency_rows(traffic(paths, ports, keylog, dialect)), "latencies")
 
 
 def why(

@@ -382,7 +382,8 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
     from wirecheck.commands.listing import TIMES
 
     plain: dict[str, Any] = {
-        "str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string()),
+        "str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
+        "tuple[str, ...]": pa.list_(pa.string()),
     }  # fmt: skip
     columns, rows = [], [dict[str, Any]() for _ in found]
     for field in fields(kind):  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""`wirecheck latency`: how long each client waited for which answers.
+
+Knows: the columns in which that is printed. Refuses to know how it is measured (decode/show/latency_rows.py).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirecheck.commands import names, options
+from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.listing import (
+    Cells,
+    Listing,
+    as_row,
+    inputs_argument,
+    need_messages,
+    options_of_listing,
+)
+from wirecheck.commands.screen import note
+from wirecheck.wording import client_name, plural
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.latency_rows import LatencyRow
+
+
+@click.command(cls=options.Sections, short_help="List how long clients wait for answers.")
+@inputs_argument
+@click.option("--client", metavar="ID", help="Only answers to this client ID.")
+@click.option("--api", metavar="NAME", help="Only answers to requests of this API.")
+@click.option("--all", "every", is_flag=True, help="Print all lines: APIs that wait by design too, such as Fetch.")
+@click.option("--brokers", is_flag=True, help="Also print requests that brokers and controllers send.")
+@options_of_listing
+def latency(
+    inputs: tuple[str, ...],
+    form: str,
+    ports: tuple[int, ...],
+    *,
+    every: bool,
+    brokers: bool,
+    strict: bool,
+    **asked: Any,
+) -> None:
+    """List how long clients wait for answers, by client and API, slowest first.
+
+    p50 and p99 are from a request's last byte to the answer's first, at the capture point. BROKER is the same without
+    the network between capture point and broker, and NETWORK the way from the client to the broker and back, as far
+    as the TCP handshake of the connection was captured.
+
+    \b
+    Examples:
+      wirecheck latency incident.pcapng
+      wirecheck latency incident.pcapng --api Produce
+      wirecheck latency frames/ --all --format csv
+    """
+    from wirecheck.decode.show.latency_rows import latency_rows
+    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.judge.claims.client_ids import is_internal
+
+    with capture_frames(inputs, strict=strict) as frames:
+        traffic = Traffic(dialects=options.dialects()).read(frames, ports)
+        need_messages(traffic, inputs)
+        found = [row for row in latency_rows(traffic) if is_chosen(row, asked)]
+        mine = [row for row in found if brokers or form != "text" or not is_internal(row.client_id)]
+        whole = every or form != "text" or asked["api"] is not None
+        shown = [row for row in mine if whole or not row.waits]
+        LISTING.show(shown, form, every=every)
+        if form == "text":
+            hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
+            parts = [plural(len(shown), "row"), *(f"{n:,} {what} not shown" for what, n in hidden.items() if n)]
+            note("; ".join([*parts, traffic.text()]))
+
+
+def is_chosen(row: "LatencyRow", asked: dict[str, Any]) -> bool:
+    return asked["client"] in {None, row.client_id} and (asked["api"] or row.api).lower() == row.api.lower()
+
+
+def cells(row: "LatencyRow", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
+    """`p-lost  Produce  215  1.2 ms  8.4 ms  7.9 ms  0.3 ms  127.0.0.1`."""
+    return [
+        (client_name(row.client_id), "client"),
+        (row.api, "topic"),
+        (f"{row.count:,}", "count"),
+        (milliseconds(row.p50_ms), "latency"),
+        (milliseconds(row.p99_ms), "latency"),
+        (milliseconds(row.broker_p99_ms), "latency"),
+        (milliseconds(row.network_p50_ms), "latency"),
+        (names.in_text(row.host), "host"),
+    ]
+
+
+def milliseconds(time_ms: float | None) -> str:
+    return "-" if time_ms is None else f"{time_ms:,.1f} ms" if time_ms < 100 else f"{time_ms:,.0f} ms"
+
+
+LISTING: "Listing[LatencyRow]" = Listing(
+    "rows",
+    as_row,
+    cells,
+    lambda _row: (),
+    headings=("client", "request", "count", "p50", "p99", "broker p99", "network p50", "address"),
+    spare=("address", "network p50", "broker p99"),
+)
