@@ -22,10 +22,24 @@ from tools.boards.panel import (
     worst,
 )
 
+
+def p99(histogram: str, by: str) -> str:
+    """The 99th percentile of a histogram, by a label."""
+    return f"histogram_quantile(0.99, sum by (le, {by}) (rate({histogram}_bucket{{{ON}}}{RATE})))"
+
+
 BAD = ((1, "red"),)
 ODD = ((1, "orange"),)
 
 VERDICT = (
+    number(
+        "Clients affected",
+        "Is a client refused, or without an answer, right now? The table below names the clients.",
+        "short",
+        or_zero(f"sum(wirecheck_clients_affected{{{ON}}})"),
+        steps=BAD,
+        runbook="WirecheckClientsAffected",
+    ),
     number(
         "Open violations",
         "Is a rule of Kafka broken right now? Each is a contradiction with evidence; the table below names the codes.",
@@ -70,12 +84,6 @@ VERDICT = (
         decimals=0,
         links=(onto("wirecheck-health", "Where it is behind"),),
         runbook="WirecheckFallingBehind",
-    ),
-    number(
-        "Topics",
-        "How many topics are in the traffic? A sudden decrease is a deletion or lost traffic.",
-        "short",
-        or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
     ),
 )
 FINDINGS = (
@@ -123,6 +131,43 @@ FINDINGS = (
         (Query(gained("wirecheck_topics_recreated_total", "cluster", "1h"), "{{cluster}}"),),
     ),
 )
+REQUESTS = (
+    Panel(
+        "Errors by API",
+        "Which requests are answered with which errors? The top ten, per second.",
+        "reqps",
+        (
+            Query(
+                f"topk(10, sum by (api, error) (rate(wirecheck_request_errors_total{{{ON}}}{RATE})))",
+                "{{api}} {{error}}",
+            ),
+        ),
+    ),
+    Panel(
+        "Errors by broker",
+        "Does one broker answer with more errors than the others? Per second.",
+        "reqps",
+        (Query(f"sum by (broker) (rate(wirecheck_broker_errors_total{{{ON}}}{RATE}))", "broker {{broker}}"),),
+    ),
+    Panel(
+        "Duration by API (p99)",
+        "Which requests are slow? From a request's last byte to its response's first; Fetch waits by design.",
+        "s",
+        (Query(p99("wirecheck_request_duration_seconds", "api"), "{{api}}"),),
+    ),
+    Panel(
+        "Duration by broker (p99)",
+        "Is one broker slower than the others? Without requests that wait for data or members.",
+        "s",
+        (Query(p99("wirecheck_broker_request_duration_seconds", "broker"), "broker {{broker}}"),),
+    ),
+    Panel(
+        "Network round trip (p99)",
+        "Is the network slow? From the client to the broker and back, by the TCP handshake of each connection.",
+        "s",
+        (Query(p99("wirecheck_network_round_trip_seconds", "cluster"), "{{cluster}}"),),
+    ),
+)
 TRAFFIC = (
     Panel(
         "Exchanges by API",
@@ -165,6 +210,11 @@ BOARD = Board(
     "wirecheck-overview",
     "wirecheck / Overview",
     "Is anything wrong, and is the data complete?",
-    (Row("Verdict", VERDICT), Row("Findings", FINDINGS), Row("Traffic and coverage", TRAFFIC, folded=True)),
+    (
+        Row("Verdict", VERDICT),
+        Row("Findings", FINDINGS),
+        Row("Requests, errors and duration", REQUESTS, folded=True),
+        Row("Traffic and coverage", TRAFFIC, folded=True),
+    ),
     events=(RECREATED, MONITOR_RESTARTED, ALERTED),
 )
