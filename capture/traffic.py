@@ -67,19 +67,53 @@ MOST = 5
 
 
 def busiest(files: Iterable[Path], most: int = MOST) -> list[tuple[int, int]]:
-    """(port, frames), the busiest first; a frame counts for that of its ports which has more. Raises OSError."""
-    pairs: Counter[tuple[int, int]] = Counter()
+    """(port, frames), the busiest first. Raises OSError."""
+    ports = Ports()
     for table in tables(files, ["kind", "src_port", "dst_port"]):
+        ports.add(table)
+    return ports.busiest(most)
+
+
+class Ports:
+    """How many frames went between which ports."""
+
+    def __init__(self) -> None:
+        self._pairs: Counter[tuple[int, int]] = Counter()
+
+    def add(self, table: pa.Table) -> None:
+        """Rows that are frames."""
         sums = table.group_by(["src_port", "dst_port"]).aggregate([("kind", "count")])
         for row in sums.to_pylist():
             low, high = sorted((row["src_port"], row["dst_port"]))
-            pairs[low, high] += row["kind_count"]
-    ports: list[tuple[int, int]] = []
-    while pairs and len(ports) < most:
-        totals: Counter[int] = Counter()
-        for pair, count in pairs.items():
-            totals.update(dict.fromkeys(pair, count))
-        port, count = min(totals.items(), key=lambda item: (-item[1], item[0]))
-        ports.append((port, count))
-        pairs = Counter({pair: count for pair, count in pairs.items() if port not in pair})
-    return ports
+            self._pairs[low, high] += row["kind_count"]
+
+    def busiest(self, most: int = MOST) -> list[tuple[int, int]]:
+        """(port, frames), the busiest first; a frame counts for that of its ports which has more."""
+        pairs, ports = self._pairs, list[tuple[int, int]]()
+        while pairs and len(ports) < most:
+            totals: Counter[int] = Counter()
+            for pair, count in pairs.items():
+                totals.update(dict.fromkeys(pair, count))
+            port, count = min(totals.items(), key=lambda item: (-item[1], item[0]))
+            ports.append((port, count))
+            pairs = Counter({pair: count for pair, count in pairs.items() if port not in pair})
+        return ports
+
+
+class Seen:
+    """When frames were captured, and between which ports, of rows as they are read."""
+
+    def __init__(self) -> None:
+        self.ports = Ports()
+        self.ends: tuple[int, int] | None = None
+        """Capture time of the first and the last frame."""
+
+    def add(self, table: pa.Table, *, with_ports: bool) -> None:
+        is_frame = table["kind"].to_numpy() == frames.FRAME
+        if not is_frame.any():
+            return
+        ts_ns = table["ts_ns"].to_numpy()[is_frame]
+        first_ns, last_ns = self.ends or (int(ts_ns[0]), int(ts_ns[0]))
+        self.ends = min(first_ns, int(ts_ns.min())), max(last_ns, int(ts_ns.max()))
+        if with_ports:
+            self.ports.add(table.select(["kind", "src_port", "dst_port"]).filter(pc.field("kind") == frames.FRAME))

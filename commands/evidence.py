@@ -15,11 +15,11 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.findings import one_finding
 from wirecheck.commands.inputs import (
     answers,
-    files_of,
+    files_in,
     frames_of,
     holds_tables,
+    judged_files,
     judged_frames,
-    judged_locally,
     places,
     tell_unread,
     there,
@@ -89,14 +89,12 @@ def evidence(
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
-        with frames_of(inputs, folder / "frames", **reading) as coming:
-            if found is None:
-                result = judged_locally(coming, Settings(dialects=options.dialects())).result()
-                tell_unread(result)
-                found = one_finding(result.rows["findings"], finding)
-            else:
-                coming.wait()
-            files = files_of(coming)
+        with frames_of(inputs, folder / "frames", **reading) as folders:
+            files = files_in(folders)
+        if found is None:
+            result = judged_files(files, Settings(dialects=options.dialects())).result()
+            tell_unread(result)
+            found = one_finding(result.rows["findings"], finding)
         captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
         search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)

@@ -1,17 +1,15 @@
 """The inputs that a user named: captures, folders of frames, or result tables.
 
-Captures are read in a second process. What cannot be read ends in one line. What is in an input is not looked at here.
+What cannot be read ends in one line. What is in an input is not looked at here.
 """
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,7 +19,6 @@ from wirecheck.commands.screen import progress, tell
 from wirecheck.wording import reason_of
 
 if TYPE_CHECKING:
-    from wirecheck.capture.agent.reading import Reading
     from wirecheck.streaming.run.local_replay import LocalReplay
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
@@ -29,13 +26,7 @@ if TYPE_CHECKING:
 ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
 BATCH_BYTES = 12 << 20
-"""Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more, while the query runs beside it."""
-
-FILES_TOGETHER = 4
-"""Files of frames that a local replay checks together where so many wait: each check of a batch states what the batches
-before it stated. 23 November 2026: 100 MB of small messages 8.2 -> 5.5 s of CPU; 8 files gain little more for 60 MB."""
-FEW_BYTES = 8 << 20
-"""Of captures: they are read in this process, which has loaded all that takes. Another begins with half a second."""
+"""Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more."""
 
 
 def place(name: str) -> Path:
@@ -89,68 +80,14 @@ def may_be_archive(path: Path) -> bool:
     return ".t" in path.name.lower()
 
 
-@dataclass(frozen=True)
-class Frames:
-    """What the inputs come to: files of frames, some of which may still be on their way."""
-
-    folders: tuple[Path, ...]
-    """Of files that are there."""
-    reading: "Reading | None" = None
-    """What makes more of them, of the pcaps among the inputs."""
-
-    @property
-    def all_folders(self) -> list[Path]:
-        return [*self.folders, *([self.reading.out] if self.reading is not None else [])]
-
-    def appearing(self, on_progress: Any = None, most: int = 1) -> Iterator[list[Path]]:
-        """Those that are still written: files that are whole by now together, at most so many. Stop if a capture
-        cannot be read.
-        """
-        from wirecheck.capture.agent.reading import ReadingError
-
-        try:
-            yield from self.reading.waiting(most, on_progress) if self.reading is not None else ()
-        except ReadingError as error:
-            raise Stop(str(error)) from error
-
-    def wait(self) -> None:
-        """Until all are there."""
-        with progress("reading") as advance:
-            for _ in self.appearing(advance):
-                pass
-
-
 @contextmanager
-def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[Frames]:
-    """Frames of all inputs: in the folders given, and in one that is made here of the pcaps given."""
+def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[list[Path]]:
+    """Folders with the frames of all inputs: those given, and one that is made here of the pcaps given."""
     given = places(inputs)
-    folders = tuple(path for path in given if path.is_dir())
-    pcaps = [path for path in given if not path.is_dir()]
-    if not pcaps:
-        yield Frames(folders)
-    elif are_few_bytes(pcaps):
+    folders, pcaps = [path for path in given if path.is_dir()], [path for path in given if not path.is_dir()]
+    if pcaps:
         write_frames(pcaps, folder, cluster, keep_records=keep_records, advice="set TMPDIR to another folder")
-        yield Frames((*folders, folder))
-    else:
-        from wirecheck.capture.agent.reading import Reading
-
-        sizes = {"roll_bytes": ROLL_BYTES, "batch_bytes": BATCH_BYTES}
-        with Reading(
-            pcaps, folder, cluster, keep_records=keep_records, key_logs=options.key_logs(), **sizes
-        ) as reading:
-            yield Frames(folders, reading)
-
-
-def are_few_bytes(pcaps: Iterable[Path]) -> bool:
-    """Whether they are read in less time than a process takes to start; what a pipe will bring, nobody knows."""
-    size = 0
-    for path in pcaps:
-        with suppress(OSError):
-            there = path.stat()
-            if not stat.S_ISREG(there.st_mode):
-                return False
-            size += there.st_size
-    return size <= FEW_BYTES
+    yield [*folders, *([folder] if pcaps else [])]
 
 
 def write_frames(
@@ -197,8 +134,11 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
     if not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
     places(inputs)
-    found, busy_ports = judged(inputs, cluster)
-    tell_unread(found, busy_ports)
+    from wirecheck.streaming.steps.settings import Settings
+
+    run, _, ports = checked(inputs, cluster, Settings(dialects=options.dialects()))
+    found = run.result()
+    tell_unread(found, busy(found, ports))
     return found
 
 
@@ -247,14 +187,12 @@ def need_whole(coverage: dict[str, Any], *, strict: bool) -> None:
 NOT_WHOLE = "part of the input could not be read (--strict)"
 
 
-def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str:
+def busy(found: "Result", busiest: list[tuple[int, int]], ports: tuple[int, ...] = ()) -> str:
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     coverage = found.json()["coverage"]
     if found_kafka(coverage):
         return ""
-    from wirecheck.capture.traffic import busiest
-
-    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
+    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest)
     looked = f"only port {', '.join(map(str, ports))} was checked" if ports else ""
     if not busy_ports:
         packets = coverage["frames"] or coverage["details"].get("skipped_frames")
@@ -291,21 +229,52 @@ def holds_tables(path: Path) -> bool:
     return path.is_dir() and any(next(path.glob(f"*/{sign}"), None) is not None for sign in ("run=*", "_delta_log"))
 
 
-def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
-    """What pcaps and folders of frames say, with nothing kept; where none was Kafka's, which ports were busy."""
-    from wirecheck.streaming.steps.settings import Settings
+class Checked(NamedTuple):
+    """What inputs say."""
 
+    run: "LocalReplay"
+    captured: tuple[int, int] | None
+    """Capture time of the first and the last frame, in nanoseconds since 1970; None without frames."""
+    ports: list[tuple[int, int]]
+    """(port, frames) of the busiest ports where there was no Kafka."""
+
+
+def checked(inputs: Iterable[str], cluster: str, settings: "Settings") -> Checked:
+    """What pcaps and folders of frames say, without Spark; nothing of them is written, unless both are given."""
+    names = list(inputs)
+    given = places(names)
+    if not any(path.is_dir() for path in given):
+        return checked_captures(given, cluster, settings)
     with (
         TemporaryDirectory(prefix="wirecheck-") as scratch,
-        frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False) as frames,
+        frames_of(names, Path(scratch) / "frames", cluster, keep_records=False) as folders,
     ):
-        found = judged_locally(frames, Settings(dialects=options.dialects())).result()
-        return found, busy(found, files_of(frames))
+        return checked_files(files_in(folders), settings)
 
 
-def files_of(frames: Frames) -> list[Path]:
-    """All that are there by now. Stop where there are none."""
-    return files_in(frames.all_folders)
+def checked_captures(pcaps: list[Path], cluster: str, settings: "Settings") -> Checked:
+    """Captures from the packets to the judge. Stop if none can be read."""
+    with progress("checking") as advance, readable():
+        from wirecheck.capture.agent import offline_agent
+        from wirecheck.capture.traffic import Seen
+        from wirecheck.streaming.run.local_replay import LocalReplay
+
+        run, seen = LocalReplay(settings), Seen()
+        for table in offline_agent.read_frames(
+            pcaps, cluster, offline_agent.OFFLINE, BATCH_BYTES, key_logs=options.key_logs(), on_progress=advance
+        ):
+            seen.add(table, with_ports=not run.has_messages)
+            run.add(table)
+        run.finish()
+    return Checked(run, seen.ends, [] if run.has_messages else seen.ports.busiest())
+
+
+def checked_files(files: list[Path], settings: "Settings") -> Checked:
+    """Files of frames that are all there."""
+    from wirecheck.capture.traffic import busiest, ends
+
+    run = judged_files(files, settings)
+    return Checked(run, ends(files), [] if run.has_messages else busiest(files))
 
 
 def files_in(folders: list[Path]) -> list[Path]:
@@ -341,19 +310,6 @@ def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[P
         fresh = [file for file in there if file not in seen]
         seen = set(there) or seen
         yield fresh
-
-
-def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
-    """Without Spark: of pcaps alone each file as it appears, while the next is made."""
-    if frames.folders or frames.reading is None:
-        frames.wait()
-        return judged_files(files_of(frames), settings)
-    with progress("checking") as advance:
-        from wirecheck.streaming.run.local_replay import LocalReplay
-
-        run = LocalReplay(settings)
-        run.judge_all(frames.appearing(advance, FILES_TOGETHER))
-    return run
 
 
 def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":

@@ -15,13 +15,14 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
 from wirecheck.commands.inputs import (
-    Frames,
+    Checked,
     busy,
-    files_of,
+    checked,
+    checked_files,
+    files_in,
     found_kafka,
     frames_of,
     holds_tables,
-    judged_locally,
     need_kafka,
     need_whole,
     places,
@@ -219,6 +220,7 @@ def judged(
     """What the frames of all inputs say; which engine said it; when they were captured; where none was Kafka's, which
     ports were busy; what a page shows of them.
     """
+    from wirecheck.capture.traffic import busiest, ends
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
@@ -227,28 +229,31 @@ def judged(
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
-    with (
-        tables_at(out, Path(folder) / "tables") as tables,
-        frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
-    ):
-        found = by_spark(query, frames, tables) if query is not None else None
-        if found is None:
-            engine = "local"
-            run = judged_locally(frames, settings)
-            found = run.result()
-            if out is not None:
-                with writable(out):
-                    run.write(tables)
-        files = files_of(frames)
-        shown = shown_of(found, files) if looked_into else {}
-        return found, engine, captured_of(files), busy(found, files, ports), shown
+    with tables_at(out, Path(folder) / "tables") as tables:
+        if query is None and not looked_into:
+            check = checked(inputs, cluster, settings)
+            result = result_of(check, out, tables)
+            return result, engine, captured_of(check.captured), busy(result, check.ports, ports), {}
+        with frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as folders:
+            files = files_in(folders)
+            found = by_spark(query, files, tables) if query is not None else None
+            if found is None:
+                engine = "local"
+                found = result_of(checked_files(files, settings), out, tables)
+            shown = shown_of(found, files) if looked_into else {}
+            return found, engine, captured_of(ends(files)), busy(found, busiest(files), ports), shown
 
 
-def captured_of(files: list[Path]) -> Row | None:
+def result_of(check: Checked, out: Path | None, tables: Path) -> "Result":
+    """Of a check without Spark; its tables are written where they are wanted."""
+    if out is not None:
+        with writable(out):
+            check.run.write(tables)
+    return check.run.result()
+
+
+def captured_of(between: tuple[int, int] | None) -> Row | None:
     """From when to when there are frames; whether they are Kafka's or not."""
-    from wirecheck.capture.traffic import ends
-
-    between = ends(files)
     return {"from": rfc3339(between[0]), "to": rfc3339(between[1])} if between else None
 
 
@@ -316,12 +321,10 @@ def spark_query(work: Path, settings: "Settings") -> "QueryProcess":
     return query
 
 
-def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result | None":
+def by_spark(query: "QueryProcess", files: list[Path], tables: Path) -> "Result | None":
     """None where Spark failed, which a line says. Stop there if WIRECHECK_ENGINE_STRICT=1."""
     from wirecheck.streaming.run.query_process import QueryError
 
-    frames.wait()
-    files = files_of(frames)
     try:
         with progress("Spark is starting", then="checking") as advance:
             return query.judge(files, tables, advance)

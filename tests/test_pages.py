@@ -73,9 +73,9 @@ def desk(tmp_path_factory):
     return folder
 
 
-def plainly(settings, frames, tables):
+def plainly(settings, files, tables):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
-    run = inputs.judged_locally(frames, settings)
+    run = inputs.judged_files(files, settings)
     run.write(tables)
     return run.result()
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime as dt
 import pathlib
-import tempfile
 import warnings
 from contextlib import contextmanager
 from dataclasses import fields
@@ -335,8 +334,9 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     """What result tables hold, or what captures and folders of frames come to."""
     from pathlib import Path as Place
 
-    from wirecheck.commands.inputs import holds_tables, judged, latest
-    from wirecheck.commands.options import reading_with
+    from wirecheck.commands.inputs import checked, holds_tables, latest
+    from wirecheck.commands.options import dialects, reading_with
+    from wirecheck.streaming.steps.settings import Settings
 
     named = [str(path) for path in paths]
     if not named:
@@ -344,7 +344,7 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     if len(named) == 1 and holds_tables(Place(named[0])):
         return latest(Place(named[0]))
     with reading_with(several(keylog), known(dialect)):
-        result, _ = judged(tuple(named), cluster)
+        result = checked(named, cluster, Settings(dialects=dialects())).run.result()
     warn_of(result.json()["coverage"])
     return result
 
@@ -363,28 +363,21 @@ def replay(
     Without `principals`, the principal and the address of who changed a topic are omitted. `expect`: a file of known
     and accepted findings (docs/expect.md); InputError names a line that cannot be read.
     """
-    from pathlib import Path as Place
-
-    from wirecheck.commands.inputs import files_of, frames_of, judged_locally
+    from wirecheck.commands.inputs import checked
     from wirecheck.commands.options import dialects, expectations, reading_with
     from wirecheck.commands.replay import captured_of
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.story.expectations import with_expected
     from wirecheck.streaming.steps.settings import Settings
 
-    with (
-        as_input_error(),
-        reading_with(several(keylog), known(dialect)),
-        tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
-    ):
+    with as_input_error(), reading_with(several(keylog), known(dialect)):
         named = [str(path) for path in paths]
         if not named:
             raise InputError(NOTHING_NAMED)
         expected = expectations(expect)
-        with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
-            judge = JudgeSettings(principals=principals)
-            result = judged_locally(frames, Settings(ports=frozenset(ports), dialects=dialects(), judge=judge)).result()
-            captured = captured_of(files_of(frames))
+        judge = JudgeSettings(principals=principals)
+        found = checked(named, cluster, Settings(ports=frozenset(ports), dialects=dialects(), judge=judge))
+        result, captured = found.run.result(), captured_of(found.captured)
         document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
         document = with_expected(document, expected)
         return verdict(result, document, tuple(named), captured)

@@ -173,11 +173,16 @@ def read_frames(
     cluster: str = "",
     agent: str = "decode",
     batch_bytes: int = BATCH_BYTES,
+    *,
     key_logs: Sequence[Path] = (),
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[pa.Table]:
-    """The same rows without files, for looking at a capture: from STARTED to ENDED, no PROGRESS, file_seq 0."""
+    """The same rows without files, in memory as they were captured: from STARTED to ENDED, no PROGRESS, file_seq 0.
+
+    Raises NothingReadableError, KeyLogError.
+    """
     capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes, key_logs)
-    for rows in _all_of(capture.rows(None), Redaction(capture.secrets, keep_records=True)):
+    for rows in _all_of(capture.rows(on_progress), Redaction(capture.secrets, keep_records=True)):
         yield pa.Table.from_batches([rows])
 
 

@@ -122,7 +122,7 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
 FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what looks like content
 
 
-def without_records() -> WithoutRecords:
+def records_left_out() -> WithoutRecords:
     compiled = programs()
     records = [slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]
     kept = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
@@ -161,11 +161,13 @@ class Follower:
         early: bool = False,
         tapped: bool = False,
         contained: bool = False,
+        without_records: bool = False,
     ) -> None:
         """`contained`: where following a connection raises, it is set aside and `failed` names it; all others go on.
         `early`: hand out a request when it is complete, its response alone later, no facts about connections,
         and large messages without their records (decode/connection/framing/without_records.py).
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
+        `without_records`: only the last of these.
         `tapped`: frame nothing; after a call `taken` has what came in order, `over` which connections are over.
         """
         self.limits = limits
@@ -176,8 +178,9 @@ class Follower:
         self.over: list[int] = []
         self._names: dict[str, int] = {}
         self._agents = Agents(limits.silent_ns)
-        self._shared = Shared(limits, Known(*known().T.tolist()), without_records() if early else None)
-        self._shared.tapped, self._shared.contains = tapped, contained
+        lean = records_left_out() if early or without_records else None
+        self._shared = Shared(limits, Known(*known().T.tolist()), lean)
+        self._shared.early, self._shared.tapped, self._shared.contains = early, tapped, contained
         self.failed: list[tuple[str, str, Exception]] = []
         """Of the last call: agent, connection, and what was raised."""
         self._connections: dict[str, followed.Connection] = {}

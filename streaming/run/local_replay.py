@@ -1,82 +1,152 @@
-"""Frames checked in this process by the steps of the query, without Spark: `--engine local`.
+"""Captures and frames checked in this process by the steps of the query, without Spark: `--engine local`.
 
-The rows are those of the query (`spark/pipeline.py`), whatever files are checked together. Memory grows with open
-connections and with what is known of a cluster, not with the length of a capture.
+One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. The
+rows are those of the query (`spark/pipeline.py`), whatever is checked together. Memory grows with open connections and
+with what is known of a cluster, not with the length of a capture.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
-from wirecheck.streaming.steps.decode_process import Begun, DecodeProcess
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirecheck.capture import frames
+from wirecheck.decode.collector_pause import collector_paused
+from wirecheck.decode.connection.exchanges import Exchanges, joined
+from wirecheck.decode.connection.segments import segments
+from wirecheck.streaming.steps.decode_step import claimed
+from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
-from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.judge_step import Opened, Shards, judge_opened
+from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.steps.tagged import CLAIMS
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import LatestRows, Result
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
-"""Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
-BUCKETS = 2
-"""One process follows them in turn, and each has a price per batch: 300 MB were judged in 5.1 s by eight, 2.9 by two.
-A follower follows up to 200,000 connections, so one alone would follow half as many."""
-FEW_BYTES = 1 << 20
-"""Frames files that are followed as one bucket. Some 50,000 frames, and a follower lets go of nothing before it has
-twice as many connections."""
+"""Frames files that are followed together, at most: they are held as a whole."""
+MESSAGES_TOGETHER, BYTES_TOGETHER = 100_000, 48 << 20
+"""Messages, and what is kept of them, that are decoded and judged together, at least: each time has a price of its own,
+and all of them are held.
+"""
+
+
+class Label:
+    """What is followed and known under one label."""
+
+    def __init__(self, label: str, settings: Settings) -> None:
+        self.label, self.settings = label, settings
+        self.bucket = Bucket(label, 0, settings, without_records=True)
+        self.shards: Shards = {}
+        self.parts: list[Exchanges] = []
+        """That no claims were made of yet."""
+        self.rows: list[Opened] = []
+        """That were not judged yet."""
+        self.has_messages = False
+
+    def follow(self, files: Iterable[FrameFile]) -> None:
+        batch = self.bucket.begun(files)
+        for exchanges in self.bucket.learned(batch):
+            if exchanges.connections:
+                self.parts.append(exchanges)
+                self.has_messages = self.has_messages or len(exchanges.messages) > 0
+                if self.is_full:
+                    self.claim()
+            del exchanges
+        self.rows += [Opened(0, route, report) for route, report in self.bucket.reports(batch)]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough messages wait for their claims."""
+        return (
+            sum(len(part.messages) for part in self.parts) >= MESSAGES_TOGETHER
+            or sum(part.messages.data.nbytes for part in self.parts) >= BYTES_TOGETHER
+        )
+
+    def claim(self) -> None:
+        if self.parts:
+            parts, self.parts = self.parts, []
+            self.rows.append(Opened(0, CLAIMS, claimed(joined(parts), self.settings)))
 
 
 class LocalReplay:
-    """One run: give it files of frames, as they come, and ask it for the result behind the last."""
+    """One run: give it rows, or files of frames, as they come, and ask it for the result behind the last."""
 
     def __init__(self, settings: Settings) -> None:
-        self.loop = Loop(replace(settings, buckets=min(settings.buckets, BUCKETS)))
+        self.settings = replace(settings, buckets=1)
+        self._labels: dict[str, Label] = {}
         self._latest = LatestRows()
+        self.has_messages = False
+        """Whether any message of Kafka's was followed."""
+        self._shown_ns: dict[str, int] = {}
+        self._seq: dict[str, int] = {}
 
+    @collector_paused()
+    def add(self, table: pa.Table) -> None:
+        """Rows of one agent as they are read, all of one label; its last ones end with ENDED."""
+        is_frame = pc.equal(table["kind"], frames.FRAME)
+        agent, label = (table[name][0].as_py() for name in ("agent", "cluster"))
+        self._seq[agent] = self._seq.get(agent, 0) + 1
+        self._shown_ns[agent] = max(self._shown_ns.get(agent, 0), pc.max(table["ts_ns"]).as_py())
+        progress = frames.Mark(frames.PROGRESS, self._shown_ns[agent])
+        rows = chosen(table, is_frame)
+        marks = marks_of(table.filter(pc.invert(is_frame))) if rows.num_rows < table.num_rows else ()
+        part = segments(rows) if rows.num_rows else None
+        self._follow({label: [FrameFile(agent, self._seq[agent], (*marks, progress), part)]})
+
+    @collector_paused()
     def judge(self, files: Iterable[Path]) -> None:
-        """Files that are judged together."""
-        self.loop.batch(files)
-        self._keep(self.loop.emitted)
-        self.loop.emitted.clear()
+        """Files of frames that are followed together."""
+        by_label: dict[str, list[FrameFile]] = {}
+        for every in deal_files(map(str, files), self.settings):
+            for dealt in every:
+                by_label.setdefault(dealt.label, []).append(dealt.file)
+        self._follow(by_label)
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
-        """Batch after batch. From the second on, a process beside this one decodes a batch while this one judges the
-        batch before and follows the next.
-        """
-        batches = iter(batches)
-        for files in batches if os.cpu_count() == 1 else islice(batches, 1):
+        for files in batches:
             self.judge(files)
-        process, before = None, list[Begun]()
-        try:
-            for files in batches:
-                process = process or DecodeProcess(self.loop.settings)
-                begun = process.begin(self.loop.follow(files))
-                self._keep(self.loop.judge(process.end(before)))
-                before = begun
-            if process is not None:
-                self._keep(self.loop.judge(process.end(before)))
-        finally:
-            if process is not None:
-                process.close()
 
-    def _keep(self, rows: Iterable[Tagged]) -> None:
-        for row in rows:
-            self._latest.add(row.route, from_ipc(row.cell))
+    def _follow(self, by_label: dict[str, list[FrameFile]]) -> None:
+        for name, files in sorted(by_label.items()):
+            label = self._labels.setdefault(name, Label(name, self.settings))
+            label.follow(files)
+            self.has_messages = self.has_messages or label.has_messages
+            if any(row.route == CLAIMS for row in label.rows):
+                self._judge(label)
+
+    def _judge(self, label: Label) -> None:
+        """All that was followed."""
+        label.claim()
+        if label.rows:
+            emitted, changed = judge_opened(label.label, label.rows, label.shards.get, label.settings)
+            label.shards.update(changed)
+            label.rows = []
+            for row in emitted:
+                self._latest.add(row.route, from_ipc(row.cell))
+
+    @collector_paused()
+    def finish(self) -> None:
+        """Judge what waits."""
+        for label in self._labels.values():
+            self._judge(label)
 
     def result(self) -> Result:
+        self.finish()
         return self._latest.result()
 
     def write(self, out: Path) -> None:
         """The result tables, as a replay leaves them."""
+        self.finish()
         self._latest.write(out)
 
 
 def of_files(files: list[Path], settings: Settings) -> LocalReplay:
     """A run over files that are all there: so it is known whose they are, and which are missing."""
-    buckets = 1 if sum(age_name_size(file)[2] for file in files) <= FEW_BYTES else settings.buckets
-    return LocalReplay(replace(settings, buckets=buckets, agents=labelled_in(agents_of(files), files)))
+    return LocalReplay(replace(settings, agents=labelled_in(agents_of(files), files)))
 
 
 def batches_of(files: list[Path]) -> Iterator[list[Path]]:

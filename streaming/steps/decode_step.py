@@ -51,12 +51,17 @@ class Claimed:
     """What requests add to the totals."""
 
 
-@collector_paused()
 def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
     exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+    return row._replace(route=CLAIMS, cell=to_cell(claimed(exchanges, settings)))
+
+
+@collector_paused()
+def claimed(exchanges: Exchanges, settings: Settings) -> Claimed:
+    """What exchanges come down to."""
     exchanges = replace(exchanges, messages=exchanges.messages.in_place())
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
     parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
@@ -66,7 +71,7 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
         name: as_ipc(pa.concat_tables([tables[name] for _, tables, _ in parts if name in tables])) for name in names
     }
     requests = sum((part for *_, part in parts), Counts())
-    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(claims_made), rows, requests)))
+    return Claimed(pack(claims_made), rows, requests)
 
 
 def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:

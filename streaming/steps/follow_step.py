@@ -31,7 +31,9 @@ from wirecheck.streaming.steps.unanswered_connections import UnansweredConnectio
 
 FRAMES_A_CALL = 20_000  # of as many connections at most: these can always be taken in, and are 60 MB of objects
 MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
-Turns = dict[str, deque[bytes]]
+Packed = bytes | FrameFile
+"""A file as it came: in a cell, or within one process as it is."""
+Turns = dict[str, deque[Packed]]
 """The files to follow by agent, in order, as they came."""
 
 
@@ -111,7 +113,7 @@ class Agent:
 
     next_seq: int = 0
     """The file awaited; 0 until the first is known."""
-    held: dict[int, bytes] = field(default_factory=dict)
+    held: dict[int, Packed] = field(default_factory=dict)
     """Files that came early, as they came."""
     ts_ns: int = 0
     """Everything up to this capture time has been shown."""
@@ -146,12 +148,26 @@ class Marks:
     """The last file followed."""
 
 
+@dataclass
+class Batch:
+    """The files that one call brings."""
+
+    turns: Turns
+    missing: dict[str, int]
+    """Files given up, by agent."""
+    unread: list[tuple[str, int, str]]
+    """Files that are not followed: agent, number, reason."""
+    ready: list[FrameFile] = field(default_factory=list)
+    """Those that were followed, without their frames."""
+
+
 class Bucket:
     """The connections of one bucket under one label."""
 
-    def __init__(self, label: str, number: int, settings: Settings) -> None:
-        self.label, self.number, self.settings = label, number, settings
-        self.follower = Follower(ports=settings.ports, contained=True)
+    def __init__(self, label: str, number: int, settings: Settings, *, without_records: bool = False) -> None:
+        """`without_records`: large messages are handed out without them, so that they are never copied."""
+        self.label, self.number, self.settings, self.without_records = label, number, settings, without_records
+        self.follower = self.new_follower()
         self.agents: dict[str, Agent] = {}
         self.settled = SettledConnections()
         self.unanswered = UnansweredConnections()
@@ -164,32 +180,44 @@ class Bucket:
         self.refused = 0
         """Frames that the follower had refused when this batch began."""
 
+    def new_follower(self) -> Follower:
+        return Follower(ports=self.settings.ports, contained=True, without_records=self.without_records)
+
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
-        turns, missing, unread = self.in_order(cells)
-        self.refused, self.passed_ns = self.follower.refused, self.passed()
-        self.follower.expect([*self.agents])
-        ready: list[FrameFile] = []
-        for exchanges in some_together(map(self.bounded_rows, self.learned(turns, ready))):
+        batch = self.begun(cells)
+        for exchanges in some_together(self.learned(batch)):
             yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
             del exchanges
-        over = {name for name, _, _ in unread if self.has_ended(name)}
-        for name in sorted({file.agent for file in ready} | over):
-            progress = Progress(name, self.agents[name].ts_ns, self.has_ended(name))
-            yield Tagged(self.label, self.number, PROGRESS, to_cell(progress))
-        of_agents = self.agents_marks(ready, missing, unread) if self.number == 0 else ()  # every bucket has them
-        for marks in [*of_agents, *self.own_marks(ready)]:
-            yield Tagged(self.label, self.number, MARKS, to_cell(marks))
-        self.settled.forget(self.passed_ns)
+        for route, report in self.reports(batch):
+            yield Tagged(self.label, self.number, route, to_cell(report))
 
-    def learned(self, turns: Turns, ready: list[FrameFile]) -> Iterator[Exchanges]:
-        """Exchanges of these files, and of all that is open if all agents have ended. Adds the files to `ready`."""
-        for files in rounds(turns):
-            yield from self.followed(files)
-            ready += [replace(file, segments=None) for file in files]
+    def begun(self, files: Iterable[Packed]) -> Batch:
+        """What of these files, and of those that waited for them, is followed now."""
+        batch = Batch(*self.in_order(files))
+        self.refused, self.passed_ns = self.follower.refused, self.passed()
+        self.follower.expect([*self.agents])
+        return batch
+
+    def learned(self, batch: Batch) -> Iterator[Exchanges]:
+        """Exchanges of a batch's files, and of all that is open if all agents have ended."""
+        for files in rounds(batch.turns):
+            yield from map(self.bounded_rows, self.followed(files))
+            batch.ready += [replace(file, segments=None) for file in files]
             del files
         if self.all_ended():
-            yield from self.drained()
+            yield from map(self.bounded_rows, self.drained())
+
+    def reports(self, batch: Batch) -> Iterator[tuple[str, Progress | Marks]]:
+        """What is to be said once a batch was followed, each with its route."""
+        ready, unread = batch.ready, batch.unread
+        over = {name for name, _, _ in unread if self.has_ended(name)}
+        for name in sorted({file.agent for file in ready} | over):
+            yield PROGRESS, Progress(name, self.agents[name].ts_ns, self.has_ended(name))
+        of_agents = self.agents_marks(ready, batch.missing, unread) if self.number == 0 else ()  # every bucket has them
+        for marks in [*of_agents, *self.own_marks(ready)]:
+            yield MARKS, marks
+        self.settled.forget(self.passed_ns)
 
     def drained(self) -> Iterator[Exchanges]:
         """What is still open is over, so many connections at a time."""
@@ -235,7 +263,7 @@ class Bucket:
             return learned, None
         self.refused -= self.follower.refused
         self.failed.append(("", "", f"{self.follower.open:,} connections were joined again: {described(error)}"))
-        self.follower = Follower(ports=self.settings.ports, contained=True)
+        self.follower = self.new_follower()
         self.follower.expect([*self.agents])
         for name, agent in self.agents.items():
             self.follower.advance(name, agent.ts_ns, ended=agent.ended)
@@ -255,7 +283,7 @@ class Bucket:
         self.late.update(files[number].agent for number in whose[late].tolist())
         return part.take(~late), whose[~late]
 
-    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
+    def in_order(self, cells: Iterable[Packed]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and the
         files that are not followed, each by agent and number with the reason.
         """
@@ -361,7 +389,7 @@ class Bucket:
         self.follower = Follower.restore(follower, ports=self.settings.ports, contained=True)
 
 
-def reason_of(cell: bytes) -> str | None:
+def reason_of(cell: Packed) -> str | None:
     """Why a file could not be read; None if it was."""
     return next((mark.reason for mark in read_file(cell).marks if mark.kind == frames.QUARANTINED), None)
 

@@ -7,7 +7,7 @@ counted, and logged once per process.
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
@@ -55,9 +55,34 @@ class Frontiers:
         return to_cell(self.by_agent)
 
 
-@collector_paused()
+class Opened(NamedTuple):
+    """A row out of its cell."""
+
+    bucket: int
+    route: str
+    value: Any
+    """Claimed, Progress or Marks; of another route the cell."""
+
+
+def opened(row: Tagged) -> Opened:
+    match row.route:
+        case tagged.CLAIMS:
+            return Opened(row.bucket, row.route, from_cell(row.cell, Claimed))
+        case tagged.PROGRESS:
+            return Opened(row.bucket, row.route, from_cell(row.cell, Progress))
+        case tagged.MARKS:
+            return Opened(row.bucket, row.route, from_cell(row.cell, Marks, frames.Mark))
+    return Opened(row.bucket, row.route, row.cell)
+
+
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, those of other routes among them, and the shards that changed."""
+    return judge_opened(label, map(opened, rows), load, settings)
+
+
+@collector_paused()
+def judge_opened(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
+    """The same of rows that are out of their cells."""
     judge = Judge(label, load, settings.judge)
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
@@ -66,22 +91,22 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
     for row in rows:
         match row.route:
             case tagged.CLAIMS:
-                claimed: Claimed = from_cell(row.cell, Claimed)
+                claimed: Claimed = row.value
                 claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
                 totals.claims(claims, oldest_ns, judge.ledger)
                 judge.absorb(claims)
                 requests.update(claimed.requests)
                 passing += [Tagged(label, -1, table, cell) for table, cell in claimed.rows.items()]
             case tagged.PROGRESS:
-                frontiers.moved(row.bucket, from_cell(row.cell, Progress))
+                frontiers.moved(row.bucket, row.value)
             case tagged.MARKS:
-                marks: Marks = from_cell(row.cell, Marks, frames.Mark)
+                marks: Marks = row.value
                 judge.on_marks(marks)
                 totals.on_marks(marks)
                 if marks.file_seq:  # 0 in marks that a bucket adds to those of the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
             case _:
-                passing.append(row)
+                passing.append(Tagged(label, row.bucket, row.route, row.value))
     for frontier in frontiers.common():
         if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)

@@ -1,4 +1,4 @@
-"""Frames files in, one row per file and bucket out.
+"""Frames files in, one row per file and bucket out; or, within one process, what such a row holds.
 
 Every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
 """
@@ -49,19 +49,41 @@ def file_cell(file: FrameFile) -> bytes:
     return to_cell(file, f"{file.file_seq} {file.agent}".encode())
 
 
-def file_of(cell: bytes) -> tuple[str, int]:
+def file_of(cell: bytes | FrameFile) -> tuple[str, int]:
     """Agent and number; the frames stay packed."""
+    if isinstance(cell, FrameFile):
+        return cell.agent, cell.file_seq
     seq, _, agent = named(cell)[0].decode().partition(" ")
     return agent, int(seq)
 
 
-def read_file(cell: bytes) -> FrameFile:
+def read_file(cell: bytes | FrameFile) -> FrameFile:
+    if isinstance(cell, FrameFile):
+        return cell
     file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments)
     return file
 
 
+@dataclass(frozen=True)
+class Dealt:
+    """What one bucket gets of one file."""
+
+    label: str
+    bucket: int
+    file: FrameFile
+
+
 def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Tagged]]:
     """The rows of one file after the other, made as they are taken: a worker holds one file, and one row of it."""
+    return (map(as_row, every) for every in deal_files(paths, settings))
+
+
+def as_row(dealt: Dealt) -> Tagged:
+    return Tagged(dealt.label, dealt.bucket, FRAMES, file_cell(dealt.file))
+
+
+def deal_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Dealt]]:
+    """What the buckets get of one file after the other."""
     for path in paths:
         try:
             table = read(path)
@@ -83,12 +105,12 @@ def check_owner(path: str, table: pa.Table, settings: Settings) -> None:
         raise NotFramesError(f"its cluster is {label!r}, and that of its agent's first file is {known.label!r}")
 
 
-def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
-    """A file's rows; those of the buckets that are still to come say so, where making one raises."""
+def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Dealt]:
+    """What the buckets get of a file; those that are still to come get the reason, where making one raises."""
     made = 0
     try:
-        for row in pack(table, settings):
-            yield row
+        for dealt in pack(table, settings):
+            yield dealt
             made += 1
     except Exception as error:  # noqa: BLE001 - whatever a file can bring about
         yield from set_aside(path, f"its frames could not be distributed: {described(error)}", settings)[made:]
@@ -118,26 +140,31 @@ def whole(path: str) -> Any:
             raise OSError(failed.errno or errno.EIO, str(failed), path) from failed
 
 
-def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
-    """Rows of a file that cannot be read, one per bucket: its number, and marks in place of its frames."""
+def set_aside(path: str, reason: str, settings: Settings) -> list[Dealt]:
+    """What stands for a file that cannot be read, one per bucket: its number, and marks in place of its frames."""
     agent, seq = quarantine.whose(path) or (quarantine.base_name(path), quarantine.FOREIGN_NUMBER)
     known = settings.agents.get(agent)
     label = (known.label if known else "") or quarantine.label_of(path)
-    cell = file_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))
-    return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
+    file = FrameFile(agent, seq, quarantine.marks(path, reason), None)
+    return [Dealt(label, bucket, file) for bucket in range(settings.buckets)]
 
 
-def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
+def pack(table: pa.Table, settings: Settings) -> Iterator[Dealt]:
     is_frame = pc.equal(table["kind"], frames.FRAME)
     marks = table.filter(pc.invert(is_frame))
     table = chosen(table, is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
-    columns = [field.name for field in fields(frames.Mark)]
-    file_marks = tuple(frames.Mark(**row) for row in marks.select(columns).to_pylist())
+    file_marks = marks_of(marks)
     whole = segments(table)
     del table  # the same data as `whole`
     for bucket, part in enumerate(deal(whole, settings.buckets)):
-        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, file_marks, part)))
+        yield Dealt(label, bucket, FrameFile(agent, file_seq, file_marks, part))
+
+
+def marks_of(rows: pa.Table) -> tuple[frames.Mark, ...]:
+    """Rows that are no frames."""
+    columns = [field.name for field in fields(frames.Mark)]
+    return tuple(frames.Mark(**row) for row in rows.select(columns).to_pylist())
 
 
 def chosen(table: pa.Table, is_frame: pa.ChunkedArray) -> pa.Table:

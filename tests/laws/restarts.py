@@ -192,9 +192,7 @@ def capture_of(place: Path) -> Path:
 def as_a_monitor(files: list[Path]) -> Settings:
     """Where agents begin is known, and of none where it ends."""
     known = labelled_in(agents_of(files), files)
-    return Settings(
-        buckets=local_replay.BUCKETS, agents={agent: replace(found, last=0) for agent, found in known.items()}
-    )
+    return Settings(buckets=2, agents={agent: replace(found, last=0) for agent, found in known.items()})
 
 
 def of_capture(place: Path, folder: Path) -> Came:

@@ -1,7 +1,6 @@
 """Judged without Spark: the plain loop's result, whatever is judged together, and the tables that a replay leaves."""
 
 import os
-from concurrent.futures import Future
 
 import pytest
 
@@ -34,58 +33,6 @@ def test_the_tables_give_the_same_result_to_who_reads_them_later(frames_files, e
         run.judge(batch)
     run.write(tmp_path)
     assert Result.latest(tmp_path).json() == run.result().json() == expected
-
-
-@pytest.mark.parametrize("ended", ["never", "from outside", "before it starts"])
-def test_a_second_process_decodes_and_changes_nothing(frames_files, expected, monkeypatch, ended):
-    """Also where it is killed: what it has not decoded is decoded here."""
-    processes = []
-
-    class Watched(local_replay.DecodeProcess):
-        def __init__(self, settings):
-            super().__init__(settings)
-            processes.append(self)
-            if ended == "before it starts":
-                self._process.kill()
-
-        def end(self, begun):
-            monkeypatch.setattr(Future, "cancel", lambda _: False)  # all of them are the process's
-            found = super().end(begun)
-            if ended == "from outside":
-                self._process.kill()
-            return found
-
-    monkeypatch.setattr(local_replay, "DecodeProcess", Watched)
-    monkeypatch.setattr(local_replay.os, "cpu_count", lambda: 2)
-    run = LocalReplay(Settings())
-    run.judge_all([file] for file in frames_files)
-    assert run.result().json() == expected
-    assert len(processes) == 1
-    assert processes[0]._process.poll() is not None
-
-
-def test_a_second_process_ends_with_an_error_of_the_input(frames_files, monkeypatch):
-    closed = []
-    close = local_replay.DecodeProcess.close
-    monkeypatch.setattr(local_replay.DecodeProcess, "close", lambda self: (close(self), closed.append(self)))
-
-    def batches():
-        yield from ([file] for file in frames_files[:2])
-        raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="the disk"):
-        LocalReplay(Settings()).judge_all(batches())
-    assert [one._process.poll() is not None for one in closed] == [True]
-
-
-def test_few_frames_are_followed_as_one_bucket_and_give_the_same(frames_files, expected, monkeypatch):
-    few = of_files(frames_files, Settings())
-    monkeypatch.setattr(local_replay, "FEW_BYTES", 10)
-    many = of_files(frames_files, Settings())
-    for run in (few, many):
-        run.judge(frames_files)
-    assert (len(few.loop.buckets), len(many.loop.buckets)) == (1, local_replay.BUCKETS)
-    assert few.result().json() == many.result().json() == expected
 
 
 def test_each_labels_connections_end_with_its_own_agents(tmp_path):

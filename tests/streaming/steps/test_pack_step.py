@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_read_keeps_its_number_and_its_neighbours_label(fr
     (tmp_path / frames_files[0].name).symlink_to(frames_files[0])
     bad = tmp_path / "a-0000000002.parquet"
     bad.write_bytes(spoil(frames_files[1].read_bytes()))
-    (rows,) = pack_step.pack_files([f"file:{bad}"], Settings(buckets=2))
+    (rows,) = map(list, pack_step.pack_files([f"file:{bad}"], Settings(buckets=2)))
     files = [pack_step.read_file(row.cell) for row in rows]
     assert [(row.label, row.bucket, file.agent, file.file_seq) for row, file in zip(rows, files, strict=True)] == [
         ("L", 0, "a", 2), ("L", 1, "a", 2),
@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_read_keeps_its_number_and_its_neighbours_label(fr
 
 def test_a_file_of_another_name_is_an_agent_of_its_own_that_has_ended(tmp_path):
     (tmp_path / "notes.parquet").write_bytes(b"hello")
-    (rows,) = pack_step.pack_files([str(tmp_path / "notes.parquet")], Settings(buckets=1))
+    (rows,) = map(list, pack_step.pack_files([str(tmp_path / "notes.parquet")], Settings(buckets=1)))
     file = pack_step.read_file(rows[0].cell)
     assert (rows[0].label, file.agent, file.file_seq, file.marks[-1].kind) == (
         "unknown", "notes.parquet", 1, frames.ENDED,
@@ -112,7 +112,7 @@ def test_a_file_that_lies_about_its_payloads_is_set_aside(frames_files, tmp_path
     place = table.schema.get_field_index("payload_len")
     lies = table.set_column(place, "payload_len", pa.array([1 << 20] * len(table), pa.int32()))
     frame_files.write(lies, tmp_path / "a-0000000001.parquet")
-    (rows,) = pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    (rows,) = map(list, pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1)))
     file = pack_step.read_file(rows[0].cell)
     assert [mark.kind for mark in file.marks] == [frames.INPUT_ERROR, frames.QUARANTINED]
     assert "bytes kept" in file.marks[0].reason
@@ -120,7 +120,7 @@ def test_a_file_that_lies_about_its_payloads_is_set_aside(frames_files, tmp_path
 
 
 def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_path, monkeypatch):
-    (rows,) = pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    (rows,) = map(list, pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1)))
     assert pack_step.read_file(rows[0].cell).marks[0].reason == "it was gone before it was read"
 
     def refused(*_):
@@ -153,7 +153,7 @@ def stamped(table, path, agent, number, cluster):
 
 
 def packed(path, settings=Settings(buckets=1)):
-    (rows,) = pack_step.pack_files([str(path)], settings)
+    (rows,) = map(list, pack_step.pack_files([str(path)], settings))
     (row,) = rows
     return row.label, pack_step.read_file(row.cell)
 
