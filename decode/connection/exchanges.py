@@ -6,6 +6,7 @@ An exchange appears once, when its outcome is known; a connection appears again 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,13 @@ class Connection:
 
     @property
     def name(self) -> str:
-        return str(Conversation(self.client, self.server))
+        return _name(self.client, self.server)
+
+
+@lru_cache(1 << 14)
+def _name(client: Peer, server: Peer) -> str:
+    """Asked for with every claim that a connection makes."""
+    return str(Conversation(client, server))
 
 
 PER_MESSAGE = ("connection", "ts_ns", "ts_last_ns", "source", "frame_first", "frame_last", "stream_offset",
@@ -193,23 +200,37 @@ class Exchanges:
 
 
 def joined(parts: Sequence[Exchanges]) -> Exchanges:
-    """What several calls of one follower gave, as one; a connection that several of them name is there as often."""
+    """What several calls of one follower gave, as one; of a connection that several of them name the last facts."""
     if len(parts) == 1:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-    connections = [0, *accumulate(len(part.connections) for part in parts)]
+    connections, place = _once([connection for part in parts for connection in part.connections])
+    first = [0, *accumulate(len(part.connections) for part in parts)]
     messages = [0, *accumulate(len(part.messages) for part in parts)]
     columns = {name: [getattr(part, name) for part in parts] for name in (*PER_MESSAGE, "outcome", "out_of_order")}
-    columns["connection"] = [part.connection + np.int32(at) for part, at in zip(parts, connections, strict=False)]
+    columns["connection"] = [place[part.connection + at] for part, at in zip(parts, first, strict=False)]
     columns["source"] = [np.array([names.index(name) for name in part.names], np.int32)[part.source] for part in parts]
     for half in ("request", "response"):
         columns[half] = [_moved(getattr(part, half), at) for part, at in zip(parts, messages, strict=False)]
     return Exchanges(
-        parts[0].label, names, tuple(connection for part in parts for connection in part.connections),
+        parts[0].label, names, connections,
         messages=together([part.messages for part in parts]),
         **{name: np.concatenate(pieces) for name, pieces in columns.items()},
         refused_connections=parts[-1].refused_connections,
     )  # fmt: skip
+
+
+def _once(every: Sequence[Connection]) -> tuple[tuple[Connection, ...], NDArray[np.int32]]:
+    """Each connection once, with its last facts; and which of these each was. What stands for several stays apart."""
+    kept: dict[tuple[Peer, Peer, int] | int, Connection] = {}
+    place: list[int] = []
+    places: dict[tuple[Peer, Peer, int] | int, int] = {}
+    for number, one in enumerate(every):
+        low, high = (one.client, one.server) if one.client < one.server else (one.server, one.client)
+        key = number if one.unlisted else (low, high, one.started_ns)
+        place.append(places.setdefault(key, len(places)))
+        kept[key] = one
+    return tuple(kept.values()), np.array(place, np.int32)
 
 
 def _moved(half: Ints, at: int) -> Ints:

@@ -28,10 +28,11 @@ from wirecheck.streaming.store.run_result import LatestRows, Result
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are followed together, at most: they are held as a whole."""
-MESSAGES_TOGETHER, BYTES_TOGETHER = 100_000, 48 << 20
-"""Messages, and what is kept of them, that are decoded and judged together, at least: each time has a price of its own,
-and all of them are held.
+MESSAGES_TOGETHER, BYTES_TOGETHER = 50_000, 10 << 20
+"""Messages, and what is kept of them, that are decoded and judged together: each time has a price of its own, and all
+of them are held. At least so many, at most MOST_TIMES as many.
 """
+MOST_TIMES = 2
 
 
 class Label:
@@ -53,18 +54,19 @@ class Label:
             if exchanges.connections:
                 self.parts.append(exchanges)
                 self.has_messages = self.has_messages or len(exchanges.messages) > 0
-                if self.is_full:
+                if self.fullness >= MOST_TIMES:
                     self.claim()
             del exchanges
         self.rows += [Opened(0, route, report) for route, report in self.bucket.reports(batch)]
 
     @property
-    def is_full(self) -> bool:
-        """Whether enough messages wait for their claims."""
-        return (
-            sum(len(part.messages) for part in self.parts) >= MESSAGES_TOGETHER
-            or sum(part.messages.data.nbytes for part in self.parts) >= BYTES_TOGETHER
+    def fullness(self) -> float:
+        """How much waits for its claims, of what makes them worth their price."""
+        messages, kept_bytes = (
+            sum(len(part.messages) for part in self.parts),
+            sum(part.messages.data.nbytes for part in self.parts),
         )
+        return max(messages / MESSAGES_TOGETHER, kept_bytes / BYTES_TOGETHER)
 
     def claim(self) -> None:
         if self.parts:
@@ -115,7 +117,7 @@ class LocalReplay:
             label = self._labels.setdefault(name, Label(name, self.settings))
             label.follow(files)
             self.has_messages = self.has_messages or label.has_messages
-            if any(row.route == CLAIMS for row in label.rows):
+            if label.fullness >= 1 or any(row.route == CLAIMS for row in label.rows):
                 self._judge(label)
 
     def _judge(self, label: Label) -> None:
