@@ -15,10 +15,10 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.findings import one_finding
 from wirecheck.commands.inputs import (
     answers,
+    checked_with_frames,
     files_in,
     frames_of,
     holds_tables,
-    judged_files,
     judged_frames,
     places,
     tell_unread,
@@ -89,12 +89,14 @@ def evidence(
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
-        with frames_of(inputs, folder / "frames", **reading) as folders:
-            files = files_in(folders)
         if found is None:
-            result = judged_files(files, Settings(dialects=options.dialects())).result()
+            settings = Settings(dialects=options.dialects())
+            check, files = checked_with_frames(inputs, folder / "frames", settings=settings, **reading)
+            result = check.run.result()
             tell_unread(result)
             found = one_finding(result.rows["findings"], finding)
+        else:
+            files = files_in(frames_of(inputs, folder / "frames", **reading))
         captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
         search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals)
         frames, connections = search.proven(target)

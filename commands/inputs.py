@@ -19,6 +19,8 @@ from wirecheck.commands.screen import progress, tell
 from wirecheck.wording import reason_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from wirecheck.streaming.run.local_replay import LocalReplay
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
@@ -80,20 +82,27 @@ def may_be_archive(path: Path) -> bool:
     return ".t" in path.name.lower()
 
 
-@contextmanager
-def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[list[Path]]:
+def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
     """Folders with the frames of all inputs: those given, and one that is made here of the pcaps given."""
     given = places(inputs)
     folders, pcaps = [path for path in given if path.is_dir()], [path for path in given if not path.is_dir()]
     if pcaps:
-        write_frames(pcaps, folder, cluster, keep_records=keep_records, advice="set TMPDIR to another folder")
-    yield [*folders, *([folder] if pcaps else [])]
+        write_frames(pcaps, folder, cluster, keep_records=keep_records, advice=OTHER_TMPDIR)
+    return [*folders, *([folder] if pcaps else [])]
 
 
 def write_frames(
-    files: list[Path], out: Path, cluster: str, *, keep_records: bool, advice: str = "choose another --out"
+    files: list[Path],
+    out: Path,
+    cluster: str,
+    *,
+    keep_records: bool,
+    advice: str = "choose another --out",
+    on_rows: "Callable[[pa.RecordBatch], None]" = lambda _: None,
 ) -> Any:
-    """Captures into a folder of frames, in this process. `advice`: what to do if that folder takes no more."""
+    """Captures into a folder of frames. `advice`: what to do if that folder takes no more; `on_rows` gets what is
+    read before it is redacted.
+    """
     with progress("reading") as advance:
         from wirecheck.capture.agent import offline_agent
 
@@ -106,11 +115,15 @@ def write_frames(
                     roll_bytes=ROLL_BYTES,
                     batch_bytes=BATCH_BYTES,
                     on_progress=advance,
+                    on_rows=on_rows,
                     keep_records=keep_records,
                     key_logs=options.key_logs(),
                 )
         except OSError as error:
             raise Stop(f"{error.filename or out}: {reason_of(error)}; {advice}") from error
+
+
+OTHER_TMPDIR = "set TMPDIR to another folder"
 
 
 @contextmanager
@@ -138,7 +151,7 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
 
     run, _, ports = checked(inputs, cluster, Settings(dialects=options.dialects()))
     found = run.result()
-    tell_unread(found, busy(found, ports))
+    tell_unread(found, busy(found, lambda: ports))
     return found
 
 
@@ -187,12 +200,12 @@ def need_whole(coverage: dict[str, Any], *, strict: bool) -> None:
 NOT_WHOLE = "part of the input could not be read (--strict)"
 
 
-def busy(found: "Result", busiest: list[tuple[int, int]], ports: tuple[int, ...] = ()) -> str:
+def busy(found: "Result", busiest: Callable[[], list[tuple[int, int]]], ports: tuple[int, ...] = ()) -> str:
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     coverage = found.json()["coverage"]
     if found_kafka(coverage):
         return ""
-    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest)
+    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest())
     looked = f"only port {', '.join(map(str, ports))} was checked" if ports else ""
     if not busy_ports:
         packets = coverage["frames"] or coverage["details"].get("skipped_frames")
@@ -245,10 +258,8 @@ def checked(inputs: Iterable[str], cluster: str, settings: "Settings") -> Checke
     given = places(names)
     if not any(path.is_dir() for path in given):
         return checked_captures(given, cluster, settings)
-    with (
-        TemporaryDirectory(prefix="wirecheck-") as scratch,
-        frames_of(names, Path(scratch) / "frames", cluster, keep_records=False) as folders,
-    ):
+    with TemporaryDirectory(prefix="wirecheck-") as scratch:
+        folders = frames_of(names, Path(scratch) / "frames", cluster, keep_records=False)
         return checked_files(files_in(folders), settings)
 
 
@@ -256,17 +267,55 @@ def checked_captures(pcaps: list[Path], cluster: str, settings: "Settings") -> C
     """Captures from the packets to the judge. Stop if none can be read."""
     with progress("checking") as advance, readable():
         from wirecheck.capture.agent import offline_agent
-        from wirecheck.capture.traffic import Seen
-        from wirecheck.streaming.run.local_replay import LocalReplay
 
-        run, seen = LocalReplay(settings), Seen()
+        check = Check(settings)
         for table in offline_agent.read_frames(
             pcaps, cluster, offline_agent.OFFLINE, BATCH_BYTES, key_logs=options.key_logs(), on_progress=advance
         ):
-            seen.add(table, with_ports=not run.has_messages)
-            run.add(table)
-        run.finish()
-    return Checked(run, seen.ends, [] if run.has_messages else seen.ports.busiest())
+            check.add(table)
+        return check.checked()
+
+
+def checked_with_frames(
+    inputs: Iterable[str], folder: Path, cluster: str, settings: "Settings", *, keep_records: bool
+) -> tuple[Checked, list[Path]]:
+    """The same with the files of frames, which are written to a folder where the inputs are captures."""
+    names = list(inputs)
+    pcaps = places(names)
+    if any(path.is_dir() for path in pcaps):
+        files = files_in(frames_of(names, folder, cluster, keep_records))
+        return checked_files(files, settings), files
+    import pyarrow as pa
+
+    check = Check(settings)
+    write_frames(
+        pcaps,
+        folder,
+        cluster,
+        keep_records=keep_records,
+        advice=OTHER_TMPDIR,
+        on_rows=lambda rows: check.add(pa.Table.from_batches([rows])),
+    )
+    return check.checked(), files_in([folder])
+
+
+class Check:
+    """Rows of captures, checked as they are read."""
+
+    def __init__(self, settings: "Settings") -> None:
+        from wirecheck.capture.traffic import Seen
+        from wirecheck.streaming.run.local_replay import LocalReplay
+
+        self.run, self.seen = LocalReplay(settings), Seen()
+
+    def add(self, table: "pa.Table") -> None:
+        self.seen.add(table, with_ports=not self.run.has_messages)
+        self.run.add(table)
+
+    def checked(self) -> Checked:
+        """Nothing more comes."""
+        self.run.finish()
+        return Checked(self.run, self.seen.ends, [] if self.run.has_messages else self.seen.ports.busiest())
 
 
 def checked_files(files: list[Path], settings: "Settings") -> Checked:

@@ -15,10 +15,10 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
 from wirecheck.commands.inputs import (
-    Checked,
     busy,
     checked,
     checked_files,
+    checked_with_frames,
     files_in,
     found_kafka,
     frames_of,
@@ -229,27 +229,26 @@ def judged(
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
+    scratch = Path(folder) / "frames"
     with tables_at(out, Path(folder) / "tables") as tables:
-        if query is None and not looked_into:
+        files: list[Path] = []
+        if query is not None:
+            files = files_in(frames_of(inputs, scratch, cluster, keep_records))
+            found = by_spark(query, files, tables)
+            if found is not None:
+                shown = shown_of(found, files) if looked_into else {}
+                return found, SPARK, captured_of(ends(files)), busy(found, lambda: busiest(files), ports), shown
+            check = checked_files(files, settings)
+        elif looked_into:
+            check, files = checked_with_frames(inputs, scratch, cluster, settings, keep_records=keep_records)
+        else:
             check = checked(inputs, cluster, settings)
-            result = result_of(check, out, tables)
-            return result, engine, captured_of(check.captured), busy(result, check.ports, ports), {}
-        with frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as folders:
-            files = files_in(folders)
-            found = by_spark(query, files, tables) if query is not None else None
-            if found is None:
-                engine = "local"
-                found = result_of(checked_files(files, settings), out, tables)
-            shown = shown_of(found, files) if looked_into else {}
-            return found, engine, captured_of(ends(files)), busy(found, busiest(files), ports), shown
-
-
-def result_of(check: Checked, out: Path | None, tables: Path) -> "Result":
-    """Of a check without Spark; its tables are written where they are wanted."""
-    if out is not None:
-        with writable(out):
-            check.run.write(tables)
-    return check.run.result()
+        if out is not None:
+            with writable(out):
+                check.run.write(tables)
+        result = check.run.result()
+        shown = shown_of(result, files) if looked_into else {}
+        return result, "local", captured_of(check.captured), busy(result, lambda: check.ports, ports), shown
 
 
 def captured_of(between: tuple[int, int] | None) -> Row | None:

@@ -84,8 +84,8 @@ def top(
             with agent(interfaces, ports, scratch, window if once else None) as frames:
                 show(live(new_files([frames], scratch, ends=once)), once=once)
         elif once:
-            with frames_of(inputs, scratch / "frames", "default", keep_records=False) as folders:
-                show(live(new_files(folders, scratch, ends=True)), once=True)
+            folders = frames_of(inputs, scratch / "frames", "default", keep_records=False)
+            show(live(new_files(folders, scratch, ends=True)), once=True)
         else:
             show(live(new_files(given, scratch, ends=False)), once=False)
 

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 class Redaction:
     """Rows in, rows out: plaintext where keys are known, without records and secrets unless these are kept."""
 
-    def __init__(self, secrets: Secrets, key_logs: GrowingKeyLogs | None = None, *, keep_records: bool = False) -> None:
+    def __init__(
+        self,
+        secrets: Secrets,
+        key_logs: GrowingKeyLogs | None = None,
+        *,
+        keep_records: bool = False,
+        on_rows: Callable[[pa.RecordBatch], None] = lambda _: None,
+    ) -> None:
+        """`on_rows` gets the rows before anything of them is redacted; they must not leave this process."""
+        self._on_rows = on_rows
         self._secrets, self._key_logs = secrets, key_logs
         self._trim = None if keep_records else Trim()
         self._decryption: Decryption | None = None
@@ -95,6 +104,7 @@ class Redaction:
 
     def _trimmed(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in parts:
+            self._on_rows(rows)
             yield from [rows] if self._trim is None else self._counted(self._trim.add(rows))
 
     def _counted(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
