@@ -1,4 +1,4 @@
-"""The whole job as a plain loop, without Spark: for replays, tests, notebooks and a debugger.
+"""The whole job as a plain loop, without Spark: for tests, notebooks and a debugger.
 
 It calls the functions that `operators.py` calls, with rows of the same shape, and adds nothing.
 """

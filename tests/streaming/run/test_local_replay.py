@@ -1,11 +1,12 @@
 """Judged without Spark: the plain loop's result, whatever is judged together, and the tables that a replay leaves."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from tests.scenarios.engines import Scenario
-from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -24,6 +25,31 @@ def test_files_that_come_one_by_one_give_what_all_give_at_once(frames_files, exp
     run = LocalReplay(Settings())
     for file in frames_files:
         run.judge([file])
+    assert run.result().json() == expected
+
+
+@pytest.mark.parametrize("messages_together", [40, 50_000])
+@pytest.mark.parametrize("name", ["two-clusters-one-wire", "zk28-lossy-network", "zk28-sasl-tls"])
+def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path, monkeypatch):
+    """However much of it is read, and judged, at a time."""
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", messages_together)
+    files = write_frames([Scenario(name).pcap], tmp_path / "frames", "default").files
+    loop = Loop(replace(Settings(), exchanges=True))
+    loop.batch(files)
+    run = LocalReplay(replace(Settings(), exchanges=True))
+    for table in read_frames([Scenario(name).pcap], "default", batch_bytes=1 << 16):
+        run.add(table)
+    assert run.has_messages
+    assert run.result().json() == loop.result().json()
+    told = (run._latest.tables()["exchanges"].to_pylist(), loop.rows("exchanges"))
+    assert sorted(map(str, told[0])) == sorted(map(str, told[1])) != []
+
+
+def test_what_is_told_meanwhile_is_what_was_read_so_far(frames_files, expected):
+    run = LocalReplay(Settings())
+    for file in frames_files:
+        run.judge([file])
+        run.result()
     assert run.result().json() == expected
 
 

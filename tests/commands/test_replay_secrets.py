@@ -1,0 +1,75 @@
+"""What a replay says of secrets: it reads what was captured, not what was redacted, and repeats none of it."""
+
+import random
+import tempfile
+from pathlib import Path
+
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import traffic as t
+from tests.capture import canaries
+from tests.decode.connection.conversations import METADATA, request, response
+from tests.laws.test_secrets import HARM, KINDS, malformed
+from wirecheck import cli
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.streaming.run.local_replay import LocalReplay
+from wirecheck.streaming.steps.settings import Settings
+
+
+def told(segments):
+    """Where parts of the canary are in what a replay prints, in its page and in its result tables; and whether any of
+    them was captured.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "capture.pcap"
+        path.write_bytes(t.pcap(t.packets(segments)))
+        words = ["replay", str(path), "--format", "json", "--out", str(folder / "out")]
+        printed = CliRunner().invoke(cli.main, words)
+        paged = CliRunner().invoke(cli.main, ["replay", str(path), "--report", str(folder / "page.html"), "-v"])
+        for one in (printed, paged):
+            assert isinstance(one.exception, SystemExit | None), one.exception
+        run = LocalReplay(Settings(exchanges=True))
+        captured = b""
+        for table in read_frames([path], "default"):
+            captured += b"".join(table["payload"].to_pylist())
+            run.add(table)
+        run.write(folder / "out" / "with exchanges")
+        said = b"\0".join(one.output.encode() + one.stderr.encode() for one in (printed, paged))
+        said += (folder / "page.html").read_bytes() if (folder / "page.html").exists() else b""
+        found = [part for part in canaries.PARTS if part in said]
+        tables = sorted((folder / "out").rglob("*.parquet"))
+        return found + canaries.leaks(tables), any(part in captured for part in canaries.PARTS)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(canaries.EXCHANGES)), min_size=1, max_size=16),
+    st.sampled_from([40, 200, 1448, 60_000]),
+    HARM,
+    st.integers(0, 2**32),
+)
+def test_no_canary_is_in_what_a_replay_says(names, mss, harm, seed):
+    found, captured = told(canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm))
+    assert captured
+    assert found == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([20, 1448]))
+def test_no_content_of_a_malformed_message_is_in_what_a_replay_says(kind, seed, mss):
+    rng = random.Random(seed)
+    talk = t.Talk(mss=mss).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    asked, answered = (malformed(side, kind, rng) for side in (0, 1))
+    talk.request(asked or request(*kind, 7)).response(answered or response(7))
+    assert told(talk.segments)[0] == []
+
+
+def test_a_canary_in_what_is_no_secret_would_be_found():
+    talk = t.Talk().open()
+    for number in (1, 2):
+        asked = request(METADATA, 1, number, bytes(4), client=canaries.WORD.decode())
+        talk.request(asked).response(response(number, bytes(12)))
+    assert told(talk.close().segments)[0]
