@@ -277,9 +277,9 @@ class Member(NamedTuple):
 
 
 def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Member]:
-    """Partitions that a client forgets or is answered, and surely asked for in no session with that endpoint."""
+    """Partitions that a client forgets or is answered, and surely asked that endpoint for never."""
     asked: set[str] = set()
-    for asks in context.claims("session_asks", group, "client", *who(claim)):
+    for asks in context.claims("fetch_asks", group, "client", *who(claim)):
         if asks["endpoint"] == claim["endpoint"]:
             asked |= {name for name in asks.peak if name.startswith(LEAST)}
     greatest = max(asked) if len(asked) >= MOST_MEMBERS else None

@@ -27,6 +27,7 @@ from wirecheck.judge.claims.extract import (
     control,
     drafts,
     error_answers,
+    group_members,
     log_entries,
     named_ids,
     overdue,
@@ -56,6 +57,7 @@ FAMILIES = (
     named_ids,
     quorum,
     client_sets,
+    group_members,
     peers,
 )
 
@@ -83,7 +85,7 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
         rows = (rows for family in FAMILIES for rows in family.claims(batch))
         stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
         facts += [*wire_format.answered(batch), *overdue.claims(batch), *peers.odd(batch)]
-        facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch)]
+        facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch), *group_members.sets_of(batch)]
     return merged([*stated, *servers.derived(stated), *facts])
 
 

@@ -1,7 +1,10 @@
 """Cases of the CLI checks, in bytes: clients that get nowhere, and those who only look like one."""
 
+import base64
+import struct
+
 from tests.judge.cases_versions import ranges
-from tests.judge.lab import B1, B2, ID_1, ID_2, ns
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
@@ -395,3 +398,240 @@ def cli007_near_miss__a_broker(lab):
 def cli007_cannot_know(lab):
     """The capture is shorter than what counts."""
     throttled(lab, [500] * 5)
+
+
+# CLI004
+
+
+def assignment(*topics, user_data=None):
+    """ConsumerProtocolAssignment version 0 in Base64; topics: (name, partitions)."""
+    out = struct.pack(">hi", 0, len(topics))
+    for name, partitions in topics:
+        out += (
+            struct.pack(">h", len(name))
+            + name.encode()
+            + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
+        )
+    out += struct.pack(">i", -1) if user_data is None else struct.pack(">i", len(user_data)) + user_data
+    return base64.b64encode(out).decode()
+
+
+READER, SONGS = {"groupId": "g", "memberId": "m-1"}, (("songs", (0, 1)),)
+
+
+def member(lab, topics=SONGS, *, at=1, until=420, timeout_ms=300_000, data=None, every=3):
+    """One that joins, is assigned, and lives on."""
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    joined = {"errorCode": 0, "memberId": "m-1", "leader": "m-1"}
+    asked = {**READER, "rebalanceTimeoutMs": timeout_ms, "sessionTimeoutMs": 45_000, "protocolType": "consumer"}
+    talk.ask(at, "JoinGroup", 7, asked, joined)
+    talk.ask(at + 0.1, "SyncGroup", 5, READER, {"errorCode": 0, "assignment": data or assignment(*topics)})
+    for now in range(at + 1, until, every):
+        talk.ask(now, "Heartbeat", 4, READER, {"errorCode": 0})
+    lab.until = until + 1
+    return talk
+
+
+def next_member(lab, topics=((ID_1, (0, 1)),), *, at=1, until=420, timeout_ms=300_000):
+    """The same in KIP-848."""
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    held = {"topicPartitions": [{"topicId": topic_id, "partitions": [*numbers]} for topic_id, numbers in topics]}
+    for now in range(at, until, 3):
+        first = now == at
+        asked = {**READER, "memberEpoch": 0 if first else 5, "rebalanceTimeoutMs": timeout_ms if first else -1}
+        answer = {"errorCode": 0, "memberId": "m-1", "memberEpoch": 5, "assignment": held if first else None}
+        talk.ask(now, "ConsumerGroupHeartbeat", 1, asked, answer)
+    lab.until = until + 1
+
+
+def lists_songs(lab, until=420, leader=1):
+    """What Metadata states of it, on one connection: partitions 0 and 1, led by broker 1."""
+    rows = [
+        {"partitionIndex": n, "leaderId": leader, "leaderEpoch": 3, "replicaNodes": [1], "isrNodes": [1]}
+        for n in (0, 1)
+    ]
+    nodes = [{"nodeId": 1, "host": "10.0.0.1", "port": 9092}]
+    answer = {
+        "brokers": nodes,
+        "clusterId": CLUSTER,
+        "topics": [{"name": "songs", "topicId": ID_1, "partitions": rows}],
+    }
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at in range(0, until, 60):
+        talk.ask(at, "Metadata", 12, {"topics": None}, answer)
+
+
+def in_session(lab, times, *, asks=(), forgets=(), client_id="reader", talk=None, session=7, topic_id=ID_1):
+    """Fetches of one session; `asks` and `forgets`: (number of the fetch, partitions)."""
+    talk = talk or lab.talk(client_id=client_id, host="10.0.0.7")
+    asks, forgets = dict(asks), dict(forgets)
+    for number, at in enumerate(times):
+        listed = (
+            [{"topicId": topic_id, "partitions": [{"partition": n} for n in asks[number]]}] if number in asks else []
+        )
+        gone = [{"topicId": topic_id, "partitions": [*forgets[number]]}] if number in forgets else []
+        asked = {"replicaId": -1, "sessionId": session if number else 0, "sessionEpoch": number, "topics": listed}
+        rows = [
+            {"partitionIndex": n, "highWatermark": 10, "records": None, "abortedTransactions": None}
+            for n in asks.get(number, ())
+        ]
+        answer = {"sessionId": session, "responses": [{"topicId": topic_id, "partitions": rows}] if rows else []}
+        talk.ask(at, "Fetch", 13, asked | {"forgottenTopicsData": gone}, answer)
+    return talk
+
+
+def commits_offsets(lab, times, offsets):
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at, offset in zip(times, offsets, strict=True):
+        rows = [{"partitionIndex": n, "committedOffset": offset} for n in (0, 1)]
+        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": n} for n in (0, 1)]}]}
+        talk.ask(at, "OffsetCommit", 8, {**READER, "topics": [{"name": "songs", "partitions": rows}]}, answer)
+
+
+def cli004_fires(lab):
+    """It never fetches."""
+    lists_songs(lab)
+    member(lab)
+
+
+def cli004_fires__one_partition_of_two(lab):
+    lists_songs(lab)
+    member(lab)
+    in_session(lab, range(3, 420, 2), asks=[(0, (1,))])
+
+
+def cli004_fires__paused(lab):
+    """A partition is taken out of the session, and the offset is committed again and again."""
+    lists_songs(lab, 800)
+    member(lab, until=800)
+    in_session(lab, range(3, 800, 2), asks=[(0, (0, 1))], forgets=[(10, (0,))])
+    commits_offsets(lab, range(5, 800, 5), [7] * 159)
+
+
+def cli004_fires__kip_848(lab):
+    lists_songs(lab)
+    next_member(lab)
+
+
+def cli004_fires__a_session_that_ended(lab):
+    """It asked on a connection that is over, in the session of an earlier assignment."""
+    lists_songs(lab, 800)
+    in_session(lab, range(3, 100, 2), asks=[(0, (0, 1))])
+    member(lab, at=120, until=800)
+    in_session(lab, range(123, 800, 2), asks=[(0, (1,))])
+
+
+def cli004_near_miss(lab):
+    """An empty topic: in its session, nothing is listed after the first fetch."""
+    lists_songs(lab)
+    member(lab)
+    in_session(lab, range(3, 420, 2), asks=[(0, (0, 1))])
+
+
+def cli004_near_miss__a_session_that_goes_on(lab):
+    """A second assignment changes nothing."""
+    lists_songs(lab, 800)
+    in_session(lab, range(3, 800, 2), asks=[(0, (0, 1))])
+    member(lab, until=100)
+    member(lab, at=120, until=800)
+
+
+def cli004_near_miss__without_a_session(lab):
+    """librdkafka lists everything in each fetch."""
+    lists_songs(lab)
+    member(lab)
+    for number in (0, 1):
+        lab.fetches(range(3, 420, 2), ID_1, client_id="reader", host="10.0.0.7", partition=number)
+    lab.until = 421
+
+
+def cli004_near_miss__by_name(lab):
+    """An older client, which fetches by name."""
+    lists_songs(lab)
+    member(lab)
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at in range(3, 420, 2):
+        asked = [{"topic": "songs", "partitions": [{"partition": 0}, {"partition": 1}]}]
+        talk.ask(at, "Fetch", 11, {"replicaId": -1, "sessionEpoch": -1, "topics": asked}, {"responses": []})
+
+
+def cli004_near_miss__paused_for_less(lab):
+    """pause() for four minutes."""
+    lists_songs(lab)
+    member(lab, until=250)
+
+
+def cli004_near_miss__minutes_for_a_batch(lab):
+    """It fetches much, works on it for long, and commits as it goes on."""
+    lists_songs(lab, 1200)
+    member(lab, until=1200)
+    in_session(lab, range(3, 1200, 2), asks=[(0, (0, 1))], forgets=[(1, (0, 1))])
+    commits_offsets(lab, range(200, 1200, 240), range(100, 600, 100))
+
+
+def cli004_near_miss__another_client_id(lab):
+    """The application's coordinator has a client of its own."""
+    lists_songs(lab)
+    member(lab)
+    in_session(lab, range(3, 420, 2), asks=[(0, (0, 1))], client_id="reader-data")
+
+
+def cli004_near_miss__a_standby(lab):
+    lists_songs(lab)
+    member(lab, ())
+
+
+def cli004_near_miss__streams(lab):
+    """Restores its state; the assignment has bytes of its own."""
+    lists_songs(lab)
+    member(lab, data=assignment(*SONGS, user_data=b"own"))
+
+
+def cli004_near_miss__a_rebalance(lab):
+    """Another member gets the partitions."""
+    lists_songs(lab)
+    talk = member(lab, until=200)
+    talk.ask(200, "SyncGroup", 5, READER, {"errorCode": 0, "assignment": assignment()})
+    for at in range(201, 800, 3):
+        talk.ask(at, "Heartbeat", 4, READER, {"errorCode": 0})
+    lab.until = 801
+
+
+def cli004_near_miss__it_left(lab):
+    lists_songs(lab)
+    member(lab, until=100)
+    lab.until = 900
+
+
+def cli004_near_miss__no_leader(lab):
+    lists_songs(lab, leader=-1)
+    member(lab)
+
+
+def cli004_near_miss__a_quota(lab):
+    lists_songs(lab)
+    member(lab)
+    throttled(lab, [500] * 100, client_id="reader")
+
+
+def cli004_cannot_know(lab):
+    """The broker that leads the partition was not captured."""
+    lists_songs(lab)
+    lab.metadata(2)
+    member(lab)
+
+
+def cli004_cannot_know__bytes_are_missing(lab):
+    lists_songs(lab)
+    member(lab)
+    talk = in_session(lab, range(3, 420, 2), asks=[(0, (1,))])
+    talk.facts["unseen_request_bytes"] = 40
+
+
+def cli004_cannot_know__the_session_began_before(lab):
+    lists_songs(lab)
+    member(lab)
+    talk = lab.talk(client_id="reader", host="10.0.0.7", from_start=False)
+    for number, at in enumerate(range(3, 420, 2)):
+        asked = {"replicaId": -1, "sessionId": 7, "sessionEpoch": 40 + number, "topics": [], "forgottenTopicsData": []}
+        talk.ask(at, "Fetch", 13, asked, {"sessionId": 7, "responses": []})

@@ -74,26 +74,35 @@ def members(batch: Batch) -> Iterator[Claim]:
     fetches = Fetches.of(batch)
     if fetches is None:
         return
-    requests = fetches.header.message[fetches.in_session(batch, fetches.header.message)]
-    for kind, rows in (
-        ("session_asks", fetches.asked),
-        ("session_forgets", fetches.forgotten),
-        ("session_answers", fetches.returned),
-    ):
+    yield from asks(batch, fetches)
+    for kind, rows in (("session_forgets", fetches.forgotten), ("session_answers", fetches.returned)):
         found = rows.where(fetches.in_session(batch, rows.message))
-        message = requests if kind == "session_asks" else found.message
-        yield from named_sets(batch, kind, message, found)
+        yield from named_sets(batch, kind, found)
 
 
-def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Iterator[Claim]:
+def asks(batch: Batch, fetches: "Fetches") -> Iterator[Claim]:
+    """What clients list in fetches, in a session or not: of each partition when last, and in which connection's session
+    it stays from then on.
+    """
+    message = fetches.header.message[~fetches.of_follower(batch, fetches.header.message)]
+    found = fetches.asked.where(~fetches.of_follower(batch, fetches.asked.message))
+    in_session, seen = fetches.in_session(batch, found.message), batch.sightings.ts_ns[found.message]
+    ports = batch.sightings.port.take(found.message).only(in_session)
+
     def values(rows: Ints) -> list[Any]:
-        if kind == "session_asks":
-            return [1] * len(rows)
+        return [[ts_ns, port or ""] for ts_ns, port in zip(seen[rows].tolist(), ports.at(rows), strict=True)]
+
+    rows, inside = (batch.states("fetch_asks", "@who", at) for at in (message, found.message))
+    yield from sets(rows, inside, found.hashes, batch.sightings, values)
+
+
+def named_sets(batch: Batch, kind: str, found: Partitions) -> Iterator[Claim]:
+    def values(rows: Ints) -> list[Any]:
         places = zip(found.label.at(rows), found.number[rows].tolist(), strict=True)
         return seen_at(batch, found.message[rows], ([str(label), number] for label, number in places))
 
-    rows, inside = (batch.states(kind, "@who", at) for at in (message, found.message))
-    yield from sets(rows, inside, found.hashes, batch.sightings, values)
+    rows = batch.states(kind, "@who", found.message)
+    yield from sets(rows, rows, found.hashes, batch.sightings, values)
 
 
 def seen_at(batch: Batch, message: Ints, kept: Iterable[list[Any]]) -> list[Any]:
@@ -129,9 +138,12 @@ class Fetches:
 
     def in_session(self, batch: Batch, message: Ints) -> Bools:
         """Fetches of clients that keep a session, or begin one."""
-        followed = self.of_request(batch, message, "replica_id", 0) >= 0
-        followed |= self.of_request(batch, message, "replica_state.replica_id", 0) >= 0
-        return ~followed & (self.of_request(batch, message, "session_epoch", SESSIONLESS) >= FULL)
+        in_session = self.of_request(batch, message, "session_epoch", SESSIONLESS) >= FULL
+        return in_session & ~self.of_follower(batch, message)
+
+    def of_follower(self, batch: Batch, message: Ints) -> Bools:
+        followed: Bools = self.of_request(batch, message, "replica_id", 0) >= 0
+        return followed | (self.of_request(batch, message, "replica_state.replica_id", 0) >= 0)
 
     def answered_in_full(self, batch: Batch, message: Ints) -> Bools:
         """Of full fetches, in a session or not, that were answered without an error and without being throttled."""

@@ -1,0 +1,185 @@
+"""CLI004: members of consumer groups that hold partitions and do not fetch them.
+
+Rule: that alone is no fault: an application may pause, or work on what it has. It counts only while nothing is known
+that fetches for the member, commits of the partition stand still, and everything that its host sends was captured.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.fetching import partition_states
+from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
+from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, OTHERS, Claim, Subject
+from wirecheck.judge.claims.client_ids import is_internal
+from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
+from wirecheck.judge.claims.members import hashed, named, of_partition
+from wirecheck.judge.claims.reduce import Column
+from wirecheck.judge.results.finding import Evidence
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
+
+FETCH = "Fetch"
+
+
+class Held(NamedTuple):
+    """A partition that a member was assigned, and its names in fetches and commits."""
+
+    member: Claim
+    topic: str
+    topic_id: str | None
+    partition: int
+    names: tuple[str, ...]
+
+
+def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group, topic and client of a host; what another client of the host fetches is fetched."""
+    members = [one for one in context.claims("member", group, *subject) if is_long(one, context)]
+    if not members:
+        return
+    context.watch()
+    clients = sorted(one for one in context.ledger.subjects("client") if one[2] == subject[1])
+    limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
+    idle: dict[tuple[str, str, str], list[tuple[Held, int]]] = {}
+    alone = (member for member in members if (member["client_id"] or "") not in limited)
+    for held in (one for member in alone for one in held_by(member, group, context)):
+        since_ns = idle_since_ns(held, subject, clients, group, context)
+        if held.member.peak["alive"] - since_ns >= patience_ns(held.member, context) and is_led(held, group, context):
+            key = (held.member["group"], held.topic, held.member["client_id"] or "")
+            idle.setdefault(key, []).append((held, since_ns))
+    if not idle or not all_captured(clients, group, context):
+        return
+    for (reads, topic, client_id), found in sorted(idle.items()):
+        claims = list({id(held.member): held.member for held, _ in found}.values())
+        since_ns = max(since for _, since in found)
+        words = {
+            "client": client_id or "a client without an ID",
+            "group": reads,
+            "partitions": counted(len({held.partition for held, _ in found}), "partition"),
+            "since": clock(since_ns),
+        }
+        ids = tuple(sorted({held.topic_id for held, _ in found if held.topic_id}))
+        about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
+        last_ns = max(held.member.peak["alive"] for held, _ in found)
+        yield resting_on(claims, reads, topic, client_id, subject[1], **about, last_ns=last_ns, words=words)
+
+
+def patience_ns(member: Claim, context: CheckContext) -> int:
+    """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more."""
+    own_ms = int(member.peak.get("rebalance_timeout_ms", -1))
+    return max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
+
+
+def is_long(member: Claim, context: CheckContext) -> bool:
+    """Whether a member lives for so long after its assignment, and its patience is known."""
+    peak = member.peak
+    known = (
+        not is_internal(member["client_id"] or "")
+        and "assigned" in peak
+        and "alive" in peak
+        and peak.get("rebalance_timeout_ms", -1) > 0
+    )
+    return known and peak["alive"] - peak["assigned"] >= patience_ns(member, context)
+
+
+def held_by(member: Claim, group: Group, context: CheckContext) -> Iterator[Held]:
+    """The partitions of a member's last assignment."""
+    for name, value in member.peak.items():
+        if not name.startswith(LEAST) or value[0] != member.peak["assigned"]:
+            continue
+        label, partition = str(value[1]), int(value[2])
+        topic, topic_id = names_of(label, member, group, context)
+        labels = dict.fromkeys(one for one in (topic, topic_id) if one)
+        yield Held(member, topic, topic_id, partition, tuple(place(one, partition) for one in labels))
+
+
+def names_of(label: str, member: Claim, group: Group, context: CheckContext) -> tuple[str, str | None]:
+    """A topic's name and ID; KIP-848 assigns by ID, the consumer protocol by name."""
+    if member.last.api == "ConsumerGroupHeartbeat":
+        return name_of(("id", label), group, context) or label, label
+    histories = topic_of(label, group, context).histories
+    return label, histories[-1].topic_id if histories else None
+
+
+@lru_cache(maxsize=1 << 14)
+def place(label: str, partition: int) -> str:
+    """A partition's name in sets."""
+    return named(of_partition(hashed(Column(np.zeros(1, np.int64), [label])), np.array([partition])))[0]
+
+
+def idle_since_ns(held: Held, subject: Subject, clients: list[Subject], group: Group, context: CheckContext) -> int:
+    """When the partition was assigned, fetched last, or committed further, whichever came last."""
+    since_ns = held.member.peak["assigned"]
+    for claim in context.claims("progress", group, *subject):
+        if claim["group"] == held.member["group"]:
+            every = [claim.peak[name] for name in held.names if name in claim.peak]
+            since_ns = max([since_ns, *(EPOCH_END_NS - begun for _, begun in every)])
+            if not every and is_full(claim, held):
+                return int(held.member.peak["alive"])
+    for client in clients:
+        for claim in context.claims("fetch_asks", group, *client):
+            since_ns = max(since_ns, fetched_last_ns(held, claim, client, group, context))
+    return int(since_ns)
+
+
+def is_full(claim: Claim, held: Held) -> bool:
+    """Whether a set may have dropped the partition."""
+    names = sorted(name for name in claim.peak if name.startswith(LEAST))
+    return len(names) >= MOST_MEMBERS and any(name > names[-1] for name in held.names)
+
+
+def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
+    """When one server had a fetch of the partition open last; 0 for never. In a session it stays asked for until it is
+    forgotten, or the connection answers no more.
+    """
+    if is_full(asks, held):
+        return asks.last.ts_ns
+    last_ns = 0
+    for name in held.names:
+        ts_ns, port = asks.peak.get(name, (0, ""))
+        last_ns = max(last_ns, ts_ns)
+        if not port:
+            continue
+        forgets = [c for c in context.claims("session_forgets", group, *client) if c["endpoint"] == asks["endpoint"]]
+        if any(is_full(claim, held) for claim in forgets):
+            return asks.last.ts_ns
+        gone_ns = max((claim.peak[name][0] for claim in forgets if name in claim.peak), default=0)
+        last_ns = max(last_ns, gone_ns if gone_ns > ts_ns else answered_last_ns(port, asks, client, group, context))
+    return int(last_ns)
+
+
+def answered_last_ns(port: str, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
+    """When a connection's fetch was answered last, as far as connections are kept apart."""
+    mine = (claim for claim in context.claims("answer", group, *client) if claim["endpoint"] == asks["endpoint"])
+    runs = (slots for claim in mine if claim["api"] == FETCH for slots in claim.runs.values())
+    return max(
+        (ports[p][LAST] for slots in runs for ports in slots.values() for p in (port, OTHERS) if p in ports), default=0
+    )
+
+
+def is_led(held: Held, group: Group, context: CheckContext) -> bool:
+    """Whether the partition has a leader, as was stated last."""
+    states = partition_states(held.topic, held.topic_id, held.partition, group, context)
+    last = max(states, key=lambda claim: claim.last_word, default=None)
+    return last is not None and last["leader"] >= 0
+
+
+def all_captured(clients: list[Subject], group: Group, context: CheckContext) -> bool:
+    """Whether every fetch from the host, to whatever broker of the cluster, is in the capture and was read."""
+    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
+    if not addresses or not addresses <= set(group.endpoints):
+        return False
+    every = set(group.endpoints)
+    return all(
+        seen_whole(client[1] or None, client[2], every, group, context)
+        and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
+        for client in clients
+    ) and not any(
+        claim["host"] == clients[0][2]
+        for one in sorted(every)
+        for claim in context.claims("encrypted", group, "link", one)
+    )

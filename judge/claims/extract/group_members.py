@@ -1,0 +1,151 @@
+"""Claims about members of consumer groups: their assignments, that they live, and how far they commit.
+
+Rule: what a member holds is its last assignment, whole: of the consumer protocol the answer to SyncGroup, of KIP-848
+that to ConsumerGroupHeartbeat. An assignment with bytes of an application in it (Kafka Streams, Connect) is not read.
+Sets are bounded (`members.py`).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from wirecheck.decode.group_protocol import assignment
+from wirecheck.judge.claims.batch import Batch, Bools, Lines
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.extract.client_sets import Partitions
+from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
+from wirecheck.judge.claims.members import hashed, label_of, of_partition, sets
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
+
+MEMBER = "member"
+CLASSIC, NEXT = "Heartbeat", "ConsumerGroupHeartbeat"
+PARTITIONS = "assignment.topic_partitions"
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    if joined := batch.lines("JoinGroup", "response"):
+        limit_ms = np.maximum(joined.other("rebalance_timeout_ms", -1), joined.other("session_timeout_ms", -1))
+        yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms})
+    if alive := batch.lines(CLASSIC, "response"):
+        yield of_members(alive, None, {"alive": alive.ts_ns})
+    if alive := batch.lines(NEXT, "response"):
+        good = alive.other("member_epoch", -1) >= 0
+        peak = {"alive": alive.ts_ns, "rebalance_timeout_ms": alive.other("rebalance_timeout_ms", -1)}
+        yield of_members(alive, "member_id", peak, good)
+
+
+def of_members(answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None) -> Rows:
+    """What answers without an error state about the member that asked."""
+    group, known = answers.other_column("group_id")
+    asked, _ = answers.other_column("member_id")
+    own = asked if member is None else either(answers.column(member), asked)
+    good = known & (answers["error_code"] == 0)
+    return answers.states(MEMBER, ["@who", group, own], good if where is None else good & where, peak=peak)
+
+
+def either(first: Column, second: Column) -> Column:
+    """The first text of each row, or where that is null or empty the second."""
+    values = [*(first.values or ()), *(second.values or ())]
+    given = np.array([bool(value) for value in first.values or ()], np.bool_)[first.codes]
+    width, other = len(first.values or ()), len(second.values or ())
+    return Column(np.where(given, first.codes % width, second.codes % other + width), values)
+
+
+def sets_of(batch: Batch) -> Iterator[Claim]:
+    yield from assigned_by_name(batch)
+    yield from assigned_by_id(batch)
+    yield from progress(batch)
+
+
+def assigned_by_name(batch: Batch) -> Iterator[Claim]:
+    """Assignments of the consumer protocol."""
+    answers = batch.lines("SyncGroup", "response")
+    if answers is None:
+        return
+    read = [read_assignment(answers, row) for row in range(len(answers))]
+    known = np.array([one is not None for one in read], np.bool_)
+    every = [(row, topic, number) for row, one in enumerate(read) for topic, numbers in one or () for number in numbers]
+    names = {topic: code for code, topic in enumerate(dict.fromkeys(topic for _, topic, _ in every))}
+    rows = np.array([row for row, *_ in every], np.int64)
+    labels = Column(np.array([names[topic] for _, topic, _ in every], np.int64), [*names])
+    numbers = np.array([number for *_, number in every], np.int64)
+    yield from assigned(answers, known, Partitions(rows, labels, numbers))
+
+
+def read_assignment(answers: Lines, row: int) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+    """Topics with partitions; None where the answer is no assignment of a plain consumer."""
+    data = answers.table["assignment"].raw(row)
+    if data is None or answers["error_code"][row] != 0:
+        return None
+    found = assignment(data) if data else ()
+    if found == ():
+        return ()
+    return None if not found or found.content else found.topics
+
+
+def assigned_by_id(batch: Batch) -> Iterator[Claim]:
+    """Assignments of KIP-848; null where the former one stays."""
+    answers, topics = batch.lines(NEXT, "response"), batch.lines(NEXT, "response", PARTITIONS)
+    if answers is None or topics is None:
+        return
+    place = np.full(len(batch.decoded), -1, np.int64)
+    place[answers.message] = np.arange(len(answers))
+    numbers, offsets = topics.table["partitions"].flat()
+    row = np.repeat(np.arange(len(topics)), np.diff(offsets))
+    known = np.zeros(len(answers), np.bool_)
+    known[place[topics.message]] = True
+    labels = topics.column("topic_id").take(row)
+    yield from assigned(answers, known, Partitions(place[topics.message[row]], labels, numbers))
+
+
+def assigned(answers: Lines, known: Bools, partitions: Partitions) -> Iterator[Claim]:
+    """The members of answers with an assignment, each with its partitions; `partitions.message` is the answer's row."""
+    whole = of_members(answers, "member_id" if answers.kind[0] == NEXT else None, {"assigned": answers.ts_ns})
+    rows = answers_where(answers, whole, known)
+    place = np.full(len(answers.batch.decoded), -1, np.int64)
+    place[rows.message] = np.arange(len(rows.message))
+    at = place[answers.message[partitions.message]] if len(partitions.message) else partitions.message
+    kept = at >= 0
+    inside = rows.where(at[kept])
+    of_topic, number, seen = (
+        partitions.label.take(kept),
+        partitions.number[kept],
+        answers.ts_ns[partitions.message[kept]],
+    )
+
+    def values(chosen: Ints) -> list[list[object]]:
+        return [
+            list(one) for one in zip(seen[chosen].tolist(), of_topic.at(chosen), number[chosen].tolist(), strict=True)
+        ]
+
+    yield from sets(rows, inside, of_partition(hashed(of_topic), number), answers.batch.sightings, values)
+
+
+def answers_where(answers: Lines, rows: Rows, known: Bools) -> Rows:
+    """Of rows made of answers those of some answers."""
+    chosen = np.zeros(len(answers.batch.decoded), np.bool_)
+    chosen[answers.message[known]] = True
+    return rows.where(chosen[rows.message])
+
+
+def progress(batch: Batch) -> Iterator[Claim]:
+    """The greatest offset that a group commits of each partition, and when first."""
+    partitions = batch.lines("OffsetCommit", "request", "topics.partitions")
+    topics = batch.lines("OffsetCommit", "request", "topics")
+    if partitions is None or topics is None:
+        return
+    labels = label_of(topics.table, "name").take(partitions.table.parent)
+    offsets, hashes = partitions["committed_offset"], of_partition(hashed(labels), partitions["partition_index"])
+    rows = partitions.states("progress", "@who group_id")
+    group, _ = grouped([*rows.key, Column(hashes.view(np.int64) >> 1)])
+    order = np.lexsort((batch.sightings.rank[rows.message], offsets, group))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (np.diff(group[order]) != 0) | (np.diff(offsets[order]) != 0)
+    begun = np.sort(order[first])  # of commits of one offset the first
+    ts_ns = partitions.ts_ns
+
+    def values(chosen: Ints) -> list[list[object]]:
+        at = begun[chosen]
+        return [list(one) for one in zip(offsets[at].tolist(), (EPOCH_END_NS - ts_ns[at]).tolist(), strict=True)]
+
+    yield from sets(rows, rows.where(begun), hashes[begun], batch.sightings, values)
