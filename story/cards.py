@@ -527,7 +527,9 @@ def impact(card: Row, clients: int) -> str:
     of, parts = card["harm"], []
     counts: dict[tuple[str, str], int] = {}
     for one in of["clients"]:
-        counts[one["api"], one["error"]] = counts.get((one["api"], one["error"]), 0) + one["count"]
+        known = counts.get((one["api"], one["error"]), 0)
+        same = one["error"] == harm.NOT_KAFKA  # connections of a host: each of its clients has them all
+        counts[one["api"], one["error"]] = max(known, one["count"]) if same else known + one["count"]
     parts += [rejected(api, error, count) for (api, error), count in counts.items()]
     if of["clients"]:
         hit = len({client(one) for one in of["clients"]})

@@ -40,33 +40,44 @@ NO_OUTCOME = {47, 90}
 
 
 def requests_never_answered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per server. Of a client that no server answers, the requests to all of them count together: it asks each in
+    turn.
+    """
     if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
         return
-    settings = context.settings
+    settings, found = context.settings, list[tuple[Claim, Streak, int]]()
     for claim in context.claims("unserved", group, *subject):
         if not (streaks := without_pause(every_run(claim.runs))):
             continue
         closed = reduce(Streak.joined, streaks)
-        if closed.count < settings.never_served or connections_of(claim) < settings.never_served_on:
-            continue
         answered_ns = first_answer_ns(claim, subject, group, context)
+        if 0 < answered_ns <= closed.last_ns or is_explained(claim, subject, group, context):
+            continue
+        found.append((claim, closed, answered_ns))
+    asked = {claim["endpoint"] for claim in context.claims("client", group, *subject)}
+    alone = len(found) == len(asked) and not any(answered_ns for *_, answered_ns in found)
+    every = sum(closed.count for _, closed, _ in found) if alone else 0
+    for claim, closed, answered_ns in found:
         least_s = settings.stuck_s if answered_ns else settings.never_served_s
-        if closed.seconds < least_s or 0 < answered_ns <= closed.last_ns:
+        if max(closed.count, every) < settings.never_served or connections_of(claim) < settings.never_served_on:
             continue
-        if is_explained(claim, subject, group, context):
-            continue
-        greeted = GREETED not in claim.tally
-        words = {
-            "client": claim["client_id"] or "a client without an ID",
-            "server": servers_of([claim], context),
-            "connections": number_of_connections([claim]),
-            "what": "it answered ApiVersions only" if greeted else "it answered nothing",
-            "may": "SASL? a proxy" if greeted else "TLS? a proxy",
-            "until": f" It answers since {clock(answered_ns)}." if answered_ns else "",
-            "api": max(sorted(claim.tally), key=lambda api: claim.tally[api]),
-        }
-        about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": closed.count}
-        yield resting_on([claim], *claim.key, **about, first_ns=closed.first_ns, last_ns=closed.last_ns, words=words)
+        if closed.seconds >= least_s:
+            yield never_answered(claim, closed, answered_ns, context)
+
+
+def never_answered(claim: Claim, closed: Streak, answered_ns: int, context: CheckContext) -> Evidence:
+    greeted = GREETED not in claim.tally
+    words = {
+        "client": claim["client_id"] or "a client without an ID",
+        "server": servers_of([claim], context),
+        "connections": number_of_connections([claim]),
+        "what": "it answered ApiVersions only" if greeted else "it answered nothing",
+        "may": "SASL? a proxy" if greeted else "TLS? a proxy",
+        "until": f" It answers since {clock(answered_ns)}." if answered_ns else "",
+        "api": max(sorted(claim.tally), key=lambda api: claim.tally[api]),
+    }
+    about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": closed.count}
+    return resting_on([claim], *claim.key, **about, first_ns=closed.first_ns, last_ns=closed.last_ns, words=words)
 
 
 def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: CheckContext) -> int:
@@ -91,7 +102,8 @@ def is_explained(claim: Claim, subject: Subject, group: Group, context: CheckCon
     """Whether another check says why this server does not answer the client."""
     late = any(one["endpoint"] == claim["endpoint"] for one in context.claims("overdue", group, *subject))
     other = any(one["host"] == claim["host"] for one in context.claims("not_kafka", group, "link", claim["endpoint"]))
-    return late or other or any(True for _ in version_rejected(subject, group, context))
+    said = any(True for check in (version_rejected, controller_as_bootstrap) for _ in check(subject, group, context))
+    return late or other or said
 
 
 def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -119,30 +131,30 @@ def asking(host: str, endpoint: str, context: CheckContext) -> tuple[str, ...]:
 
 
 def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """KIP-919: an admin client that is configured for controllers asks them for the cluster or the quorum next."""
+    """KIP-919: an admin client that is configured for controllers asks them for the cluster or the quorum next. Some
+    clients ask for Metadata, although the controller does not offer it.
+    """
     if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
         return
     every = context.ledger.claims("client", *subject)  # of all clusters: a controller's may not be known yet
     asked = context.claims("client", group, *subject)
-    if (
-        not asked
-        or len(every) > len(asked)
-        or any(word.partition(":")[0] != GREETED for claim in asked for word in claim.tally)
-    ):
+    if not asked or len(every) > len(asked) or len({claim["endpoint"] for claim in asked}) > 1:
         return
     context.watch()
-    ranges = {claim["endpoint"]: read(claim["ranges"]) for claim in context.claims("advertised", group, "server")}
-    known = [ranges.get(claim["endpoint"]) for claim in asked]
-    last_ns = max(claim.last.ts_ns for claim in asked)
-    if any(found is None or METADATA in found for found in known) or len({claim["endpoint"] for claim in asked}) > 1:
+    endpoint, apis = asked[0]["endpoint"], {word.partition(":")[0] for claim in asked for word in claim.tally}
+    offered = [
+        read(one["ranges"]) for one in context.claims("advertised", group, "server") if one["endpoint"] == endpoint
+    ]
+    if not offered or any(METADATA in one or {*map(key_of, apis - {GREETED})} & one.keys() for one in offered):
         return
-    if context.passed(last_ns + context.settings.fell_silent_s * SECOND_NS):
-        endpoint = asked[0]["endpoint"]
+    if context.passed(min(claim.first.ts_ns for claim in asked) + context.settings.fell_silent_s * SECOND_NS):
         words = {"client": asked[0]["client_id"] or "a client without an ID", "server": endpoint}
-        count = sum(claim.count for claim in asked)
-        words["times"] = counted(count, "time")
-        client_ids = (asked[0]["client_id"],)
-        yield resting_on(asked, *subject[1:], endpoint, client_ids=client_ids, count=count, words=words)
+        greeted = ((word, count) for claim in asked for word, count in claim.tally.items())
+        words["times"] = counted(sum(n for word, n in greeted if word.startswith(GREETED)), "time")
+        others = ", ".join(sorted(apis - {GREETED}))
+        words["then"] = f"then {others}, without a response" if others else "nothing after that"
+        about = {"client_ids": (asked[0]["client_id"],), "count": sum(claim.count for claim in asked)}
+        yield resting_on(asked, *subject[1:], endpoint, **about, words=words)
 
 
 def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -78,6 +78,26 @@ def cli001_near_miss__a_version_that_is_rejected(lab):
     lab.until = 60
 
 
+def at_two_brokers(lab, count=6):
+    """It asks one after the other."""
+    for number in range(2 * count):
+        at = 1 + 2 * number
+        talk = greet(lab.talk((B1, B2)[number % 2], "app", "10.0.0.7", over=True), at)
+        talk.ask(at + 0.01, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_SERVER)
+        talk.closed = at + 0.02
+    served(lab, 30)
+    lab.until = 60
+
+
+def cli001_fires__in_turn(lab):
+    at_two_brokers(lab)
+
+
+def cli001_near_miss__in_turn_and_one_answers(lab):
+    at_two_brokers(lab)
+    lab.metadata(2, talk=lab.talk(B2, "app", "10.0.0.7"))
+
+
 def cli001_near_miss__few(lab):
     shut_out(lab, count=6)
 
@@ -138,6 +158,27 @@ def cli003_fires(lab):
 
 def cli003_fires__again_and_again(lab):
     at_a_controller(lab, times=10)
+
+
+def cli003_fires__asks_what_is_not_offered(lab, until=40):
+    """franz-go sends Metadata nevertheless; the controller closes."""
+    for at in range(1, until, 3):
+        talk = greet(lab.talk(CONTROLLER_1, "app", "10.0.0.7", over=True), at, CONTROLLER)
+        talk.ask(at + 0.01, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_SERVER)
+        talk.closed = at + 0.02
+    served(lab, 60, host="10.0.0.7")
+    lab.until = 90
+
+
+def cli001_near_miss__a_controller(lab):
+    """CLI003's affair."""
+    cli003_fires__asks_what_is_not_offered(lab)
+
+
+def cli003_fires__until_the_end(lab):
+    """It still asks for versions when the capture ends."""
+    at_a_controller(lab, times=40)
+    lab.until = 42
 
 
 def cli003_near_miss(lab):
