@@ -13,6 +13,7 @@ import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
+from wirecheck.judge.checks.idle_members import waits_for
 from wirecheck.judge.checks.shapes import (
     clock,
     counted,
@@ -75,9 +76,11 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
             continue
         if max(one.last.ts_ns for one in after) < ts_ns + context.settings.broker_grace_ns:
             continue
-        stuck = is_not_fetched(topic_id, ts_ns, current, group, context)
+        unread = is_not_fetched(topic_id, ts_ns, current, group, context)
+        stuck = unread or waits_for(latest, topic_id, ts_ns, group, context)
         words = {"group": who, "epoch": epoch, "partition": partition, "current": current["leader_epoch"]}
-        words["stuck"] = "; no client has fetched the topic since" if stuck else ""
+        waits = "; a member holds the partition and has not fetched it since" if stuck else ""
+        words["stuck"] = "; no client has fetched the topic since" if unread else waits
         about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns, "kind": "violation" if stuck else None}
         sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))
         yield resting_on([latest], who, name, partition, sides=sides, **about, words=words)

@@ -42,7 +42,7 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     if not members:
         return
     context.watch()
-    clients = sorted(one for one in context.ledger.subjects("client") if one[2] == subject[1])
+    clients = clients_at(subject[1], context)
     limited = {client[1] for client in clients if context.claims("throttled", group, *client)}
     idle: dict[tuple[str, str, str], list[tuple[Held, int]]] = {}
     alone = (member for member in members if (member["client_id"] or "") not in limited)
@@ -51,9 +51,9 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         if held.member.peak["alive"] - since_ns >= patience_ns(held.member, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
-    if not idle or not all_captured(clients, group, context):
-        return
     for (reads, topic, client_id), found in sorted(idle.items()):
+        if not all_captured(found[0][0].member, clients, group, context):
+            continue
         claims = list({id(held.member): held.member for held, _ in found}.values())
         since_ns = max(since for _, since in found)
         words = {
@@ -66,6 +66,28 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
         last_ns = max(held.member.peak["alive"] for held, _ in found)
         yield resting_on(claims, reads, topic, client_id, subject[1], **about, last_ns=last_ns, words=words)
+
+
+def waits_for(committed: Claim, topic_id: str, since_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether a member of the group that a claim of `committed_epoch` is about holds the partition and has not fetched
+    it for the grace from a time on, although everything that its host sends was captured.
+    """
+    reads, partition = committed["group"], committed["partition"]
+    for subject in context.ledger.subjects("host"):
+        members = [one for one in context.claims("member", group, *subject) if one["group"] == reads]
+        lives = [one for one in members if "assigned" in one.peak and "alive" in one.peak]
+        every = [held for one in lives for held in held_by(one, group, context)]
+        mine = [held for held in every if (held.topic_id, held.partition) == (topic_id, partition)]
+        clients = clients_at(subject[1], context) if mine else []
+        for held in mine:
+            idle_ns = max(since_ns, idle_since_ns(held, subject, clients, group, context))
+            if held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns:
+                return all_captured(held.member, clients, group, context)
+    return False
+
+
+def clients_at(host: str, context: CheckContext) -> list[Subject]:
+    return sorted(one for one in context.ledger.subjects("client") if one[2] == host)
 
 
 def patience_ns(member: Claim, context: CheckContext) -> int:
@@ -112,15 +134,19 @@ def place(label: str, partition: int) -> str:
 
 
 def idle_since_ns(held: Held, subject: Subject, clients: list[Subject], group: Group, context: CheckContext) -> int:
-    """When the partition was assigned, fetched last, or committed further, whichever came last."""
+    """When the partition was assigned, fetched last, or committed further, whichever came last. Members of other
+    client IDs fetch for themselves.
+    """
     since_ns = held.member.peak["assigned"]
+    own = held.member["client_id"]
     for claim in context.claims("progress", group, *subject):
-        if claim["group"] == held.member["group"]:
+        if (claim["group"], claim["client_id"]) == (held.member["group"], own):
             every = [claim.peak[name] for name in held.names if name in claim.peak]
             since_ns = max([since_ns, *(EPOCH_END_NS - begun for _, begun in every)])
             if not every and is_full(claim, held):
                 return int(held.member.peak["alive"])
-    for client in clients:
+    others = {one["client_id"] or "" for one in context.claims("member", group, *subject)} - {own or ""}
+    for client in (one for one in clients if one[1] not in others):
         for claim in context.claims("fetch_asks", group, *client):
             since_ns = max(since_ns, fetched_last_ns(held, claim, client, group, context))
     return int(since_ns)
@@ -168,8 +194,10 @@ def is_led(held: Held, group: Group, context: CheckContext) -> bool:
     return last is not None and last["leader"] >= 0
 
 
-def all_captured(clients: list[Subject], group: Group, context: CheckContext) -> bool:
-    """Whether every fetch from the host, to whatever broker of the cluster, is in the capture and was read."""
+def all_captured(member: Claim, clients: list[Subject], group: Group, context: CheckContext) -> bool:
+    """Whether every fetch from the host, to whatever broker of the cluster, is in the capture and was read: by the
+    member's client, by those that fetch, and by any client that was not seen.
+    """
     addresses = {claim["address"] for claim in context.claims("address", group, "server")}
     if not addresses or not addresses <= set(group.endpoints):
         return False
@@ -178,6 +206,7 @@ def all_captured(clients: list[Subject], group: Group, context: CheckContext) ->
         seen_whole(client[1] or None, client[2], every, group, context)
         and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
         for client in clients
+        if client[1] == (member["client_id"] or "") or context.claims("fetch_asks", group, *client)
     ) and not any(
         claim["host"] == clients[0][2]
         for one in sorted(every)

@@ -676,3 +676,41 @@ def cli004_cannot_know__the_session_began_before(lab):
     for number, at in enumerate(range(3, 420, 2)):
         asked = {"replicaId": -1, "sessionId": 7, "sessionEpoch": 40 + number, "topics": [], "forgottenTopicsData": []}
         talk.ask(at, "Fetch", 13, asked, {"sessionId": 7, "responses": []})
+
+
+def epoch_ahead(lab):
+    """The group's committed leader epoch is one that no leader has; another group reads on."""
+    lists_songs(lab, 120)
+    row = {"partitionIndex": 0, "committedOffset": 5, "committedLeaderEpoch": 9, "errorCode": 0}
+    answer = {"groups": [{"groupId": "g", "topics": [{"name": "songs", "partitions": [row]}]}]}
+    lab.talk(client_id="reader", host="10.0.0.7").ask(2, "OffsetFetch", 8, {"groups": [{"groupId": "g"}]}, answer)
+    lab.fetches(range(3, 118, 2), ID_1, client_id="other", host="10.0.0.8")
+
+
+def grp007_kinds(lab):
+    return {finding["kind"] for finding in lab.findings("GRP007")}
+
+
+def grp007_fires__another_group_reads_on(lab):
+    epoch_ahead(lab)
+    member(lab, until=120)
+    assert grp007_kinds(lab) == {"violation"}
+
+
+def grp007_fires__its_member_reads_on(lab):
+    """A client that ignores the epoch."""
+    epoch_ahead(lab)
+    member(lab, until=120)
+    in_session(lab, range(3, 120, 2), asks=[(0, (0, 1))])
+    assert grp007_kinds(lab) == {"information"}
+
+
+def grp007_fires__a_member_of_another_group_on_its_host(lab):
+    epoch_ahead(lab)
+    member(lab, until=120)
+    in_session(lab, range(3, 120, 2), asks=[(0, (0, 1))], client_id="neighbour")
+    talk = lab.talk(client_id="neighbour", host="10.0.0.7")
+    theirs = {"groupId": "other", "memberId": "m-9"}
+    talk.ask(1, "SyncGroup", 5, theirs, {"errorCode": 0, "assignment": assignment(*SONGS)})
+    talk.ask(100, "Heartbeat", 4, theirs, {"errorCode": 0})
+    assert grp007_kinds(lab) == {"violation"}

@@ -230,8 +230,10 @@ def may_be_inline(known: Known, data: bytes) -> bool:
 
 
 def another_protocol(data: bytes) -> i64:
-    """What a server's first bytes are that are not Kafka's, where they say it."""
-    if data.startswith(b"HTTP"):
+    """What a server's first bytes are that are not Kafka's, where they say it. What has no version, HTTP servers answer
+    with a page alone (RFC 1945, 6).
+    """
+    if data.startswith(b"HTTP") or data[:5].lower() in (b"<!doc", b"<html"):
         return HTTP
     if data.startswith(b"SSH-"):
         return SSH
