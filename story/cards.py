@@ -528,7 +528,7 @@ def impact(card: Row, clients: int) -> str:
     counts: dict[tuple[str, str], int] = {}
     for one in of["clients"]:
         known = counts.get((one["api"], one["error"]), 0)
-        same = one["error"] == harm.NOT_KAFKA  # connections of a host: each of its clients has them all
+        same = one["error"] in {harm.NOT_KAFKA, harm.UNREACHABLE}  # of a host: each of its clients has them all
         counts[one["api"], one["error"]] = max(known, one["count"]) if same else known + one["count"]
     parts += [rejected(api, error, count) for (api, error), count in counts.items()]
     if of["clients"]:

@@ -79,7 +79,7 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
         unread = is_not_fetched(topic_id, ts_ns, current, group, context)
         stuck = unread or waits_for(latest, topic_id, ts_ns, group, context)
         words = {"group": who, "epoch": epoch, "partition": partition, "current": current["leader_epoch"]}
-        waits = "; a member holds the partition and has not fetched it since" if stuck else ""
+        waits = "; a member holds it without fetching it" if stuck else ""
         words["stuck"] = "; no client has fetched the topic since" if unread else waits
         about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns, "kind": "violation" if stuck else None}
         sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))

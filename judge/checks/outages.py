@@ -3,12 +3,14 @@
 An outage is no disagreement about topic IDs or versions, so its findings are informations.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
+    ASKS_AGAIN_NS,
     PAUSE_NS,
     Streak,
     clients_of,
@@ -57,6 +59,8 @@ WORK = WRITES_AND_READS | {
     "StreamsGroupHeartbeat",
 }
 """What producers and consumers send, and tools that only look at topics do not."""
+LOOKS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "InitProducerId"})
+"""What clients send first, to any broker, in order to find those that they need."""
 
 
 def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
@@ -321,24 +325,38 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
         words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
         hosts = {claim["host"] for claim in claims}
         cut_off = longest.seconds >= context.settings.cut_off_s
-        client_ids = tuple(shut_out(hosts, node, longest.first_ns, context)) if cut_off else ()
+        client_ids = tuple(shut_out(hosts, node, longest, context)) if cut_off else ()
         about = {"brokers": (node,), "client_ids": client_ids, "count": longest.count}
         times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
         yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
 
 
-def shut_out(hosts: set[str], node: int, since_ns: int, context: CheckContext) -> Iterator[str]:
-    """The clients on these hosts that work elsewhere and reached the broker at no address since then. Of several on one
-    host it is unknown whose connections were refused.
+def shut_out(hosts: set[str], node: int, outage: Streak, context: CheckContext) -> Iterator[str]:
+    """The clients on these hosts that reached the broker at no address since then, or shortly before. Of several on one
+    host it is unknown whose connections were refused: those count that ask for metadata again and again, and get no
+    further anywhere.
     """
-    found: dict[str, list[tuple[str, bool]]] = {}
+    found: dict[str, list[str]] = {}
+    looking, alone = set[tuple[str, str]](), Counter[str]()
     for subject in context.ledger.subjects("client"):
         _, client_id, host = subject
-        if host in hosts and not is_internal(client_id):
-            asked = [one for one in context.ledger.claims("client", *subject) if one.last.ts_ns >= since_ns]
-            reached = any(context.clusters.broker(one["endpoint"], one.last.ts_ns) == node for one in asked)
-            if asked:
-                found.setdefault(host, []).append((client_id, reached))
-    for _, clients in sorted(found.items()):
-        if len(clients) == 1 and not clients[0][1]:
-            yield clients[0][0]
+        if host not in hosts or is_internal(client_id):
+            continue
+        every = context.ledger.claims("client", *subject)
+        asked = [one for one in every if one.last.ts_ns >= outage.first_ns - ASKS_AGAIN_NS]
+        alone[host] += bool(asked)
+        if asked and not any(is_known_as(one["endpoint"], node, outage, context) for one in asked):
+            found.setdefault(host, []).append(client_id)
+            apis = {word.partition(":")[0] for one in every for word in one.tally}
+            if apis <= LOOKS and sum(one.count for one in every) >= context.settings.stuck_answers:
+                looking.add((host, client_id))
+    for host, clients in sorted(found.items()):
+        yield from sorted(one for one in clients if alone[host] == 1 or (host, one) in looking)
+
+
+def is_known_as(endpoint: str, node: int, outage: Streak, context: CheckContext) -> bool:
+    """Whether an endpoint is a broker's, and was not named for it only after the outage: what is advertised changes."""
+    if context.clusters.broker(endpoint, outage.last_ns) != node:
+        return False
+    named = [one.first.ts_ns for one in context.believed(("server",), "address") if one["address"] == endpoint]
+    return not named or min(named) <= outage.last_ns

@@ -6,9 +6,12 @@ another check says why, that speaks.
 
 from collections.abc import Collection, Iterator
 from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
+from wirecheck.judge import topic_history as topics
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     Streak,
@@ -23,7 +26,7 @@ from wirecheck.judge.checks.shapes import (
     without_pause,
 )
 from wirecheck.judge.checks.versions import version_rejected
-from wirecheck.judge.claims.claim import LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
+from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.results.finding import Evidence, Number
@@ -165,17 +168,35 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
     errors += [one for one in context.claims("refused", group, *subject) if one["api"] == PRODUCE]
     if not any(claim.runs.keys() - {SUCCESS} for claim in errors):
         return
-    quiet_ns, least = context.settings.fell_silent_s * SECOND_NS, context.settings.wrote_before
+    quiet_ns, spans = context.settings.fell_silent_s * SECOND_NS, connection_spans(subject, context)
     writes = [*errors, *successes(errors, subject, group, context)]
     streaks = without_pause((run for claim in writes for run in every_run(claim.runs)), quiet_ns)
-    if len(streaks) != 1 or not context.passed(streaks[0].last_ns + quiet_ns):
+    if not all(restarted(one, after, spans) for one, after in pairwise(streaks)):
         return
-    wrote = streaks[0]
-    if wrote.count < least or wrote.seconds < least:
-        return
-    connected_ns, wrote_ns = connected_until_ns(subject, context), wrote_last_ns(subject, context)
-    if connected_ns < wrote.last_ns + quiet_ns or wrote_ns > wrote.last_ns:
-        return
+    for wrote, after in zip(reversed(streaks), [None, *reversed(streaks[1:])], strict=True):
+        if after is None and wrote_last_ns(subject, context) > wrote.last_ns:
+            continue
+        mine = [last_ns for first_ns, last_ns in spans if after is None or first_ns <= wrote.last_ns]
+        connected_ns = max(mine, default=0)
+        is_writer = min(wrote.count, wrote.seconds) >= context.settings.wrote_before
+        if is_writer and connected_ns >= wrote.last_ns + quiet_ns and context.passed(wrote.last_ns + quiet_ns):
+            found = [*fell_silent(errors, Silence(wrote, after, connected_ns), group, context)]
+            yield from found
+            if found:
+                return
+
+
+class Silence(NamedTuple):
+    """A client's writes until it fell silent, those after that, and until when it was connected meanwhile."""
+
+    wrote: Streak
+    after: Streak | None
+    connected_ns: int
+
+
+def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per topic of the last write. That it writes again after a restart shows that it had stopped by mistake."""
+    wrote, after, connected_ns = silence
     for (topic,), claims in gathered(errors, lambda claim: (topic_of(claim, group, context),)):
         ended_by = {code for claim in claims for code, run in errors_of(claim) if run[LAST] == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
@@ -187,9 +208,16 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
             "error": error_name(min(ended_by)),
             "time": clock(wrote.last_ns),
             "seconds": f"{(connected_ns - wrote.last_ns) / SECOND_NS:.0f}",
+            "again": "; restarted, it writes" if after else "",
         }
         about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
-        yield resting_on(claims, *subject[1:], topic, **about, words=words)
+        key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
+        yield resting_on(claims, *key, **about, kind=kind, words=words)
+
+
+def restarted(before: Streak, after: Streak, spans: Collection[tuple[int, int]]) -> bool:
+    """Whether all connections that the client had before were over when it wrote again."""
+    return all(last_ns < after.first_ns for first_ns, last_ns in spans if first_ns <= before.last_ns)
 
 
 def client_throttled(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -212,15 +240,15 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
     yield resting_on(claims, *subject[1:], client_ids=client_ids, brokers=brokers, words=words)
 
 
-def connected_until_ns(subject: Subject, context: CheckContext) -> int:
-    """When a connection of this client, to any server, was seen last."""
+def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int, int]]:
+    """From when to when each connection of this client, to any server, was seen: also those without a request."""
     _, client_id, host = subject
     name = client_id.encode(errors="replace")
     hashed, _ = hash_of_client(name, len(name))
     asked = context.ledger.claims("client", *subject)
     found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
     idle = (one for one in found if (one["host"], one["client_hash"]) == (host, hashed))
-    return max((one.last.ts_ns for one in (*asked, *idle)), default=0)
+    return [(run[FIRST], run[LAST]) for one in (*asked, *idle) for run in every_run(one.runs)]
 
 
 def wrote_last_ns(subject: Subject, context: CheckContext) -> int:
@@ -229,8 +257,10 @@ def wrote_last_ns(subject: Subject, context: CheckContext) -> int:
 
 
 def successes(errors: Collection[Claim], subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
-    """The client's answered writes by ID, to the topics of which it got errors."""
-    ids = {claim["topic_id"] for claim in errors if claim.kind == "refused"}
+    """The client's answered writes by ID, to the topics of which it got errors, whatever IDs these had."""
+    names = {topic_of(claim, group, context) for claim in errors}
+    ids = {history.topic_id for name in names for history in topics.topic_of(name, group, context).histories}
+    ids |= {claim["topic_id"] for claim in errors if claim.kind == "refused"}
     uses = (one for topic_id in sorted(ids) for one in context.claims("use", group, "id", topic_id))
     who = subject[1:]
     return [one for one in uses if one["api"] == PRODUCE and (one["client_id"] or "", one["host"]) == who]

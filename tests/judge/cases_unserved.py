@@ -264,6 +264,24 @@ def cli005_near_miss__by_id_from_then_on(lab):
         write_by_id(talk, at)
 
 
+def cli005_fires__and_it_is_restarted(lab):
+    """A new process, under the same client ID."""
+    writer(lab)
+    talk = connected(lab)
+    for at in range(125, 150):
+        write(talk, at)
+    lab.until = 160
+    assert [finding["kind"] for finding in lab.findings("CLI005")] == ["anomaly"]
+
+
+def cli005_near_miss__another_connection_of_one_process(lab):
+    """It pauses, and goes on at another broker; the first connection stays."""
+    writer(lab, until=50)
+    talk = connected(lab)
+    for at in range(90, 105):
+        write(talk, at)
+
+
 def cli005_near_miss(lab):
     writer(lab, error=47)
 

@@ -505,6 +505,24 @@ def wir008_fires__a_client_is_cut_off(lab):
         lab.talk(DEAD, "app", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
 
 
+def cut_off_clients(lab):
+    return {client for finding in lab.findings("WIR008") for client in finding["client_ids"]}
+
+
+def wir008_fires__several_on_one_host(lab):
+    """Two ask for metadata only, again and again; one looks once, and one works."""
+    wir008_refuses(lab, ())
+    for client_id, times in (("app", range(0, 90, 5)), ("job", range(1, 90, 5)), ("kcat", (20,)), ("fine", ())):
+        talk = lab.talk(client_id=client_id, host="10.0.0.77")
+        for at in times:
+            lab.metadata(at, brokers={**BROKERS, DEAD: 9}, talk=talk)
+        if client_id == "fine":
+            lab.fetches(range(0, 90, 5), ID_1, client_id=client_id, host="10.0.0.77", talk=talk)
+    for at in range(10, 80, 3):
+        lab.talk(DEAD, "app", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
+    assert cut_off_clients(lab) == {"app", "job"}
+
+
 def wir008_near_miss(lab):
     """A broker is down, and the others stop naming it."""
     wir008_refuses(lab, range(10, 80, 3), named_until=20)

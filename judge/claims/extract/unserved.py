@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_name
+from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, Claim, slot_name
 from wirecheck.judge.claims.extract.overdue import no_byte_missing
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.reduce import Rows, moment
@@ -34,8 +34,14 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         ends = (connection.client.host, str(connection.server))
         if connection.over and connection.client_hash >= 0 and not connection.is_guess:
-            yield Claim("connected", (*ends, connection.client_hash), *span(connection))
+            first_ns, last_ns = connection.started_ns, connection.last_ns
+            runs = {SUCCESS: {slot_name(first_ns // SLOT_NS): {port_of(connection): [1, first_ns, last_ns]}}}
+            yield Claim("connected", (*ends, connection.client_hash), *span(connection), runs=runs)
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
-            port, ts_ns = str(connection.client).rpartition(":")[2], connection.last_ns
-            runs = {str(CLOSED): {slot_name(ts_ns // SLOT_NS): {port: [1, ts_ns, ts_ns]}}}
+            ts_ns = connection.last_ns
+            runs = {str(CLOSED): {slot_name(ts_ns // SLOT_NS): {port_of(connection): [1, ts_ns, ts_ns]}}}
             yield Claim("not_kafka", (*ends, connection.answered_in), moment(ts_ns, connection.name), runs=runs)
+
+
+def port_of(connection: Connection) -> str:
+    return str(connection.client).rpartition(":")[2]
