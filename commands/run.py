@@ -41,7 +41,7 @@ COMMAND_NOT_FOUND, CANNOT_EXECUTE, BY_SIGNAL = 127, 126, 128
 @click.command(
     cls=options.Sections,
     short_help="Capture while a command runs, then check.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
 )
 @click.option("-i", "interfaces", multiple=True, default=(ANY,), show_default=True, metavar="IFACE",
               help="Interface to capture on (repeatable); any: all.")  # fmt: skip
