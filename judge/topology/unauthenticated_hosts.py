@@ -166,7 +166,9 @@ class UnauthenticatedHosts:
         turned = set(filter(self.is_unauthenticated, unlisted))  # rows may rest on its claims already
         if moved or (changed and turned) or ANYWHERE in dependents:
             return None
-        return dependents | {one for one in (self.ledger.subjects("client") if turned else ()) if one[2] in turned}
+        if turned:
+            dependents |= {("server",), *(one for one in self.ledger.subjects("client") if one[2] in turned)}
+        return dependents
 
     def look_at(self, host: str) -> set[Subject]:
         """Decide on a host again; the subjects that depend on it, if other claims of it count than before."""
