@@ -13,7 +13,7 @@ import numpy as np
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
-from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, OTHERS, Claim, Subject
+from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, OTHERS, SLOT_NS, Claim, Subject
 from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.members import hashed, named, of_partition
@@ -48,7 +48,7 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     alone = (member for member in members if (member["client_id"] or "") not in limited)
     for held in (one for member in alone for one in held_by(member, group, context)):
         since_ns = idle_since_ns(held, subject, clients, group, context)
-        if held.member.peak["alive"] - since_ns >= patience_ns(held.member, context) and is_led(held, group, context):
+        if lives_on(held.member, since_ns, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
     for (reads, topic, client_id), found in sorted(idle.items()):
@@ -99,13 +99,17 @@ def patience_ns(member: Claim, context: CheckContext) -> int:
 def is_long(member: Claim, context: CheckContext) -> bool:
     """Whether a member lives for so long after its assignment, and its patience is known."""
     peak = member.peak
-    known = (
-        not is_internal(member["client_id"] or "")
-        and "assigned" in peak
-        and "alive" in peak
-        and peak.get("rebalance_timeout_ms", -1) > 0
-    )
-    return known and peak["alive"] - peak["assigned"] >= patience_ns(member, context)
+    known = not is_internal(member["client_id"] or "") and "assigned" in peak and "alive" in peak
+    return known and peak.get("rebalance_timeout_ms", -1) > 0 and lives_on(member, peak["assigned"], context)
+
+
+def lives_on(member: Claim, since_ns: int, context: CheckContext) -> bool:
+    """Whether a member was alive when its patience was over. That it lives is no news: it is looked at again then."""
+    patience = patience_ns(member, context)
+    if member.peak["alive"] - since_ns >= patience:
+        return True
+    context.passed(since_ns + patience + SLOT_NS)
+    return False
 
 
 def held_by(member: Claim, group: Group, context: CheckContext) -> Iterator[Held]:

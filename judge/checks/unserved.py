@@ -143,6 +143,8 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
     asked = context.claims("client", group, *subject)
     if not asked or len(every) > len(asked) or len({claim["endpoint"] for claim in asked}) > 1:
         return
+    if any(claim.peak.get("answered") for claim in asked):
+        return
     context.watch()
     endpoint, apis = asked[0]["endpoint"], {word.partition(":")[0] for claim in asked for word in claim.tally}
     offered = [

@@ -234,8 +234,10 @@ def is_new(name: str, tally: dict[str, int]) -> bool:
 
 
 def is_other(name: str, before: Any, value: Any, growing: frozenset[str]) -> bool:
-    """Whether a peak has another value, and not just a greater or later one; one that begins to grow is news."""
-    if name in growing or name.startswith(AT):
+    """Whether a peak has another value, and not just a greater or later one; one that begins to grow is news. A kind
+    whose sets only grow declares the beginning of their members' names.
+    """
+    if name in growing or name.startswith(AT) or (LEAST in growing and name.startswith(LEAST)):
         return not before
     return bool(before[-1] != value[-1]) if isinstance(before, list | tuple) else True
 
