@@ -55,6 +55,7 @@ def test_every_command_is_one_that_the_door_takes(page, words, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         Path("monitor.toml").write_text(block)
+    Path("expected.txt").touch()
     until = next((at for at, word in enumerate(words) if word in {"|", "&&", ">", "&"}), len(words))
     command = cli.main.get_command(click.Context(cli.main), words[0])
     assert command is not None
@@ -70,6 +71,7 @@ def desk(tmp_path_factory):
     (folder / "examples").symlink_to(ROOT / "examples")
     for named in ("keys.log", "broker-1.keys", "broker-2.keys"):
         (folder / named).write_text(f"CLIENT_RANDOM {'00' * 32} {'00' * 48}\n")
+    (folder / "expected.txt").write_text("TID001 * * - a topic that a test recreates\n")
     return folder
 
 
