@@ -105,8 +105,10 @@ def is_explained(claim: Claim, subject: Subject, group: Group, context: CheckCon
     """Whether another check says why this server does not answer the client."""
     late = any(one["endpoint"] == claim["endpoint"] for one in context.claims("overdue", group, *subject))
     other = any(one["host"] == claim["host"] for one in context.claims("not_kafka", group, "link", claim["endpoint"]))
-    said = any(True for check in (version_rejected, controller_as_bootstrap) for _ in check(subject, group, context))
-    return late or other or said
+    elsewhere = any(
+        True for check in (version_rejected, controller_as_bootstrap) for _ in check(subject, group, context)
+    )
+    return late or other or elsewhere
 
 
 def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -210,7 +212,7 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
             "error": error_name(min(ended_by)),
             "time": clock(wrote.last_ns),
             "seconds": f"{(connected_ns - wrote.last_ns) / SECOND_NS:.0f}",
-            "again": "; restarted, it writes" if after else "",
+            "restart": "; restarted, it writes" if after else "",
         }
         about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
         key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
