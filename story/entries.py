@@ -28,7 +28,7 @@ ERRORS = fields("actual check dialect error errors outcome reason rule tolerance
 """Fields of summaries by which groups beyond MOST_SEPARATE are compared."""
 STATES = ERRORS | fields(
     "after agent answered before bound but cannot created described does endpoint former group had holder host"
-    " latter may one other protocol ranges sent server servers side stuck went what who whose why"
+    " latter may one other protocol ranges restart sent server servers side stuck went what who whose why"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(

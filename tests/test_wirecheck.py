@@ -189,8 +189,11 @@ def judged(engine, folder):
 
 
 def by_id(tables):
-    """Revisions count batches; all else of a row does not depend on them."""
-    return {table: {row["id"]: {**row, "revision": None} for row in rows} for table, rows in tables.items()}
+    """Revisions count batches; all else of a row does not depend on them. Only the query follows files."""
+    return {
+        table: {row["id"]: {**row, "revision": None} for row in rows if row.get("measure") != "followed_files"}
+        for table, rows in tables.items()
+    }
 
 
 def test_a_replay_judges_locally_and_the_page_says_so(tmp_path):

@@ -3,7 +3,12 @@
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, NO_RESPONSE_DUE, RESPONSE_UNSEEN
+from wirecheck.decode.connection.exchanges import (
+    CLOSED_BY_CLIENT,
+    CLOSED_BY_SERVER,
+    NO_RESPONSE_DUE,
+    RESPONSE_UNSEEN,
+)
 
 
 def ranges(release, listener="B"):
@@ -461,6 +466,16 @@ def ver002_fires__ranges_of_another_connection(lab):
 def ver002_fires__a_connection_that_outlives_the_ranges(lab):
     """It was open when they were advertised."""
     between(lab, "LeaderAndIsr", 7, 5, times=(0.5, 30), heard=(1,))
+
+
+def ver002_fires__from_a_host_that_no_list_names(lab):
+    """A broker behind another address: it was granted requests."""
+    between(lab, "LeaderAndIsr", 7, 5, host="10.0.5.5")
+
+
+def ver002_near_miss__who_is_only_refused(lab):
+    """Any host may send requests between brokers under a node's client ID."""
+    between(lab, "LeaderAndIsr", 7, 5, host="10.0.5.5", outcome=CLOSED_BY_SERVER)
 
 
 def ver002_fires__a_follower(lab):
