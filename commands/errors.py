@@ -51,7 +51,7 @@ def errors(
     strict: bool,
     **asked: Any,
 ) -> None:
-    r"""List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
+    """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
     Errors of brokers' own requests are listed with --brokers, behind those of clients.
 
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.

@@ -4,6 +4,8 @@ Knows: a condition, and whose work it is. Rule: a process that ended cannot do i
 says why; a test that waits for one says that instead of waiting on.
 """
 
+import os
+import select
 import time
 
 PATIENCE_S = 120
@@ -31,6 +33,15 @@ def await_line(stream, process, begin):
             return line
     process.wait(PATIENCE_S)
     raise AssertionError(f"no line {begin!r}: the process ended with {process.returncode}: {last_words(process)}")
+
+
+def read_until(terminal, expected):
+    """What a terminal shows until it shows that."""
+    shown, end_s = "", time.monotonic() + PATIENCE_S
+    while expected not in shown:
+        assert select.select([terminal], [], [], max(end_s - time.monotonic(), 0))[0], shown
+        shown += os.read(terminal, 4096).decode()
+    return shown
 
 
 def last_words(process):
