@@ -31,7 +31,6 @@ START_S, END_S, POLL_S = 30.0, 60.0, 0.02
 ANY = "any"
 IFF_UP = 1
 """Linux, include/uapi/linux/if.h."""
-BEGUN = "wirecheck: capturing "
 ROLL_S = "5"
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND_NOT_FOUND, CANNOT_EXECUTE, BY_SIGNAL = 127, 126, 128
@@ -130,11 +129,13 @@ def is_up(name: str) -> bool:
 
 
 def await_begin(process: "subprocess.Popen[bytes]", output: Any) -> None:
+    from wirecheck.capture.agent.live_agent import BEGUN
+
     until_s = monotonic() + START_S
     while monotonic() < until_s:
         output.seek(0)
         text = output.read().decode(errors="replace")
-        if BEGUN in text:
+        if f"wirecheck: {BEGUN}" in text:
             return
         if process.poll() is not None:
             raise Stop(
@@ -145,7 +146,7 @@ def await_begin(process: "subprocess.Popen[bytes]", output: Any) -> None:
 
 
 def status_of(command: tuple[str, ...]) -> int:
-    """Run it, and pass signals on. Its exit status as a shell has it."""
+    """Run it, and pass signals on that do not reach it of themselves. Its exit status as a shell has it."""
     try:
         process = subprocess.Popen(command, **caller())  # noqa: S603 - what the user asked for
     except FileNotFoundError:
@@ -156,7 +157,7 @@ def status_of(command: tuple[str, ...]) -> int:
         return CANNOT_EXECUTE
 
     def pass_on(number: int, _: FrameType | None) -> None:
-        with suppress(ProcessLookupError):
+        if number != signal.SIGINT or not in_foreground():
             process.send_signal(number)
 
     before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
@@ -166,6 +167,13 @@ def status_of(command: tuple[str, ...]) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     return status if status >= 0 else BY_SIGNAL - status
+
+
+def in_foreground() -> bool:
+    """Whether the terminal sends Ctrl-C to all of this process group, so also to the command."""
+    with suppress(OSError), Path(os.ctermid()).open("rb", buffering=0) as terminal:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    return False
 
 
 def caller() -> dict[str, Any]:

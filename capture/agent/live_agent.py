@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.shipper import Destination
     from wirecheck.capture.agent.spool_folder import Folder, Limits
 
+BEGUN = "capturing "
+"""How the line begins that says so."""
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring
 _TIME_S = 0.25  # how often the writing thread hears the time
 _GATHER_S = 0.05  # packets gather for so long while rings are nearly empty: what is taken together costs less
@@ -133,7 +135,7 @@ def listen(
         loop.say = say
         if line := extension_modules.slow():
             say(line)
-        (begun or say)(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
+        (begun or say)(f"{BEGUN}{what.filter!r} on {', '.join(interfaces)} into {out}")
         writer.start()
         if shipper:
             writer.on_file = shipper.wake

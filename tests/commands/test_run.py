@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.awaited import await_that, read_until
 from tests.judge import cases_unserved as cases
 from tests.judge.lab import Lab
 from wirecheck.capture.agent.offline_agent import write_frames
@@ -69,10 +71,26 @@ def test_a_signal_reaches_the_command_and_what_it_ends_with_is_the_status(tmp_pa
     waits = f"import pathlib, signal; pathlib.Path({str(ready)!r}).touch(); signal.pause()"
     script = f"from wirecheck.commands.run import status_of; print(status_of(({sys.executable!r}, '-c', {waits!r})))"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        while not ready.exists() and process.poll() is None:
-            pass
+        await_that(ready.exists, process, "the command does not run")
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=30)[0] == "143\n"
+
+
+def test_ctrl_c_reaches_the_command_once(tmp_path):
+    """The terminal sends it to the command too. A program may take the second for "do not clean up"."""
+    counts = "import signal, time; got = []; signal.signal(signal.SIGINT, lambda *_: got.append(1)); "
+    counts += "print('ready', flush=True); exec('while not got: time.sleep(0.01)'); "
+    counts += "time.sleep(0.5); print(len(got), 'received')"
+    script = f"from wirecheck.commands.run import status_of; status_of(({sys.executable!r}, '-c', {counts!r}))"
+    process, terminal = pty.fork()
+    if not process:
+        os.execv(sys.executable, [sys.executable, "-c", script])
+    shown = read_until(terminal, "ready")
+    os.write(terminal, b"\x03")
+    shown += read_until(terminal, "received")
+    os.waitpid(process, 0)
+    os.close(terminal)
+    assert "1 received" in shown
 
 
 def test_under_sudo_the_command_is_its_callers(monkeypatch):
@@ -97,7 +115,7 @@ def test_where_nothing_can_be_captured_the_command_is_not_started(run, tmp_path)
 
 
 def test_a_capture_that_fails_meanwhile_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "BEGUN", "")
+    monkeypatch.setattr(command, "await_begin", lambda *_: None)
     monkeypatch.setattr(command.sys, "executable", "/bin/false")
     with pytest.raises(Stop, match="the capture ended with status 1"), command.capturing(("lo",), (), tmp_path):
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
