@@ -138,10 +138,10 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
         return
     from wirecheck.dashboards import terminal
     from wirecheck.dashboards.report.axis import axis_of
-    from wirecheck.story.entries import entries
+    from wirecheck.story.entries import entries, finding_ids
 
     for entry in result["entries"]:
-        if any(found[0]["id"] in one["findings"] for one in (entry, *entry["consequences"])):
+        if found[0]["id"] in finding_ids(entry):
             terminal.show_card(legible(entry), legible(result["clients"]), console())
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())

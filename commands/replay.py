@@ -6,7 +6,7 @@ It keeps the order of the work (frames, query, result) and maps a verdict to an 
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,15 +154,11 @@ def is_failure(result: dict[str, Any], fail_on: str) -> bool:
         from wirecheck.dashboards.verdict import failing
 
         return bool(failing(result))
+    from wirecheck.story.entries import finding_ids
+
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
-    known = {name for entry in result["entries"] if entry.get("expected") for name in names_of(entry)}
+    known = {name for entry in result["entries"] if entry.get("expected") for name in finding_ids(entry)}
     return any(finding["kind"] in kinds and finding["id"] not in known for finding in result["findings"])
-
-
-def names_of(entry: dict[str, Any]) -> Iterator[str]:
-    """The IDs of its findings and of what follows from them."""
-    for one in (entry, *entry["consequences"]):
-        yield from one["findings"]
 
 
 def ticket(result: dict[str, Any], form: str) -> str:
@@ -260,11 +256,12 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
     """What the frames show besides the verdict: how much was captured when, and the messages behind findings."""
     with progress("decoding evidence"):
         from wirecheck.capture.traffic import traffic
+        from wirecheck.story.entries import with_consequences
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.json(), traffic(files)
         findings = {finding["id"]: finding for finding in result["findings"]}
-        rows = (one for entry in result["entries"] for one in (entry, *entry["consequences"]))
+        rows = (one for entry in result["entries"] for one in with_consequences(entry))
         leading = [findings[one["findings"][0]] for one in rows]
         shown: Row = {"exchanges": evidence_messages(files, leading, options.dialects())}
         if slots is not None:

@@ -335,11 +335,12 @@ def names_of(text: str) -> list[str]:
 def findings_of(result: Row, now_ns: int) -> Any:
     """The cards of causes and of what stands alone, the worst harm first."""
     from wirecheck.dashboards.top_screen import KINDS, Finding
+    from wirecheck.story.entries import with_consequences
 
     opened = {one["id"]: one["first_seen"] for one in result["findings"]}
     rows = []
     for entry in legible(result["entries"]):
-        card, kinds = entry["card"], [row["kind"] for row in (entry, *entry["consequences"])]
+        card, kinds = entry["card"], [row["kind"] for row in with_consequences(entry)]
         kind = min(kinds, key=KINDS.index)
         rows.append(
             Finding(

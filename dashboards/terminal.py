@@ -19,8 +19,6 @@ from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
-    BLAMED,
-    KINDS,
     LINES,
     ShownCard,
     blamed,
@@ -42,6 +40,7 @@ from wirecheck.dashboards.verdict import (
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
+from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import hex_id, plural

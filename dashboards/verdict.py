@@ -4,18 +4,16 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
+from wirecheck.story.entries import BLAMED, KINDS, with_consequences
 from wirecheck.story.harm import HURT, is_partial, seconds
 from wirecheck.story.severity import names
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
-KINDS = ("violation", "anomaly", "information", "visibility")
-BLAMED = ("violation", "anomaly")
-"""Kinds that need a look; their frames are worth opening."""
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
 WHY_UNDECODED = {
@@ -74,24 +72,27 @@ def blamed(result: Row) -> list[Row]:
 
 def needs_a_look(entry: Row) -> bool:
     """Whether an entry does, for itself or for its consequences."""
-    rows = (entry, *entry["consequences"])
-    hurts = entry["card"]["harm"]["clients"]
-    return not entry.get("expected") and (bool(hurts) or any(row["kind"] in BLAMED for row in rows))
+    return hurts_or_is(entry, BLAMED)
 
 
 def fails(entry: Row) -> bool:
     """Whether it has a red mark, and `replay` exits with 1: Kafka's rules are broken, or a client is hurt, also if that
     is over.
     """
-    rows = (entry, *entry["consequences"])
-    hurts = entry["card"]["harm"]["clients"]
-    return not entry.get("expected") and (bool(hurts) or any(row["kind"] == "violation" for row in rows))
+    return hurts_or_is(entry, BLAMED[:1])
+
+
+def hurts_or_is(entry: Row, kinds: Collection[str]) -> bool:
+    """Whether an unexpected entry hurts a client, or a finding of it is of one of these kinds."""
+    if entry.get("expected"):
+        return False
+    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] in kinds for row in with_consequences(entry))
 
 
 def failing(result: Row) -> set[str]:
     """The findings by which a result fails: violations, and what hurts clients."""
     entries = [entry for entry in result["entries"] if fails(entry)]
-    rows = [row for entry in entries for row in (entry, *entry["consequences"]) if row["kind"] in BLAMED]
+    rows = [row for entry in entries for row in with_consequences(entry) if row["kind"] in BLAMED]
     return {name for row in (*entries, *rows) for name in row["findings"]}
 
 

@@ -20,7 +20,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import cause_sentences, clock, origin
+from wirecheck.story.entries import BLAMED, cause_sentences, clock, finding_ids, origin, with_consequences
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.wording import and_list, plural
 
@@ -42,7 +42,6 @@ CANNOT = {
     "Metadata": "gets no metadata",
 }
 """What a client does not get to that is refused before its work begins."""
-BLAMED = frozenset({"violation", "anomaly"})
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
 WITHOUT_ERROR = frozenset({"CTL018", "GRP007"})
@@ -112,7 +111,7 @@ def hurt(entry: Row) -> int:
 
 
 def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
-    rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    rows = map(context.findings.__getitem__, finding_ids(entry))
     closed = (one for row in rows if row["code"] in harm.CLOSES for one in harm.closed_connections(row))
     return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in closed]
 
@@ -221,7 +220,7 @@ def unhurt(entry: Row, context: CardContext) -> str:
     """The sentence where no harm is known: what may be lost, or that no client is affected. Nothing where a finding
     names a client or a group: these may be affected in a way that no row of harms shows.
     """
-    losses = (loss(one, context) for one in (entry, *entry["consequences"]))
+    losses = (loss(one, context) for one in with_consequences(entry))
     return next(filter(None, losses), "" if names_clients(entry, context) else NOT_AFFECTED)
 
 
@@ -266,7 +265,7 @@ def still_hurt(facts: "CardFacts") -> list[Row]:
 
 def names_clients(entry: Row, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
-    rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    rows = map(context.findings.__getitem__, finding_ids(entry))
     return any(
         row["kind"] in BLAMED and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
         for row in rows
@@ -357,21 +356,19 @@ def listed(names: Sequence[str]) -> str:
 def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
     """Partitions without a working leader, or that a broker does not replicate, as the entry's findings state it."""
     found = []
-    for one in (entry, *entry["consequences"]):
-        for name in one["findings"]:
-            row = context.findings[name]
-            if (what := lacking(row)) is not None:
-                number = row["words"].get("partition")
-                found.append(
-                    {
-                        "topic": row["topic"] or (row["topic_ids"] or [None])[0],
-                        "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
-                        "what": what,
-                        "brokers": sorted(requesters(row)) or list(row["brokers"]),
-                        "first_seen": row["first_seen"],
-                        "until": written(row["words"]["until"]) if row["words"].get("until") else None,
-                    }
-                )
+    for row in map(context.findings.__getitem__, finding_ids(entry)):
+        if (what := lacking(row)) is not None:
+            number = row["words"].get("partition")
+            found.append(
+                {
+                    "topic": row["topic"] or (row["topic_ids"] or [None])[0],
+                    "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
+                    "what": what,
+                    "brokers": sorted(requesters(row)) or list(row["brokers"]),
+                    "first_seen": row["first_seen"],
+                    "until": written(row["words"]["until"]) if row["words"].get("until") else None,
+                }
+            )
     return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
 
 

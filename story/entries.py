@@ -16,6 +16,8 @@ from wirecheck.wording import and_list
 Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
+BLAMED = KINDS[:2]
+"""Kinds of findings that need a look, the worse first."""
 MOST_SEPARATE = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 
@@ -52,6 +54,16 @@ def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str
     not listed.
     """
     return Telling(list(findings), every).entries()
+
+
+def with_consequences(entry: Row) -> tuple[Row, ...]:
+    """An entry and those that follow from it."""
+    return entry, *entry["consequences"]
+
+
+def finding_ids(entry: Row) -> list[str]:
+    """Of an entry and of what follows from it."""
+    return [name for one in with_consequences(entry) for name in one["findings"]]
 
 
 class Telling:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.story.entries import BLAMED, with_consequences
 
 Row = Mapping[str, Any]
-BLAMED = frozenset({"violation", "anomaly"})
 COMMENT, NO_END = "#", "-"
 PARTS = 5
 
@@ -101,8 +101,7 @@ def last_day(findings: Iterable[Row]) -> dt.date:
 
 def matches(entry: Row, findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
     """The lines by which a card is expected; none if a finding or a client of it has none."""
-    ones = (entry, *entry["consequences"])
-    blamed = [name for one in ones if one["kind"] in BLAMED for name in one["findings"]]
+    blamed = [name for one in with_consequences(entry) if one["kind"] in BLAMED for name in one["findings"]]
     found = [line for ids in (entry["findings"], blamed) if ids for line in covering(ids, findings, lines)]
     harm = entry["card"]["harm"]
     known = all(any(line.fits_client(one["client_id"]) for line in found) for one in harm["clients"])

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from wirecheck.decode.peer import Conversation
 from wirecheck.lasting import goes_on
 from wirecheck.story import causes
+from wirecheck.story.entries import finding_ids
 
 Row = Mapping[str, Any]
 LATER_S = 30.0
@@ -175,8 +176,7 @@ def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterabl
     reasons = [
         Reason.of(findings[name], findings[entry["findings"][0]], place, rule)
         for place, entry in enumerate(entries)
-        for one in (entry, *entry["consequences"])
-        for name in one["findings"]
+        for name in finding_ids(entry)
         for rule in relations().get(findings[name]["code"], ())
     ]
     reasons.sort(key=lambda one: (one[:2], one.place))

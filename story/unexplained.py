@@ -18,12 +18,11 @@ from wirecheck.judge.checks.error_meanings import error_meanings, is_own_answer
 from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
-from wirecheck.story.entries import entries
+from wirecheck.story.entries import BLAMED, entries
 from wirecheck.wording import and_list
 
 Row = Mapping[str, Any]
 CODE = "CLI006"
-BLAMED = frozenset({"violation", "anomaly"})
 KINDS = {True: "anomaly", False: "information"}
 """By whether the client was granted the same before: who never was may lack an ACL, or only try something."""
 MOST_SIDES = 4

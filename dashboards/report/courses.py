@@ -7,7 +7,7 @@ there are slots and 100 high; templates give it pixels and colors.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from wirecheck.dashboards.verdict import BLAMED
+from wirecheck.story.entries import BLAMED
 
 Row = Mapping[str, Any]
 DRAWN = 6

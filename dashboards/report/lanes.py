@@ -9,7 +9,8 @@ from typing import Any
 
 from wirecheck.dashboards.report.axis import THINNEST, Axis, moment
 from wirecheck.dashboards.report.courses import outline
-from wirecheck.dashboards.verdict import BLAMED, named_cluster
+from wirecheck.dashboards.verdict import named_cluster
+from wirecheck.story.entries import BLAMED
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from wirecheck.judge.failures import described
 from wirecheck.story import severity
+from wirecheck.story.entries import finding_ids, with_consequences
 from wirecheck.story.expectations import Expectation, with_expected
 from wirecheck.story.unexplained import CODE as UNEXPLAINED
 from wirecheck.story.worst_findings import EXPECTED, role_of
@@ -160,16 +161,13 @@ class OpenCards:
             )
         for entry in result["entries"]:
             expected = bool(entry.get("expected"))
-            every = [f"{label}|{name}" for one in (entry, *entry["consequences"]) for name in one["findings"]]
+            every = [f"{label}|{name}" for name in finding_ids(entry)]
+            sentence, hurt = severity.label(entry), 0 if expected else len(hurt_clients(entry))
             for name in every:
-                made.findings[name] = made.findings[name]._replace(
-                    sentence=severity.label(entry),
-                    clients=severity.names(entry) if name == every[0] else "",
-                    affected=0 if expected else len(hurt_clients(entry)),
-                )
-                if expected:
-                    made.findings[name] = made.findings[name]._replace(role=EXPECTED)
-            if not expected and {one["kind"] for one in (entry, *entry["consequences"])} != {"visibility"}:
+                card = made.findings[name]
+                role, clients = EXPECTED if expected else card.role, severity.names(entry) if name == every[0] else ""
+                made.findings[name] = card._replace(role=role, sentence=sentence, clients=clients, affected=hurt)
+            if not expected and {one["kind"] for one in with_consequences(entry)} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile
 
@@ -201,7 +199,7 @@ class OpenCards:
 
 def open_card(entry: Row) -> OpenCard:
     clients = entry["card"]["harm"]["clients"]
-    kinds = {one["kind"] for one in (entry, *entry["consequences"])}
+    kinds = {one["kind"] for one in with_consequences(entry)}
     goes_on = any(one["ongoing"] for one in clients)
     worse = 4 * ("violation" in kinds) + 2 * bool(clients) + bool(entry["card"]["harm"]["partitions"])
     return OpenCard(entry["code"], entry["card"]["headline"], worse, goes_on)

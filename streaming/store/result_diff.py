@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.show.traffic_diff import changed_clients, changed_ids, changed_versions, difference, ordered
+from wirecheck.story.entries import BLAMED
 from wirecheck.streaming.store.topics_at import FOREVER, described
 from wirecheck.wording import client_name
 
@@ -24,8 +25,6 @@ Row = dict[str, Any]
 RECENT = dt.timedelta(minutes=5)
 """What was seen within this before a time was there then. Clients refresh their metadata so often, and a monitor writes
 a row's last time within a minute."""
-BLAMED = frozenset({"violation", "anomaly"})
-"""Kinds of findings that are worse if they are new."""
 
 
 @dataclass(frozen=True)
