@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,17 @@ CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for 
 EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"
 
 
+@contextmanager
 def started(*arguments, tmp):
+    """A process that does not outlive its test."""
     command = [sys.executable, "-m", "wirecheck", *map(str, arguments)]
     environment = {**os.environ, "TMPDIR": str(tmp)}
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 INTERRUPTED = {130, -signal.SIGINT}
@@ -51,8 +56,10 @@ def opened(fifo, reader):
 def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "endless.pcap")
-    process = started(*command, tmp_path / "endless.pcap", tmp=tmp_path / "tmp")
-    with opened(tmp_path / "endless.pcap", process):  # the command reads, and waits for more
+    with (
+        started(*command, tmp_path / "endless.pcap", tmp=tmp_path / "tmp") as process,
+        opened(tmp_path / "endless.pcap", process),  # the command reads, and waits for more
+    ):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode in INTERRUPTED, out, err) == (True, "", "wirecheck: interrupted\n")
@@ -68,8 +75,10 @@ def test_ctrl_c_leaves_out_and_report_as_they_were(before, tmp_path):
         (tmp_path / "out/topics/run=1").mkdir(parents=True)
         (tmp_path / "report.html").write_text("earlier")
     place = ["--engine", "spark", "--out", tmp_path / "out", "--report", tmp_path / "report.html"]
-    process = started("replay", tmp_path / "endless.pcap", *place, tmp=tmp_path / "tmp")
-    with (tmp_path / "endless.pcap").open("wb"):
+    with (
+        started("replay", tmp_path / "endless.pcap", *place, tmp=tmp_path / "tmp") as process,
+        opened(tmp_path / "endless.pcap", process),
+    ):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert (process.returncode in INTERRUPTED, out, err) == (True, "", "wirecheck: interrupted\n")
@@ -81,11 +90,10 @@ def test_ctrl_c_leaves_out_and_report_as_they_were(before, tmp_path):
 
 @pytest.mark.parametrize("command", [["decode", EXAMPLE], ["explain", "TID002"]], ids=lambda c: c[0])
 def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path):
-    process = started(*command, tmp=tmp_path)
-    process.stdout.close()
-    with process.stderr as stderr:
-        err = stderr.read()
-    assert (process.wait(timeout=60), err) == (141, "")
+    with started(*command, tmp=tmp_path) as process:
+        process.stdout.close()
+        err = process.stderr.read()
+        assert (process.wait(timeout=60), err) == (141, "")
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
