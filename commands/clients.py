@@ -37,7 +37,7 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
     metavar="FILE",
     help="With --target, also write an HTML page of the clients to upgrade.",
 )
-@click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
+@options.brokers
 @options_of_answers
 def clients(
     inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, brokers: bool, strict: bool, **asked: Any
@@ -79,9 +79,9 @@ def clients(
             client["address"] = names.in_text(client["address"])
     closed = (one for row in result["findings"] if row["code"] in CLOSES for one in closed_connections(row))
     harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed))
-    refused = [client for client in found if client_upgrades.rejected(client)]
-    denied = [client for client in refused if client.get("granted") is False]
-    refused = [client for client in refused if client not in denied]
+    rejected = [client for client in found if client_upgrades.rejected(client)]
+    denied = [client for client in rejected if client.get("granted") is False]
+    refused = [client for client in rejected if client.get("granted") is not False]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
             seen = [client for client in found if not client["between_brokers"]]

@@ -18,11 +18,12 @@ from wirecheck.commands.listing import (
     as_row,
     inputs_argument,
     need_messages,
+    note_end,
     options_of_listing,
     span,
 )
 from wirecheck.commands.options import close_to, unknown
-from wirecheck.commands.screen import note, tell
+from wirecheck.commands.screen import tell
 from wirecheck.wording import broker_name, client_name, plural
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: routine errors too, and more than a screen.")
-@click.option("--brokers", is_flag=True, help="Also print errors of requests that brokers and controllers send.")
+@options.brokers
 @options_of_listing
 def errors(
     inputs: tuple[str, ...],
@@ -83,7 +84,7 @@ def errors(
             tell(f"wirecheck: not listed: {plural(traffic.failures.others, 'more error')}")
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
-            note(summary(shown, hidden, traffic))
+            note_end(summary(shown), hidden, traffic)
 
 
 def clients_first(rows: "Iterable[ErrorRow]") -> "list[ErrorRow]":
@@ -143,12 +144,10 @@ def servers(answered: tuple[str, ...]) -> str:
     return ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
 
 
-def summary(shown: "list[ErrorRow]", hidden: dict[str, int], traffic: "Traffic") -> str:
-    """What the list rests on: `3 errors, 1 ongoing; 9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
+def summary(shown: "list[ErrorRow]") -> str:
+    """`3 errors, 1 ongoing`."""
     ongoing = sum(row.status == "ongoing" for row in shown if row.effect != "routine")
-    parts = [f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"]
-    parts += [f"{count:,} {what} not shown" for what, count in hidden.items() if count]
-    return "; ".join([*parts, traffic.text()])
+    return f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"
 
 
 def row_of(row: "ErrorRow") -> Row:

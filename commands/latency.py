@@ -15,9 +15,9 @@ from wirecheck.commands.listing import (
     as_row,
     inputs_argument,
     need_messages,
+    note_end,
     options_of_listing,
 )
-from wirecheck.commands.screen import note
 from wirecheck.wording import client_name, plural
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--client", metavar="ID", help="Only answers to this client ID.")
 @click.option("--api", metavar="NAME", help="Only answers to requests of this API.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: APIs that wait by design too, such as Fetch.")
-@click.option("--brokers", is_flag=True, help="Also print requests that brokers and controllers send.")
+@options.brokers
 @options_of_listing
 def latency(
     inputs: tuple[str, ...],
@@ -67,8 +67,7 @@ def latency(
         LISTING.show(shown, form, every=every)
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "that wait (--all)": len(mine) - len(shown)}
-            parts = [plural(len(shown), "row"), *(f"{n:,} {what} not shown" for what, n in hidden.items() if n)]
-            note("; ".join([*parts, traffic.text()]))
+            note_end(plural(len(shown), "row"), hidden, traffic)
 
 
 def is_chosen(row: "LatencyRow", asked: dict[str, Any]) -> bool:

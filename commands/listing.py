@@ -95,16 +95,16 @@ class Listing(Generic[One]):
         """A line of headings and the rows, without the spare columns that do not fit a terminal."""
         headings = list(self.headings or [""] * len(rows[0]))
         rows = [[(heading.upper(), "head") for heading in headings], *rows]
-        kept, available = [*range(len(headings))], columns()
+        kept, wide, available = [*range(len(headings))], widths(rows), columns()
         for heading in self.spare:
-            if available is not None and width(rows, kept) > available:
+            if available is not None and sum(wide[place] + 2 for place in kept) - 2 > available:
                 kept.remove(headings.index(heading))
         return [[cells[place] for place in kept] for cells in rows]
 
 
-def width(rows: list[Cells], kept: Sequence[int]) -> int:
-    """Of the widest line with some columns, as far as they are aligned."""
-    return sum(min(WIDEST, max(len(cells[place][0]) for cells in rows)) + 2 for place in kept) - 2
+def widths(rows: list[Cells]) -> list[int]:
+    """Of the columns, as far as they are aligned."""
+    return [min(WIDEST, max(len(text) for text, _ in column)) for column in zip(*rows, strict=True)]
 
 
 def show_rows(rows: Sequence[Row], form: str) -> None:
@@ -149,10 +149,10 @@ def lines(rows: list[Cells]) -> list[str]:
 def aligned(rows: list[Cells]) -> Iterator[Cells]:
     """Rows whose cells stand below each other, as far as these are not longer than WIDEST."""
     rows = [[(shortened(text), role) for text, role in cells] for cells in rows]
-    widths = [min(WIDEST, max(len(text) for text, _ in column)) for column in zip(*rows, strict=True)]
+    columns_wide = widths(rows)
     for row_of_cells in rows:
         *padded, (details, role) = row_of_cells
-        found = [(text.ljust(width), kind) for (text, kind), width in zip(padded, widths, strict=False)]
+        found = [(text.ljust(width), kind) for (text, kind), width in zip(padded, columns_wide, strict=False)]
         yield [*found, (details, role)] if details else [*found[:-1], (found[-1][0].rstrip(), found[-1][1])]
 
 
@@ -168,6 +168,15 @@ def span(first_ns: int | None, last_ns: int | None, *, dated: bool) -> str:
     """`00:44:48 to 00:45:10`, with the day where there are several; one time if they are the same to the second."""
     times = dict.fromkeys(clock(time, dated=dated) for time in (first_ns, last_ns) if time is not None)
     return " to ".join(times)
+
+
+def note_end(shown: str, hidden: Mapping[str, int], coverage: "Coverage") -> None:
+    """What a list rests on: `3 errors, 1 ongoing; 9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`.
+
+    `hidden`: how many rows of each kind are not shown.
+    """
+    parts = [f"{count:,} {what} not shown" for what, count in hidden.items() if count]
+    note("; ".join([shown, *parts, coverage.text()]))
 
 
 def need_messages(coverage: "Coverage", names: Sequence[str]) -> None:

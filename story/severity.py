@@ -1,6 +1,6 @@
 """How urgent harm is: what an alert about hurt clients says, and how loud it is.
 
-Rule: harm that is over wakes nobody. Of harm that goes on, it is critical if it hits two clients or more, if brokers
+Rule: harm that is over raises no alert. Of harm that goes on, it is critical if it hits two clients or more, if brokers
 cause it, or if the client was served before; one client that never was may only be set up wrongly. What it says has no
 counts and no times, so that it stays the same while the harm does.
 """

@@ -33,16 +33,23 @@ def unexplained(findings: Sequence[Row], harms: Sequence[tuple[Row, Row]]) -> li
 
     `findings`: as in the JSON, linked; `harms`: each as in the JSON, and its row in the table.
     """
-    refused = [(shown, row) for shown, row in harms if is_refused(shown)]
+    refused = [(shown, row) for shown, row in harms if row["others"] is None and is_refused(shown)]
     if not refused:
         return []
     made = entries(findings)
+    topics_of: dict[str, list[set[str]]] = defaultdict(list)
+    """By client, of each finding about it that needs a look; none where it names no topic."""
+    for finding in findings:
+        if finding["kind"] in BLAMED:
+            for client_id in finding["client_ids"]:
+                topics_of[client_id].append({finding["topic"], *finding["topic_ids"]} - {None})
     attached = harm.by_entry(made, {one["id"]: one for one in findings}, [shown for shown, _ in refused])
     known = {id(one.harm) for every in attached.values() for one in every}
     found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for shown, row in refused:
-        explained = id(shown) in known or any(is_about(finding, shown) for finding in findings)
-        if not explained:
+        mine = {shown["topic"], shown["topic_id"]}
+        named = any(not topics or topics & mine for topics in topics_of[shown["client_id"] or ""])
+        if id(shown) not in known and not named:
             topic = row["topic"] or row["topic_id"]
             found[row["label"], row["cluster"], row["client_id"], row["address"], row["api"], topic].append(row)
     return [finding_of(rows) for _, rows in sorted(found.items(), key=str)]
@@ -51,24 +58,13 @@ def unexplained(findings: Sequence[Row], harms: Sequence[tuple[Row, Row]]) -> li
 def is_refused(shown: Row) -> bool:
     """Whether a harm is a refusal for long of a client that is no broker."""
     return (
-        shown["level"] == harm.HURT
-        and shown["client_id"] is not None
-        and not is_internal(shown["client_id"])
-        and any(True for _ in refusing(shown))
+        shown["level"] == harm.HURT and not is_internal(shown["client_id"] or "") and any(True for _ in refusing(shown))
     )
 
 
 def refusing(row: Row) -> Iterator[str]:
     """The errors that refuse something."""
     return (error for error in row["errors"] if error not in harm.WITHOUT_CODE and not is_own_answer(row["api"], error))
-
-
-def is_about(finding: Row, shown: Row) -> bool:
-    """Whether a finding that needs a look names the client, and its topic if it names one."""
-    if finding["kind"] not in BLAMED or (shown["client_id"] or "") not in finding["client_ids"]:
-        return False
-    topics = {finding["topic"], *finding["topic_ids"]} - {None}
-    return not topics or not topics.isdisjoint({shown["topic"], shown["topic_id"]})
 
 
 def in_a_sentence(text: str) -> str:

@@ -6,7 +6,7 @@ cut at LONGEST characters, and holds nothing that cannot be printed.
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
 
@@ -34,7 +34,7 @@ class Named(NamedTuple):
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """The headline of its card without counts and times; without a card the name of its check as words."""
+    """Of its card, as `severity.label` shortens it; without a card the name of its check as words."""
     clients: str = ""
     """Those that are hurt, at most three by name."""
 
@@ -55,21 +55,9 @@ def kept(row: Mapping[str, Any]) -> Open:
     return Open(Named(row["label"], *about, row["name"].replace("-", " ").capitalize()), *seen_s)
 
 
-class HasCard(Protocol):
-    """What a finding has of its card."""
-
-    @property
-    def sentence(self) -> str: ...
-
-    @property
-    def clients(self) -> str: ...
-
-
-def under(card: HasCard | None, named: Named) -> Named:
-    """With what its card says, where it has one."""
-    if card is None or not card.sentence:
-        return named
-    return named._replace(sentence=label(card.sentence, LONGEST_SENTENCE), clients=label(card.clients))
+def under(named: Named, sentence: str, clients: str) -> Named:
+    """With the sentence of its card, and who is hurt."""
+    return named._replace(sentence=label(sentence, LONGEST_SENTENCE), clients=label(clients))
 
 
 def label(text: str, most: int = LONGEST) -> str:

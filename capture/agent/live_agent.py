@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 BEGUN = "capturing "
 """How the line begins that says so."""
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring
-_TIME_S = 0.25  # how often the writing thread hears the time
+_TIME_S = 0.25  # how often the writing thread gets the time
 _GATHER_S = 0.05  # packets gather for so long while rings are nearly empty: what is taken together costs less
 _NEARLY_EMPTY = 1 / 8  # of a ring
 _IDLE_S = 10.0  # an agent without traffic writes a file this often: the checks wait for its time

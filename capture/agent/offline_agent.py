@@ -126,14 +126,13 @@ def write_frames(
     *,
     roll_bytes: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-    on_file: Callable[[Path], None] | None = None,
     on_rows: Callable[[pa.RecordBatch], None] = lambda _: None,
     batch_bytes: int = BATCH_BYTES,
     keep_records: bool = False,
     key_logs: Sequence[Path] = (),
 ) -> Summary:
-    """Capture files into a folder of frames. on_progress gets (bytes of the inputs read, bytes in all), on_file of
-    each file once readers can see it, on_rows the rows in memory, as `read_frames` gives them.
+    """Capture files into a folder of frames. on_progress gets (bytes of the inputs read, bytes in all), on_rows
+    the rows in memory, as `read_frames` gives them.
 
     Records, secrets and all that is not known to be Kafka are redacted unless keep_records. TLS is decrypted with the
     secrets of `key_logs`, and those that the captures hold.
@@ -145,13 +144,6 @@ def write_frames(
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, batch_bytes, key_logs)
     spool = Spool(out, stamp, roll_bytes or ROLL_BYTES)
-
-    def appeared(path: Path, _seconds: float) -> None:
-        spool.files.append(path)
-        if on_file is not None:
-            on_file(path)
-
-    spool.on_file = appeared
     redaction = Redaction(capture.secrets, keep_records=keep_records, on_rows=on_rows)
     try:
         for rows in _all_of(capture.rows(on_progress), redaction):

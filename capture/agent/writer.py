@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.spool import Spool
 
 _QUEUE_BATCHES = 32  # of what was taken from a ring at once wait for the disk, at most
-_TOGETHER_BYTES = 4 << 20  # are trimmed in one pass, or what came before the time is told: a pass has its own price
+_TOGETHER_BYTES = 4 << 20  # are trimmed in one pass, or what came before the next time: a pass has its own price
 _RETRY_S = 1.0
 
 

@@ -82,7 +82,7 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 
 def all_moved(former: Group, latter: Group, context: CheckContext) -> bool:
-    """Whether every address of a cluster leads to one other cluster now: it was formatted anew, or replaced whole."""
+    """Whether every address of a cluster leads to one other cluster now: it was formatted again or replaced."""
     places = context.clusters.places
     gone = context.clusters.is_former(former) and len(former.endpoints) > 1
     return gone and all(places[endpoint][-1].group is latter for endpoint in former.endpoints)

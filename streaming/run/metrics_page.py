@@ -216,9 +216,11 @@ class Page(Collector):
         samples["clients_affected"] = self.cards.affected
         for named in worst:
             key, name = (named.cluster, named.id), f"{named.cluster}|{named.id}"
-            samples["finding_info"][tuple(worst_findings.under(cards.get(name), named))] = 1.0
+            card = cards.get(name)
+            shown_as = worst_findings.under(named, card.sentence, card.clients) if card and card.sentence else named
+            samples["finding_info"][tuple(shown_as)] = 1.0
             samples["finding_first_seen_timestamp_seconds"][key] = shown[name].first_seen_s
-            samples["finding_affected_clients"][key] = float(cards[name].affected if name in cards else 0)
+            samples["finding_affected_clients"][key] = float(card.affected if card else 0)
         samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:

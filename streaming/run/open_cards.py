@@ -48,7 +48,7 @@ class FindingCard(NamedTuple):
     follow: list[str]
     """What follows from it, by label and ID."""
     sentence: str = ""
-    """Of the card that it belongs to: its headline without counts and times, which would change all the time."""
+    """Of the card that it belongs to: who cannot do what; without harm its headline."""
     clients: str = ""
     """Those that are hurt; only of the first finding of a card."""
     affected: int = 0

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.connection.conversations import METADATA, request, response
-from tests.laws.test_secrets import HARM, KINDS, malformed
+from tests.laws.test_secrets import HARM, KINDS, with_malformed
 from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.streaming.run.local_replay import LocalReplay
 from wirecheck.streaming.steps.settings import Settings
 
 
-def told(segments):
+def repeated(segments):
     """Where parts of the canary are in what a replay prints, in its page and in its result tables; and whether any of
     them was captured.
     """
@@ -52,7 +52,7 @@ def told(segments):
     st.integers(0, 2**32),
 )
 def test_no_canary_is_in_what_a_replay_says(names, mss, harm, seed):
-    found, captured = told(canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm))
+    found, captured = repeated(canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm))
     assert captured
     assert found == []
 
@@ -60,11 +60,7 @@ def test_no_canary_is_in_what_a_replay_says(names, mss, harm, seed):
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([20, 1448]))
 def test_no_content_of_a_malformed_message_is_in_what_a_replay_says(kind, seed, mss):
-    rng = random.Random(seed)
-    talk = t.Talk(mss=mss).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
-    asked, answered = (malformed(side, kind, rng) for side in (0, 1))
-    talk.request(asked or request(*kind, 7)).response(answered or response(7))
-    assert told(talk.segments)[0] == []
+    assert repeated(with_malformed(kind, seed, mss).segments)[0] == []
 
 
 def test_a_canary_in_what_is_no_secret_would_be_found():
@@ -72,4 +68,4 @@ def test_a_canary_in_what_is_no_secret_would_be_found():
     for number in (1, 2):
         asked = request(METADATA, 1, number, bytes(4), client=canaries.WORD.decode())
         talk.request(asked).response(response(number, bytes(12)))
-    assert told(talk.close().segments)[0]
+    assert repeated(talk.close().segments)[0]

@@ -344,8 +344,8 @@ def cli006_fires__never_granted(lab):
     lab.until = 130
 
 
-def refused(lab, api, version, response, request=(), until=100, every=2):
-    talk = lab.talk(client_id="app", host="10.0.0.7")
+def refused(lab, api, version, response, request=(), until=100, every=2, client_id="app"):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
     for at in range(0, until, every):
         talk.ask(at, api, version, dict(request), response(at) if callable(response) else response)
     lab.until = until + 30
@@ -353,6 +353,11 @@ def refused(lab, api, version, response, request=(), until=100, every=2):
 
 def cli006_fires__topic_denied_in_metadata(lab):
     refused(lab, "Metadata", 12, {"topics": [{"errorCode": 29, "name": "songs", "topicId": ID_1}]})
+
+
+def cli006_fires__of_a_client_without_an_id(lab):
+    topics = [{"errorCode": 29, "name": "songs", "topicId": ID_1}]
+    refused(lab, "Metadata", 12, {"topics": topics}, client_id=None)
 
 
 def cli006_fires__login(lab):

@@ -2,8 +2,7 @@
 
 import datetime as dt
 
-from wirecheck.story.worst_findings import CAUSE, LONGEST, MOST, kept, under, worst
-from wirecheck.streaming.run.open_cards import FindingCard
+from wirecheck.story.worst_findings import LONGEST, MOST, kept, under, worst
 
 T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -48,9 +47,8 @@ def test_labels_are_short_and_can_be_printed():
 def test_the_sentence_is_the_headline_of_its_card_or_else_the_name_of_the_check():
     named = kept(row(1, name="version-outside-advertised-range", client_ids=["client"])).named
     assert named.sentence == "Version outside advertised range"
-    told = under(FindingCard(CAUSE, [], "billing is refused", "billing"), named)
-    assert (told.sentence, told.clients) == ("billing is refused", "billing")
-    assert under(None, named) == under(FindingCard(CAUSE, []), named) == named
+    shown = under(named, "billing is refused", "billing")
+    assert (shown.sentence, shown.clients) == ("billing is refused", "billing")
 
 
 def test_a_cause_that_is_about_no_topic_names_those_of_what_follows_from_it():

@@ -252,7 +252,7 @@ class Snapshots:
         found = self.under_way.pop(key, None) or Assembly(Snapshot(end_offset, epoch))
         yield from found.receive(claim)
         if not found.over:
-            self.under_way[key] = found  # behind all others: heard of last
+            self.under_way[key] = found  # last in the order: the newest
         while len(self.under_way) > MOST_SNAPSHOTS:
             del self.under_way[next(iter(self.under_way))]
 
