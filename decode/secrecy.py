@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from wirecheck.decode.dialect import ID_BYTES, ID_IS_AN_EXTRA_TAG
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE, FORWARDED_FOR, unwrapped
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.message import Projection, Status, decode, only
-from wirecheck.decode.wire import RESPONSE, wire_offset
+from wirecheck.decode.wire import RESPONSE, SIDES, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,11 +60,20 @@ def _all_spans(decoded: Decoded, request_of: Ints, steps: int, marked: NDArray[n
 
 
 @cache
-def _projection() -> Projection:
+def confidential_slots() -> NDArray[np.uint8]:
+    """By slot: whether its tokens are needed for the spans. Bytes of an unknown tag come with the tag only."""
     kept = np.zeros(len(programs().slots), np.uint8)
     for slot in programs().slots:
         if slot.secret or slot.kind == Kind.RECORDS:
             kept[slot.number] = 1
+            if slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG:
+                kept[slot.parent.number] = 1
+    return kept
+
+
+@cache
+def _projection() -> Projection:
+    kept = confidential_slots()
     request = ["request_data", "request_principal", "client_host_address"]
     carried = only({("Envelope", "request"): request, ("Envelope", "response"): ["response_data"]}).kept_slots
     assert carried is not None
@@ -88,9 +98,19 @@ def _kinds() -> NDArray[np.int8]:
     return np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
 
 
+@cache
+def _may_be_draft_id() -> NDArray[np.bool_]:
+    """By slot: bytes of an unknown tag where a draft has a topic ID."""
+    found = np.zeros(len(programs().slots), np.bool_)
+    for (key, side), path in ID_IS_AN_EXTRA_TAG.items():
+        found[form(key, SIDES[side]).tables[f"{path}._unknown_tagged_fields"].children["data"].number] = True
+    return found
+
+
 def spans_of(decoded: Decoded, marked: NDArray[np.bool_]) -> Spans:
     """What the tokens of these slots hold."""
-    messages, tokens = decoded.messages, np.flatnonzero(marked[decoded.field] & (decoded.length > 0))
+    of_draft = _may_be_draft_id()[decoded.field] & (decoded.length == ID_BYTES)
+    messages, tokens = decoded.messages, np.flatnonzero(marked[decoded.field] & (decoded.length > 0) & ~of_draft)
     message = np.searchsorted(decoded.token_at[1:], tokens, "right")
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)

@@ -163,6 +163,9 @@ class Writer:
             value[f.name] = inner.field(f, version, True, given)
             entries[number] = bytes(inner.out), inner.contents
         unknown = []
+        for tag in given.get("_unknownTaggedFields", ()):
+            data = base64.b64decode(tag["data"])
+            entries[tag["tag"]] = data, [(0, len(data))]
         while self.rng.random() < 0.15:
             number = self.rng.choice([99, 128, 16384, 2**31 - 1]) - len(unknown)
             if number not in entries:

@@ -28,7 +28,7 @@ from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, Status, decode, only
-from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, joined, spans_of
+from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, confidential_slots, joined, spans_of
 from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def _of_dialects(
     Where both read a message, its records and secrets are the same by either.
     """
     marked = _kinds() >= 0
-    decoded = dialect.read_as_any(exchanges.messages.take(rows), Projection(marked.astype(np.uint8)))
+    decoded = dialect.read_as_any(exchanges.messages.take(rows), Projection(confidential_slots()))
     other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
     if not other.any():
         return spans, status
@@ -372,6 +372,8 @@ def may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:
 
 
 def _is_guarded(slot: Slot) -> bool:
+    if slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG:
+        return False  # every message with tags may have one
     value = slot.secret and holds_value(slot.name, "bytes" if slot.kind == Kind.BYTES else "string")
     return value or slot.kind == Kind.RECORDS
 

@@ -106,7 +106,7 @@ class Slot:
         tag = self.child(UNKNOWN_TAGS, Kind.UNKNOWN_TAG)
         if not tag.children:
             tag.child("tag", Kind.INTEGER)
-            tag.child("data", Kind.BYTES)
+            tag.child("data", Kind.BYTES).secret = True  # what it means is not known
         return tag
 
     def enclosing(self) -> list[Slot]:

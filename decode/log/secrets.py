@@ -15,7 +15,6 @@ import numpy as np
 from wirecheck.decode.columns import tables
 from wirecheck.decode.errors import BadMagic, DecodeError
 from wirecheck.decode.holes import laid_out
-from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.layout import Field, layouts
 from wirecheck.decode.log import compression
 from wirecheck.decode.log.frame_table import CUT_OFF, NO_FRAME, WHOLE, RecordHead
@@ -157,7 +156,7 @@ class LogSecrets:
 
 
 def _within(data: bytes, bodies: list[_Body]) -> Spans:
-    """The secret fields of whole bodies, and unknown tags; all of a body that cannot be read."""
+    """The secret fields of whole bodies; all of a body that cannot be read."""
     messages = pack(
         [data[body.at : body.end] for body in bodies],
         [RECORD] * len(bodies),
@@ -170,12 +169,8 @@ def _within(data: bytes, bodies: list[_Body]) -> Spans:
     begin = np.array([body.at for body in bodies], np.int64) - messages.at[:-1]
     for kind in {body.type for body in bodies} & secret_types():
         for table in tables(decoded, kind, "record").values():
-            for name in (name for name, slot in table.names.items() if slot.secret or _of_unknown_tag(slot)):
+            for name in (name for name, slot in table.names.items() if slot.secret):
                 column = table[name]
                 offset = column.at + begin[table.message]
                 spans += [(at, n) for at, n in zip(offset.tolist(), column.length.tolist(), strict=True) if n > 0]
     return spans
-
-
-def _of_unknown_tag(slot: Slot) -> bool:
-    return slot.kind == Kind.BYTES and slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG

@@ -30,6 +30,7 @@ LOG = base64.b64encode(batch(topic(), config(TEXT), SCRAM, entry(26, text(TEXT) 
 METADATA_ID = base64.urlsafe_b64encode(bytes(15) + b"\x01").rstrip(b"=").decode()
 
 CONFIGS = [{"name": "sasl.jaas.config", "value": TEXT}]
+UNKNOWN = {"_unknownTaggedFields": [{"tag": 99, "data": CODED}]}
 PRODUCED = {"acks": -1, "topicData": [{"name": "t", "partitionData": [{"records": RECORDS}]}]}
 EXCHANGES = {
     "produce": ("Produce", 9, PRODUCED, {}),
@@ -48,6 +49,7 @@ EXCHANGES = {
               {"upsertions": [{"name": "a", "mechanism": 1, "salt": CODED, "saltedPassword": CODED}]}, {}),
     "token": ("CreateDelegationToken", 3, {}, {"hmac": CODED}),
     "tokens": ("DescribeDelegationToken", 3, {}, {"tokens": [{"hmac": CODED}]}),
+    "tagged": ("Metadata", 12, UNKNOWN, UNKNOWN | {"topics": [{"name": "t", **UNKNOWN}]}),
     "renew": ("RenewDelegationToken", 2, {"hmac": CODED}, {}),
     "raft": ("Fetch", 12, {}, {"responses": [{"topic": "__cluster_metadata", "partitions": [{"records": LOG}]}]}),
     "raft-by-id": ("Fetch", 13, {}, {"responses": [{"topicId": METADATA_ID, "partitions": [{"records": LOG}]}]}),
