@@ -8,7 +8,7 @@ COMPILED := build/compiled/made
 SET_UP := $(WORKSHOP) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
 # What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
-BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge story streaming
+BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge session story streaming
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)

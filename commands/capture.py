@@ -16,9 +16,11 @@ from click.core import ParameterSource
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
 from wirecheck.commands.screen import note, tell
 from wirecheck.commands.units import duration, size
+from wirecheck.session.inputs import places
+from wirecheck.session.local_check import write_frames
+from wirecheck.session.results import NOT_WHOLE
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
         tell(f"wirecheck: {out} already holds frames of an earlier `capture -r`; messages in both count twice")
-    summary = write_frames(given, out, cluster, keep_records=keep_records)
+    summary = write_frames(options.session(), given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         tell(f"wirecheck: {line}")
     note(offline_line(summary, out))

@@ -5,21 +5,19 @@ requests change something (decode/show/changes.py).
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.inputs import need_whole, result_folder, results_in
 from wirecheck.commands.listing import Cells, Listing, Row, as_row, inputs_argument, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import result_folder
+from wirecheck.session.results import changes_of, need_whole
 from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from wirecheck.decode.show.changes import Change, Changes
 
 
@@ -70,22 +68,14 @@ def changes(
 
     folder = result_folder(inputs)
     if folder is not None:
-        kept, coverage = of_results(folder, ports)
+        kept, coverage = changes_of(options.session(), folder, ports)
         show(kept, f"{plural(coverage['messages'], 'message')}, {coverage['decoded_messages']:,} decoded")
         need_whole(coverage, strict=strict)
         return
-    with capture_frames(inputs, strict=strict) as frames:
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
         found = Changes(dialects=options.dialects()).read(frames, ports)
         need_messages(found, inputs)
         show(found, found.text())
-
-
-def of_results(folder: Path, ports: "Sequence[int]") -> "tuple[Changes, Row]":
-    """What a replay or a monitor has kept, and its coverage. Stop where there is nothing."""
-    from wirecheck.streaming.store.change_rows import changes_in
-
-    result = results_in(folder, ports, ("coverage", "totals"))
-    return changes_in(folder, result), result.json()["coverage"]
 
 
 def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:

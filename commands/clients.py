@@ -12,10 +12,10 @@ import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
+from wirecheck.session.results import answers, need_whole
 
 
 @click.command(cls=options.Sections, short_help="List clients and those that an upgrade breaks.")
@@ -65,7 +65,7 @@ def clients(
     need_release(target)
     if target is None and (group_by or report):
         raise click.UsageError("--group-by and --report take --target")
-    answered = answers(inputs, out, cluster)
+    answered = answers(options.session(), inputs, out, cluster)
     others = answered.overflow_rows("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables

@@ -16,10 +16,11 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop
-from wirecheck.commands.frame_tables import growing, tables, whole
-from wirecheck.commands.inputs import NOT_WHOLE, places
 from wirecheck.commands.screen import as_json, columns, legible, paints, progress, row, tell
 from wirecheck.commands.units import time
+from wirecheck.session.frame_tables import growing, tables, whole
+from wirecheck.session.inputs import places
+from wirecheck.session.results import NOT_WHOLE
 
 if TYPE_CHECKING:
     from wirecheck.decode.show import message_filter, message_lines
@@ -267,8 +268,12 @@ def messages(
     from wirecheck.decode.show import message_lines
 
     inputs = places(files)
-    every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
-    yield from message_lines.of(whole(every, broken), chosen, reading, noticed)
+    session = options.session()
+    if reading.at_once:
+        every = growing(session, inputs, broken, pause, options.key_logs(missing=True))
+    else:
+        every = tables(session, inputs, broken)
+    yield from message_lines.of(whole(session, every, broken), chosen, reading, noticed)
 
 
 def pause() -> None:

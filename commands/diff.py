@@ -13,21 +13,21 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.frame_tables import capture_frames
-from wirecheck.commands.inputs import holds_tables, need_whole, results_in
 from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
-from wirecheck.commands.units import time, time_among
+from wirecheck.commands.units import time
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.inputs import holds_tables
+from wirecheck.session.results import WRONG_USE, differences_of
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
-    from wirecheck.wording import TimeSpan
 
 GATES = ("matters", "any", "never", "findings", "errors", "clients", "topic-ids", "versions", "latency", "rates")
 OF_GATE = {
@@ -88,7 +88,7 @@ def diff(
     """
     gates, times = asked["gates"], asked["times"]
     if any(holds_tables(Path(name)) for name in (before, after) if name):
-        found, notes = of_results(before, after, times, ports, strict=strict)
+        found, notes = differences_of(options.session(), before, after, times, ports, strict=strict)
         show(found, form, every=every, notes=notes)
     else:
         if after is None or times:
@@ -97,15 +97,15 @@ def diff(
     sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
 
 
-WRONG_USE = "give two captures, or the results of two runs, or the results of one with --at TIME --at TIME"
-
-
 def of_captures(
     before: str, after: str, form: str, ports: tuple[int, ...], *, every: bool, strict: bool
 ) -> "list[Difference]":
     from wirecheck.decode.show.traffic_diff import differences
 
-    with capture_frames([before], strict=strict) as earlier, capture_frames([after], strict=strict) as later:
+    with (
+        capture_frames(options.session(), [before], strict=strict) as earlier,
+        capture_frames(options.session(), [after], strict=strict) as later,
+    ):
         sides = read(before, earlier, ports), read(after, later, ports)
         found = differences(*sides)
         show(found, form, every=every, notes=tuple(side.text() for side in sides))
@@ -162,27 +162,6 @@ def sentence(found: "list[Difference]") -> str:
         f"{len(subjects[kind]):,} {words[len(subjects[kind]) > 1]}" for kind, words in WORSE.items() if kind in subjects
     ]
     return f"Worse: {', '.join(parts)}." if parts else "Nothing that matters is worse."
-
-
-def of_results(
-    before: str, after: str | None, times: "tuple[TimeSpan, ...]", ports: "Sequence[int]", *, strict: bool
-) -> "tuple[list[Difference], tuple[str, ...]]":
-    """Differences, and what each of the two rests on. Stop where there are no results."""
-    from wirecheck.streaming.store.result_diff import Side, at_times, differences
-
-    names = [name for name in (before, after) if name]
-    if not all(holds_tables(Path(name)) for name in names) or (len(names), len(times)) not in {(2, 0), (1, 2)}:
-        raise click.UsageError(WRONG_USE)
-    results = [results_in(Path(name), ports) for name in names]
-    for result in results:
-        need_whole(result.json()["coverage"], strict=strict)
-    if not times:
-        notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]
-        return differences(*map(Side, results)), tuple(notes)
-    begin, end = (time_among(one, results[0].rows["clients"]) for one in times)
-    if begin >= end:
-        raise click.UsageError("the second --at is not later than the first")
-    return differences(*at_times(results[0], begin, end)), (f"{begin:%F %T} UTC", f"{end:%F %T} UTC")
 
 
 def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Traffic":

@@ -19,6 +19,8 @@ from typing import Any
 import click
 
 from wirecheck.commands.screen import worded
+from wirecheck.session.inputs import denied
+from wirecheck.session.session import ArgumentError, InputError
 
 FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
@@ -43,10 +45,6 @@ class Stop(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         click.echo(worded(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
-
-
-IN_ONE_LINE = (click.ClickException,)
-"""What any wrong use and every Stop is; `format_message` is the line."""
 
 
 @contextmanager
@@ -77,6 +75,12 @@ def in_one_line() -> Iterator[None]:
         if error.filename is None:
             drop_output()
         raise Stop(f"{error.filename or 'the output'}: {error.strerror}") from error
+    except ArgumentError as error:
+        ctx = click.get_current_context(silent=True)
+        command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip() if ctx else "wirecheck"
+        raise Stop(f"{error}; see {command} --help") from error
+    except InputError as error:
+        raise Stop(str(error)) from error
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:
@@ -89,19 +93,6 @@ def one_option(wrong: click.UsageError) -> str:
     if isinstance(wrong, click.NoSuchOption) and wrong.possibilities:
         return f"{wrong.message.rstrip('.')}; did you mean {wrong.possibilities[0]}?"
     return wrong.format_message()
-
-
-def denied(path: object) -> str:
-    return f"{path}: permission denied to user {user_name()}"
-
-
-def user_name() -> str:
-    """Of who runs this; a container may have none but a number."""
-    import pwd
-
-    with suppress(KeyError):
-        return pwd.getpwuid(os.geteuid()).pw_name
-    return str(os.geteuid())
 
 
 def need_fitting() -> None:

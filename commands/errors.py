@@ -10,7 +10,6 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import (
     Cells,
     Listing,
@@ -22,13 +21,12 @@ from wirecheck.commands.listing import (
     options_of_listing,
     span,
 )
-from wirecheck.commands.options import close_to, unknown
 from wirecheck.commands.screen import tell
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.subjects import clients_first, close_to, of_broker, unknown
 from wirecheck.wording import broker_name, client_name, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.traffic import Traffic
 
@@ -70,7 +68,7 @@ def errors(
     from wirecheck.decode.show.error_rows import error_rows
     from wirecheck.decode.show.traffic import Traffic
 
-    with capture_frames(inputs, strict=strict) as frames:
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)
         need_messages(traffic, inputs)
         need_seen(asked, traffic)
@@ -85,17 +83,6 @@ def errors(
         if form == "text":
             hidden = {"of brokers (--brokers)": len(found) - len(mine), "routine (--all)": len(mine) - len(shown)}
             note_end(summary(shown), hidden, traffic)
-
-
-def clients_first(rows: "Iterable[ErrorRow]") -> "list[ErrorRow]":
-    """Brokers' own requests behind those of clients; else the worst first."""
-    return sorted(rows, key=of_broker)
-
-
-def of_broker(row: "ErrorRow") -> bool:
-    from wirecheck.judge.claims.client_ids import is_internal
-
-    return is_internal(row.client_id)
 
 
 def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:

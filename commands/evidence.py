@@ -13,18 +13,10 @@ import click
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.findings import one_finding
-from wirecheck.commands.inputs import (
-    answers,
-    checked_with_frames,
-    files_in,
-    frames_of,
-    holds_tables,
-    judged_frames,
-    places,
-    tell_unread,
-    there,
-    write_frames,
-)
+from wirecheck.session.inputs import files_in, holds_tables, places, there
+from wirecheck.session.local_check import checked_with_frames, frames_of, judged_frames, write_frames
+from wirecheck.session.results import answers, say_unread
+from wirecheck.session.session import Session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,24 +73,25 @@ def evidence(
     folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
     if folders_of_tables:
         raise click.UsageError(f"{folders_of_tables[0]} holds result tables: use --from {folders_of_tables[0]}")
+    session = options.session()
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         folder = Path(scratch)
         found: Row | None = None
         if out is not None:
-            found = one_finding(answers((), out, reading["cluster"]).rows["findings"], finding)
+            found = one_finding(answers(session, (), out, reading["cluster"]).rows["findings"], finding)
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
         if found is None:
             settings = Settings(dialects=options.dialects())
-            check, files = checked_with_frames(inputs, folder / "frames", settings=settings, **reading)
+            check, files = checked_with_frames(session, inputs, folder / "frames", settings=settings, **reading)
             result = check.run.result()
-            tell_unread(result)
+            say_unread(session, result)
             found = one_finding(result.rows["findings"], finding)
         else:
-            files = files_in(frames_of(inputs, folder / "frames", **reading))
+            files = files_in(frames_of(session, inputs, folder / "frames", **reading))
         captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
-        search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals)
+        search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals, session)
         frames, connections = search.proven(target)
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
@@ -130,6 +123,7 @@ class Search:
     captures: list[Path] = field(default_factory=list)
     with_keys: bool = False
     principals: bool = True
+    session: Session = Session()  # noqa: RUF009 - it is frozen
     notes: list[str] = field(default_factory=list)
     """What to say of the file besides."""
 
@@ -191,9 +185,13 @@ class Search:
             folder = Path(scratch)
             capture.write(folder / "try.pcapng", table, self.title(), {}, keys)
             files = write_frames(
-                [folder / "try.pcapng"], folder / "frames", self.finding["label"], keep_records=self.keep_records
+                self.session,
+                [folder / "try.pcapng"],
+                folder / "frames",
+                self.finding["label"],
+                keep_records=self.keep_records,
             ).files
-            return any(row["id"] == self.finding["id"] for row in judged_frames(files).rows["findings"])
+            return any(row["id"] == self.finding["id"] for row in judged_frames(self.session, files).rows["findings"])
 
     def title(self) -> str:
         finding = self.finding

@@ -13,8 +13,9 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import holds_tables, latest
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
+from wirecheck.session.inputs import holds_tables
+from wirecheck.session.results import latest
 
 POLL_S = 1.0
 """How often the tables are looked at for what came since."""
@@ -61,7 +62,7 @@ def findings(
     while follow and not has_batch(out):
         sleep(POLL_S)
     while True:
-        found = latest(out)
+        found = latest(options.session(), out)
         whole = found.json(principals=not no_principals)
         choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
         result = found.json(choice, principals=not no_principals)
@@ -83,7 +84,7 @@ def has_batch(out: Path) -> bool:
     if not holds_tables(out):
         return False
     with suppress(LookupError):
-        return latest(out) is not None
+        return latest(options.session(), out) is not None
     return False
 
 

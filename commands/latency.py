@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import (
     Cells,
     Listing,
@@ -18,6 +17,7 @@ from wirecheck.commands.listing import (
     note_end,
     options_of_listing,
 )
+from wirecheck.session.frame_tables import capture_frames
 from wirecheck.wording import client_name, plural
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def latency(
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.judge.claims.client_ids import is_internal
 
-    with capture_frames(inputs, strict=strict) as frames:
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)
         need_messages(traffic, inputs)
         found = [row for row in latency_rows(traffic) if is_chosen(row, asked)]

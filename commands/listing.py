@@ -18,7 +18,7 @@ from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
-from wirecheck.wording import DAY_NS, clock, rfc3339
+from wirecheck.wording import DAY_NS, TIMES, clock, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Coverage
@@ -120,10 +120,6 @@ def show_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     from wirecheck.dashboards.spreadsheets import csv_of
 
     click.echo(csv_of(legible([*rows])), nl=False)
-
-
-TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
-"""Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 
 
 def as_row(one: Any) -> Row:

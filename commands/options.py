@@ -3,10 +3,8 @@
 Knows: names, choices, defaults and help texts. Refuses to know what a command does with them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +13,15 @@ from click.core import ParameterSource
 
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.screen import be_quiet
+from wirecheck.commands.screen import be_quiet, progress, tell
 from wirecheck.commands.units import duration, time
-from wirecheck.wording import TimeSpan, plural, rfc3339
+from wirecheck.session.inputs import expectations
+from wirecheck.session.session import Session, drafts
+from wirecheck.session.subjects import unknown
+from wirecheck.wording import TimeSpan, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
-    from wirecheck.story.expectations import Expectation
 
 FINDINGS = ("violation", "anomaly", "information", "visibility")
 HARM = "harm"
@@ -120,24 +120,15 @@ def _keep_dialects(ctx: click.Context, _param: click.Parameter, value: tuple[str
     ctx.meta[DIALECTS_NAMED] = drafts(value)
 
 
-def drafts(named: Iterable[str]) -> tuple[str, ...]:
-    """Without Kafka's own, which is always read, and each once."""
-    return tuple(dict.fromkeys(dialect for dialect in named if dialect != DIALECTS[0]))
-
-
 def dialects() -> tuple[str, ...]:
     """The drafts that `--dialect` of the command that runs named."""
     ctx = click.get_current_context(silent=True)
     return ctx.meta.get(DIALECTS_NAMED, ()) if ctx is not None else ()
 
 
-@contextmanager
-def reading_with(paths: Iterable[str | PathLike[str]], named: Iterable[str] = ()) -> Iterator[None]:
-    """Within it `key_logs` and `dialects` are these, whichever command runs."""
-    with click.Context(click.Command("library")) as ctx:
-        ctx.meta[KEY_LOGS] = [(Path(path), True) for path in paths]
-        ctx.meta[DIALECTS_NAMED] = drafts(named)
-        yield
+def session() -> Session:
+    """What the command that runs was given, with the terminal to report to."""
+    return Session(tuple(key_logs()), dialects(), progress, lambda line: tell(f"wirecheck: {line}"))
 
 
 cluster = click.option(
@@ -203,18 +194,6 @@ grace = click.option(
     callback=graces,
     help="How long brokers and clients may take to agree on a change.  [default: 30s,300s]",
 )
-
-
-def expectations(path: str | PathLike[str] | None) -> "tuple[Expectation, ...]":
-    """The lines of a file of what is expected."""
-    if path is None:
-        return ()
-    from wirecheck.story import expectations
-
-    try:
-        return expectations.read(Path(path))
-    except (OSError, ValueError) as error:
-        raise Stop(f"{path}: {error}") from None
 
 
 expect = click.option(
@@ -359,17 +338,6 @@ def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
         names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
         lines = [f"{unknown('topic', name, names)}{not_listed(result)}" for name in missing]
         raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
-
-
-def unknown(noun: str, name: str, seen: set[str]) -> str:
-    """`no topic order was seen; close to it: orders`."""
-    counted = f"; {plural(len(seen), noun)} {'was' if len(seen) == 1 else 'were'} seen" if seen else "; none was seen"
-    return f"no {noun} {name} was seen{close_to(name, seen) or counted}"
-
-
-def close_to(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    return f"; close to it: {', '.join(close)}" if close else ""
 
 
 def not_listed(result: Mapping[str, Any]) -> str:

@@ -14,21 +14,13 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.inputs import (
-    busy,
-    checked,
-    checked_files,
-    checked_with_frames,
-    files_in,
-    found_kafka,
-    frames_of,
-    holds_tables,
-    need_kafka,
-    need_whole,
-    places,
-)
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at, writable
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
+from wirecheck.session.frame_tables import opened
+from wirecheck.session.inputs import files_in, holds_tables, places
+from wirecheck.session.local_check import checked, checked_files, checked_with_frames, frames_of
+from wirecheck.session.results import busy, found_kafka, need_kafka, need_whole
+from wirecheck.session.verdict_document import about, captured_of, for_programs
 from wirecheck.wording import rfc3339
 
 if TYPE_CHECKING:
@@ -39,9 +31,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 SPARK = "spark"
-SCHEMA_VERSION = 1
-"""Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
-
 
 FAIL_ON = click.option(
     "--fail-on",
@@ -128,7 +117,11 @@ def check(
             options.need_topics(choice.topics, every)
         result = found.json(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)
-        result |= {"engine": engine, "captured": captured, **about(result, shown_as, choices["grace"])}
+        result |= {
+            "engine": engine,
+            "captured": captured,
+            **about(result, shown_as, options.key_logs(), choices["grace"]),
+        }
         if form != "text" or report is not None:
             result |= for_programs(result, shown_as)
         if report is not None:
@@ -167,38 +160,6 @@ def ticket(result: dict[str, Any], form: str) -> str:
     return FORMS[form](legible(names.in_words(result) if form == "markdown" else result))
 
 
-def about(result: dict[str, Any], inputs: tuple[str, ...], asked: Mapping[str, int]) -> dict[str, Any]:
-    """What a verdict says of itself: its sentence, the form of its JSON, who judged what, with which grace."""
-    import wirecheck
-    from wirecheck.dashboards.verdict import sentence
-    from wirecheck.judge.thresholds import Settings
-
-    grace = Settings(**asked)
-    return {
-        "verdict": sentence(result),
-        "schema_version": SCHEMA_VERSION,
-        "wirecheck": wirecheck.__version__,
-        "inputs": list(inputs),
-        "keylogs": list(map(str, options.key_logs())),
-        "grace_s": {"brokers": grace.broker_grace_s, "clients": grace.client_grace_s},
-    }
-
-
-def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
-    """What a person reads beside a finding, as values: what to do, which commands show it."""
-    from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.story.entries import remedies_of
-    from wirecheck.story.reading_options import reading_options
-
-    read_with = reading_options(result.get("keylogs", ()), result["dialects"])
-    remedies = remedies_of(result["findings"])
-    findings = [
-        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, read_with))}
-        for finding in result["findings"]
-    ]
-    return {"findings": findings}
-
-
 def judged(
     inputs: tuple[str, ...],
     engine: str,
@@ -223,33 +184,29 @@ def judged(
     switches |= {"ports": frozenset(ports), "dialects": options.dialects()}
     settings = Settings(judge=JudgeSettings(principals=principals, **grace), verbose=verbose, **switches)
     # Spark may still be ending in this folder while the verdict is printed
+    session = options.session()
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
     scratch = Path(folder) / "frames"
     with tables_at(out, Path(folder) / "tables") as tables:
         files: list[Path] = []
         if query is not None:
-            files = files_in(frames_of(inputs, scratch, cluster, keep_records))
+            files = files_in(frames_of(session, inputs, scratch, cluster, keep_records=keep_records))
             found = by_spark(query, files, tables)
             if found is not None:
                 shown = shown_of(found, files) if looked_into else {}
                 return found, SPARK, captured_of(ends(files)), busy(found, lambda: busiest(files), ports), shown
-            check = checked_files(files, settings)
+            check = checked_files(session, files, settings)
         elif looked_into:
-            check, files = checked_with_frames(inputs, scratch, cluster, settings, keep_records=keep_records)
+            check, files = checked_with_frames(session, inputs, scratch, cluster, settings, keep_records=keep_records)
         else:
-            check = checked(inputs, cluster, settings)
+            check = checked(session, inputs, cluster, settings)
         if out is not None:
             with writable(out):
                 check.run.write(tables)
         result = check.run.result()
         shown = shown_of(result, files) if looked_into else {}
         return result, "local", captured_of(check.captured), busy(result, lambda: check.ports, ports), shown
-
-
-def captured_of(between: tuple[int, int] | None) -> Row | None:
-    """From when to when there are frames; whether they are Kafka's or not."""
-    return {"from": rfc3339(between[0]), "to": rfc3339(between[1])} if between else None
 
 
 def shown_of(found: "Result", files: list[Path]) -> Row:
@@ -273,7 +230,6 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
 
 def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) -> Row:
     """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
-    from wirecheck.commands.frame_tables import opened
     from wirecheck.dashboards.verdict import blamed
     from wirecheck.decode.show.over_time import OverTime
 

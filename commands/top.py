@@ -22,8 +22,10 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import arriving, files_in, frames_of, holds_tables, places, readable
 from wirecheck.commands.screen import console, legible
+from wirecheck.session.frame_tables import opened
+from wirecheck.session.inputs import arriving, files_in, holds_tables, places, readable
+from wirecheck.session.local_check import frames_of
 from wirecheck.wording import NS_PER_S, client_name, clock, plural
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def top(
             with agent(interfaces, ports, scratch, window if once else None) as frames:
                 show(live(new_files([frames], scratch, ends=once)), once=once)
         elif once:
-            folders = frames_of(inputs, scratch / "frames", "default", keep_records=False)
+            folders = frames_of(options.session(), inputs, scratch / "frames", "default", keep_records=False)
             show(live(new_files(folders, scratch, ends=True)), once=True)
         else:
             show(live(new_files(given, scratch, ends=False)), once=False)
@@ -140,7 +142,6 @@ class Live:
     def look(self) -> bool:
         """Take what is new; whether more may be there at once."""
         from wirecheck.capture.frames import FRAME
-        from wirecheck.commands.frame_tables import opened
         from wirecheck.decode.connection.segments import segments
 
         files = next(self._new, None)

@@ -11,10 +11,11 @@ import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
-from wirecheck.commands.units import time, time_among
+from wirecheck.commands.units import time
+from wirecheck.session.results import answers, need_whole, time_among
+from wirecheck.session.subjects import unknown
 
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
@@ -39,7 +40,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic orders --at 2026-11-21T00:20:03Z
       wirecheck topics verdict/ --ids --format csv > topic-ids.csv
     """
-    result = answers(inputs, out, cluster)
+    result = answers(options.session(), inputs, out, cluster)
     from wirecheck.dashboards import spreadsheets, terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
@@ -87,6 +88,6 @@ def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterab
             match = [topic for topic in found if text in {topic[column] for column in columns}]
             if not match:
                 seen = {str(topic[columns[0]]) for topic in found if topic[columns[0]]}
-                raise Stop(options.unknown("topic", text, seen))
+                raise Stop(unknown("topic", text, seen))
             found = match
     return found

@@ -4,13 +4,10 @@ A bare number is bytes or seconds. A time without a day needs a day from the cal
 """
 
 import re
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
 
 import click
 
-from wirecheck.wording import EPOCH, TimeSpan, utc
+from wirecheck.wording import TimeSpan
 
 SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -39,9 +36,3 @@ def time(text: str) -> TimeSpan:
         return TimeSpan.parse(text)
     except ValueError as wrong:
         raise click.BadParameter(str(wrong)) from None
-
-
-def time_among(time: TimeSpan, rows: Iterable[dict[str, Any]]) -> datetime:
-    """A time of day is of the day on which the first of these rows of a result table was seen."""
-    first = min((row["first_seen"] for row in rows), default=EPOCH)
-    return utc(time.on_day_of(TimeSpan.of(first).ns).ns)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.ending import Stop
-from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import (
     AROUND_LINES,
     Cells,
@@ -26,10 +24,11 @@ from wirecheck.commands.listing import (
 from wirecheck.commands.screen import as_json, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
+from wirecheck.session.frame_tables import capture_frames
+from wirecheck.session.subjects import kind_of
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import Fact, Sections
 
 KINDS = ("topic", "group", "broker", "client")
@@ -65,7 +64,7 @@ def why(
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import sections
 
-    with capture_frames(inputs, strict=strict) as frames:
+    with capture_frames(options.session(), inputs, strict=strict) as frames:
         subject = Subject(name, options.dialects()).read(frames, ports)
         kind, others = kind_of(subject, asked["kind"])
         at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
@@ -76,27 +75,6 @@ def why(
         if form == "text":
             also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
             note(f"{subject.traffic.text()}{also}")
-
-
-def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
-    """What the name is, and what else it is. Stop where it is nothing, or not what was asked for."""
-    from wirecheck.decode.show.subject_facts import kinds_of
-
-    kinds = kinds_of(subject)
-    if not kinds:
-        raise Stop(unknown(subject))
-    if asked not in {None, *kinds}:
-        raise Stop(f"{subject.name} is not a {asked} in this capture; it is a {' and a '.join(kinds)}")
-    kind = asked or kinds[0]
-    return kind, [other for other in kinds if other != kind]
-
-
-def unknown(subject: "Subject") -> str:
-    """What comes close."""
-    traffic = subject.traffic
-    close = options.close_to(subject.name, traffic.topics() | traffic.client_ids())
-    seen = f"no topic, client, group or broker of this name was seen{close or f'; {traffic.text()}'}"
-    return f"{subject.name}: {seen}"
 
 
 def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:

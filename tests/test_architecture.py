@@ -15,7 +15,7 @@ from wirecheck import extension_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "wirecheck."
-PACKAGES = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming")
+PACKAGES = ("capture", "commands", "dashboards", "decode", "judge", "session", "story", "streaming")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
@@ -23,10 +23,12 @@ MAY_IMPORT = {
     "story": {"judge", "decode.peer"},
     "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file"},
     "dashboards": {"story", "decode.peer", "judge.checks.page"},
+    "session": {"capture", "decode", "judge", "story", "streaming", "dashboards"},
     "commands": {
         "capture",
         "decode",
         "judge",
+        "session",
         "story",
         "streaming",
         "dashboards",
@@ -224,12 +226,23 @@ def test_a_boundary_library_stays_behind_its_module(path):
     assert strangers == set()
 
 
-@pytest.mark.parametrize("path", [*OWN, *sorted((ROOT / "commands").glob("*.py"))], ids=relative)
+@pytest.mark.parametrize(
+    "path",
+    [*OWN, *(path for name in ("commands", "session") for path in sorted((ROOT / name).glob("*.py")))],
+    ids=relative,
+)
 def test_the_command_line_imports_a_package_only_when_it_is_asked_for(path):
     tree = ast.parse(path.read_text())
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
-    assert at_import & {*(set(PACKAGES) - {"commands"}), "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
+    slow = set(PACKAGES) - {"commands", "session"}
+    assert at_import & {*slow, "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
+
+
+@pytest.mark.parametrize("path", OWN, ids=relative)
+def test_the_library_does_not_stand_on_the_command_line(path):
+    if path.name not in {"cli.py", "__main__.py"}:
+        assert {name for name in ours_of(path) if name.split(".")[0] == "commands"} == set()
 
 
 @pytest.mark.parametrize("path", sorted(COMPILED), ids=relative)

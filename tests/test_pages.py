@@ -12,7 +12,9 @@ from click.testing import CliRunner
 from wirecheck import cli
 from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.commands import inputs, replay
+from wirecheck.commands import replay
+from wirecheck.session.local_check import judged_files
+from wirecheck.session.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -77,7 +79,7 @@ def desk(tmp_path_factory):
 
 def plainly(settings, files, tables):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
-    run = inputs.judged_files(files, settings)
+    run = judged_files(Session(), files, settings)
     run.write(tables)
     return run.result()
 

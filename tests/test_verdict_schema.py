@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from wirecheck import cli
-from wirecheck.commands.replay import SCHEMA_VERSION
+from wirecheck.session.verdict_document import SCHEMA_VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "docs/verdict.schema.json").read_text())

@@ -363,7 +363,7 @@ def zstd(data):
     "command", [["replay", "-"], ["decode", "-"], ["capture", "--out", "frames", "-r", "-"], ["topics", "-"]]
 )
 def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("wirecheck.session.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     result = run(*command)
     assert (result.exit_code, result.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
 

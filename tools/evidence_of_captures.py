@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.evidence import Search
-from wirecheck.commands.inputs import judged_frames
+from wirecheck.session.local_check import judged_frames
+from wirecheck.session.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = (ROOT / "tests/scenarios/captures", ROOT / "examples")
@@ -39,7 +40,7 @@ def main(folders: list[Path]) -> int:
         with TemporaryDirectory(prefix="wirecheck-") as scratch:
             room = Path(scratch)
             files = write_frames([pcap], room / "frames", "default").files
-            for finding in judged_frames(files).rows["findings"]:
+            for finding in judged_frames(Session(), files).rows["findings"]:
                 every += 1
                 said = f"{pcap.parent.name}: {finding['code']} {finding['id']}"
                 try:

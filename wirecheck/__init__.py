@@ -12,9 +12,9 @@
 
 `help(wirecheck.Message)` and so on say what each field means; docs/python.md has more.
 
-For people who change it. Knows: that the packages at the top of the repository (capture, decode, judge, streaming,
-dashboards, commands) are this package's; each is linked here. Some modules may be compiled (extension_modules.py),
-which is decided before any is imported. Refuses to know what they do.
+For people who change it. Knows: that the packages at the top of the repository (capture, decode, judge, story,
+streaming, dashboards, session, commands) are this package's; each is linked here. Some modules may be compiled
+(extension_modules.py), which is decided before any is imported. Refuses to know what they do.
 Rule: a package is imported by this name only, `wirecheck.decode`. What takes time to find out is found out when it is
 asked for: a command that prints its help asks for nothing.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic_diff import Difference
-    from wirecheck.library import InputError, changes, clients, diff, errors, latency, messages, replay, topics, why
+    from wirecheck.library import changes, clients, diff, errors, latency, messages, replay, topics, why
     from wirecheck.library_values import (
         Card,
         Client,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Values,
         Verdict,
     )
+    from wirecheck.session.session import InputError
 
 __version__: str
 __all__ = [
@@ -88,6 +89,7 @@ ELSEWHERE = {
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.changes",
+    "InputError": "wirecheck.session.session",
     "LatencyRow": "wirecheck.decode.show.latency_rows",
 }
 """Values that commands use, too."""

@@ -32,6 +32,7 @@ from wirecheck.library_values import (
     Verdict,
     table_of,
 )
+from wirecheck.session.session import InputError, Session, drafts
 from wirecheck.wording import TimeSpan
 
 if TYPE_CHECKING:
@@ -59,10 +60,6 @@ AS_IN_LINE = (
     "src", "dst", "side", "api", "key", "version", "correlation_id", "client_id", "size",
     "body", "undecoded", "malformed",
 )  # fmt: skip
-
-
-class InputError(ValueError):
-    """Nothing could be read, or an argument is wrong; the message states what and why."""
 
 
 def messages(
@@ -110,7 +107,6 @@ def messages(
 
 def known(dialect: str | Sequence[str]) -> tuple[str, ...]:
     """Drafts by their names. Raises InputError where one is unknown."""
-    from wirecheck.commands.options import drafts
     from wirecheck.decode.dialect import DIALECTS
 
     named = [dialect] if isinstance(dialect, str) else dialect
@@ -124,7 +120,7 @@ class Source:
     """Captures and folders that were found readable when they were named."""
 
     def __init__(self, paths: Sequence[Path], key_logs: Sequence[Path]) -> None:
-        from wirecheck.commands.inputs import places
+        from wirecheck.session.inputs import places
 
         self._paths, self._key_logs = places([str(path) for path in paths]), key_logs
         if not self._paths:
@@ -138,12 +134,10 @@ class Source:
 
     def _open(self) -> Iterator[pa.Table]:
         """Up to its first rows, so that what is wrong is known at once."""
-        from wirecheck.commands.frame_tables import tables
-        from wirecheck.commands.options import reading_with
+        from wirecheck.session.frame_tables import tables
 
-        with reading_with(self._key_logs):
-            found = tables(self._paths, [])
-            first = next(found, None)
+        found = tables(session(self._key_logs), self._paths, [])
+        first = next(found, None)
         return warned(found if first is None else chain([first], found))
 
 
@@ -178,15 +172,15 @@ def changes(
     `wirecheck changes` lists it, by time.
     """
     with as_input_error():
-        from wirecheck.commands.changes import of_results
-        from wirecheck.commands.inputs import result_folder
         from wirecheck.decode.show.changes import Change, Changes
+        from wirecheck.session.inputs import result_folder
+        from wirecheck.session.results import changes_of
 
         folder = result_folder(tuple(map(str, paths)))
         if folder is None:
             found = Changes(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
         else:
-            found, _ = of_results(folder, ports)
+            found, _ = changes_of(session(), folder, ports)
         return table_of(Change, list(found.merged()), "changes")
 
 
@@ -197,8 +191,8 @@ def errors(
     dialect: str | Sequence[str] = (),
 ) -> Values[ErrorRow]:
     """Errors by client, API and topic, worst first, as `wirecheck errors --all --brokers` lists them."""
-    from wirecheck.commands.errors import clients_first
     from wirecheck.decode.show.error_rows import ErrorRow, error_rows
+    from wirecheck.session.subjects import clients_first
 
     return table_of(ErrorRow, clients_first(error_rows(traffic(paths, ports, keylog, dialect))), "errors")
 
@@ -230,9 +224,9 @@ def why(
     them then. InputError where nothing has the name.
     """
     with as_input_error():
-        from wirecheck.commands.why import kind_of
         from wirecheck.decode.show.subject import Subject
         from wirecheck.decode.show.subject_facts import Fact, sections
+        from wirecheck.session.subjects import kind_of
 
         time = span(at)
         subject = Subject(name, known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
@@ -253,14 +247,14 @@ def diff(
     """What is otherwise in a second capture, or in the results of a second run, as `wirecheck diff --all` lists it:
     what is worse after comes first. `at`: two times of the results of one run.
     """
-    from wirecheck.commands.diff import of_results
-    from wirecheck.commands.inputs import holds_tables
     from wirecheck.decode.show.traffic_diff import Difference, differences
+    from wirecheck.session.inputs import holds_tables
+    from wirecheck.session.results import differences_of
 
     if after is None or any(holds_tables(pathlib.Path(side)) for side in (before, after)):
         times = tuple(one for one in map(span, at or ()) if one is not None)
         with as_input_error():
-            found, _ = of_results(str(before), str(after) if after else None, times, ports, strict=False)
+            found, _ = differences_of(session(), str(before), str(after) if after else None, times, ports, strict=False)
         return table_of(Difference, found, "differences")
     sides = [traffic([side], ports, keylog, dialect) for side in (before, after)]
     return table_of(Difference, differences(*sides), "differences")
@@ -287,7 +281,7 @@ def topics(
     Also of the results of a replay or a monitor.
     """
     with as_input_error():
-        from wirecheck.commands.units import time_among
+        from wirecheck.session.results import time_among
         from wirecheck.streaming.store.topics_at import described
 
         time, result = span(at), answers(paths, cluster, keylog, dialect)
@@ -334,17 +328,18 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
     """What result tables hold, or what captures and folders of frames come to."""
     from pathlib import Path as Place
 
-    from wirecheck.commands.inputs import checked, holds_tables, latest
-    from wirecheck.commands.options import dialects, reading_with
+    from wirecheck.session.inputs import holds_tables
+    from wirecheck.session.local_check import checked
+    from wirecheck.session.results import latest
     from wirecheck.streaming.steps.settings import Settings
 
     named = [str(path) for path in paths]
     if not named:
         raise InputError(NOTHING_NAMED)
     if len(named) == 1 and holds_tables(Place(named[0])):
-        return latest(Place(named[0]))
-    with reading_with(several(keylog), known(dialect)):
-        result = checked(named, cluster, Settings(dialects=dialects())).run.result()
+        return latest(session(), Place(named[0]))
+    reading = session(several(keylog), known(dialect))
+    result = checked(reading, named, cluster, Settings(dialects=reading.dialects)).run.result()
     warn_of(result.json()["coverage"])
     return result
 
@@ -363,32 +358,38 @@ def replay(
     Without `principals`, the principal and the address of who changed a topic are omitted. `expect`: a file of known
     and accepted findings (docs/expect.md); InputError names a line that cannot be read.
     """
-    from wirecheck.commands.inputs import checked
-    from wirecheck.commands.options import dialects, expectations, reading_with
-    from wirecheck.commands.replay import captured_of
     from wirecheck.judge.thresholds import Settings as JudgeSettings
+    from wirecheck.session.inputs import expectations
+    from wirecheck.session.local_check import checked
+    from wirecheck.session.verdict_document import captured_of
     from wirecheck.story.expectations import with_expected
     from wirecheck.streaming.steps.settings import Settings
 
-    with as_input_error(), reading_with(several(keylog), known(dialect)):
+    with as_input_error():
+        reading = session(several(keylog), known(dialect))
         named = [str(path) for path in paths]
         if not named:
             raise InputError(NOTHING_NAMED)
         expected = expectations(expect)
         judge = JudgeSettings(principals=principals)
-        found = checked(named, cluster, Settings(ports=frozenset(ports), dialects=dialects(), judge=judge))
+        settings = Settings(ports=frozenset(ports), dialects=reading.dialects, judge=judge)
+        found = checked(reading, named, cluster, settings)
         result, captured = found.run.result(), captured_of(found.captured)
         document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
         document = with_expected(document, expected)
-        return verdict(result, document, tuple(named), captured)
+        return verdict(result, document, tuple(named), reading, captured)
 
 
 def verdict(
-    result: Result, document: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
+    result: Result,
+    document: dict[str, Any],
+    inputs: tuple[str, ...],
+    reading: Session,
+    captured: Mapping[str, Any] | None,
 ) -> Verdict:
-    from wirecheck.commands.replay import about, for_programs
+    from wirecheck.session.verdict_document import about, for_programs
 
-    document |= {"engine": "local", "captured": captured, **about(document, inputs, {})}
+    document |= {"engine": "local", "captured": captured, **about(document, inputs, reading.key_logs, {})}
     document |= for_programs(document, inputs)
     warn_of(document["coverage"])
     return Verdict(
@@ -446,6 +447,11 @@ def span(time: Time | None) -> TimeSpan | None:
     return None if time is None else TimeSpan.parse(time) if isinstance(time, str) else TimeSpan.of(time)
 
 
+def session(key_logs: Sequence[Path] = (), dialects: tuple[str, ...] = ()) -> Session:
+    """What cannot be read is a warning; nothing is printed."""
+    return Session(tuple(map(pathlib.Path, key_logs)), dialects, say=lambda line: warnings.warn(line, stacklevel=4))
+
+
 def several(one_or_more: Path | Sequence[Path]) -> list[Path]:
     return [one_or_more] if isinstance(one_or_more, str | PathLike) else list(one_or_more)
 
@@ -491,12 +497,9 @@ def as_input_error() -> Iterator[None]:
     """What a command would end with."""
     from wirecheck.capture.source import pcap
     from wirecheck.capture.tls.key_log import KeyLogError
-    from wirecheck.commands.ending import IN_ONE_LINE
 
     try:
         yield
-    except IN_ONE_LINE as error:
-        raise InputError(error.format_message()) from error
     except InputError:
         raise
     except (pcap.InputError, KeyLogError, ValueError, OSError) as error:

@@ -379,7 +379,7 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
     """Values of plain fields as a table: `first_ns` is the column `first_seen`, a frame is `source` and `frame`."""
     import pyarrow as pa
 
-    from wirecheck.commands.listing import TIMES
+    from wirecheck.wording import TIMES
 
     plain: dict[str, Any] = {
         "str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),

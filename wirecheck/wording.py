@@ -51,6 +51,10 @@ class TimeSpan(NamedTuple):
         return TimeSpan(midnight + self.ns, midnight + self.last_ns)
 
 
+TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
+"""Fields in nanoseconds since 1970, and what JSON and CSV call them."""
+
+
 def and_list(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))

@@ -17,8 +17,8 @@ from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.judge.lab import written as message
 from wirecheck import cli
-from wirecheck.commands.ending import user_name
 from wirecheck.commands.screen import as_json, legible
+from wirecheck.session.inputs import user_name
 
 CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for Kafka's to begin with
 EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"

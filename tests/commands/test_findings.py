@@ -156,7 +156,7 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
         def json(self, _choice=None, *, principals):
             return {"findings": [dict(finding) for finding in self.findings]}
 
-    monkeypatch.setattr(findings_command, "latest", lambda _out: Grown())
+    monkeypatch.setattr(findings_command, "latest", lambda _session, _out: Grown())
     result = run("findings", verdict, "--follow", "--format", "json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["count"] for row in rows] == [first["count"], again["count"]]

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from wirecheck.commands.inputs import latest, write_frames
+from wirecheck.session.local_check import write_frames
+from wirecheck.session.results import latest
+from wirecheck.session.session import Session
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -74,7 +76,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path):
     """A monitor whose first batch takes some seconds."""
-    write_frames([CAPTURE], tmp_path / "frames", "prod", keep_records=False)
+    write_frames(Session(), [CAPTURE], tmp_path / "frames", "prod", keep_records=False)
     begun = Terminal("monitor", "--frames", tmp_path / "frames", "--out", tmp_path / "out")
     yield begun
     begun.close()
@@ -93,7 +95,11 @@ def test_ctrl_c_ends_it_in_order(terminal, tmp_path):
     terminal.press(CTRL_C)
     code = terminal.ended()
     assert "wirecheck: stopping after the current batch" in terminal.text
-    assert [finding["code"] for finding in latest(tmp_path / "out").json()["findings"] if finding["code"] == "TID002"]
+    assert [
+        finding["code"]
+        for finding in latest(Session(), tmp_path / "out").json()["findings"]
+        if finding["code"] == "TID002"
+    ]
     said = lines(terminal.text)
     assert code == 0, terminal.text
     assert [line for line in said if not line.startswith("wirecheck: ")] == []

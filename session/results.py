@@ -1,0 +1,163 @@
+"""Results of a replay or a monitor, from their tables or found out here; and what an answer does not rest on."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wirecheck.session.inputs import NOT_BOTH, holds_tables, places, result_folder
+from wirecheck.session.local_check import checked
+from wirecheck.session.session import ArgumentError, InputError, Session
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from wirecheck.decode.show.changes import Changes
+    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.streaming.store.run_result import Result
+    from wirecheck.wording import TimeSpan
+
+Row = dict[str, Any]
+
+
+def answers(session: Session, inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":
+    """What a replay or a monitor has found out, from its tables; of pcaps and frames, found out here.
+
+    Raises InputError where there is nothing of Kafka.
+    """
+    if out is not None and inputs:
+        raise ArgumentError(NOT_BOTH)
+    if (folder := out or result_folder(inputs)) is not None:
+        return results_in(session, folder)
+    if not inputs:
+        raise ArgumentError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
+    places(inputs)
+    from wirecheck.streaming.steps.settings import Settings
+
+    run, _, ports = checked(session, inputs, cluster, Settings(dialects=session.dialects))
+    found = run.result()
+    say_unread(session, found, busy(found, lambda: ports))
+    return found
+
+
+def results_in(session: Session, folder: Path, ports: Iterable[int] = (), tables: tuple[str, ...] = ()) -> "Result":
+    """The result tables, or these, of the run that wrote last. Raises InputError where there are none. Results are not
+    kept by port, so a choice of ports is refused.
+    """
+    if ports:
+        raise ArgumentError("--port takes pcaps and folders of frames")
+    try:
+        found = latest(session, folder, tables)
+    except LookupError as error:
+        raise InputError(str(error)) from error
+    say_unread(session, found)
+    return found
+
+
+def latest(session: Session, out: Path, tables: tuple[str, ...] = ()) -> "Result":
+    """The result tables, or these, of the run that wrote last. Raises LookupError where there are none."""
+    with session.progress("reading"):
+        from wirecheck.streaming.store.run_result import IN_RESULT, Result
+
+        return Result.latest(out, tables or IN_RESULT)
+
+
+def say_unread(session: Session, found: "Result", busy_ports: str = "") -> None:
+    """What an answer does not rest on. Raises InputError where it rests on nothing."""
+    from wirecheck.dashboards.verdict import not_read
+
+    coverage = found.json()["coverage"]
+    for line in coverage["input_errors"]:
+        session.say(line)
+    if missing := not_read(coverage):
+        session.say(f"not included: {', '.join(missing)}")
+    need_kafka(coverage, busy_ports)
+
+
+def need_kafka(coverage: Row, busy_ports: str = "") -> None:
+    """Raises InputError where there was none: then nothing is well, and nothing was looked at."""
+    if not found_kafka(coverage):
+        from wirecheck.dashboards.verdict import nothing_of_kafka
+
+        raise InputError("; ".join(filter(None, (nothing_of_kafka(coverage), busy_ports))))
+
+
+def found_kafka(coverage: Row) -> bool:
+    return bool(coverage["messages"] or coverage["encrypted_connections"])
+
+
+UNREAD = ("input_errors", "quarantined_files", "missing_files")
+"""Measures of what was there and could not be read."""
+
+
+def need_whole(coverage: Row, *, strict: bool) -> None:
+    """Raises InputError where that was asked for and some of the input could not be read; the lines that say what went
+    before.
+    """
+    if strict and any(coverage.get(measure) for measure in UNREAD):
+        raise InputError(NOT_WHOLE)
+
+
+NOT_WHOLE = "part of the input could not be read (--strict)"
+
+
+def busy(found: "Result", busiest: Callable[[], list[tuple[int, int]]], ports: tuple[int, ...] = ()) -> str:
+    """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
+    coverage = found.json()["coverage"]
+    if found_kafka(coverage):
+        return ""
+    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest())
+    looked = f"only port {', '.join(map(str, ports))} was checked" if ports else ""
+    if not busy_ports:
+        packets = coverage["frames"] or coverage["details"].get("skipped_frames")
+        return looked if packets else "the input has no packets"
+    return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}")))
+
+
+# --- questions about results
+
+
+def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[Changes, Row]":
+    """The changes that a replay or a monitor has kept, and its coverage. Raises InputError where there is nothing."""
+    from wirecheck.streaming.store.change_rows import changes_in
+
+    result = results_in(session, folder, ports, ("coverage", "totals"))
+    return changes_in(folder, result), result.json()["coverage"]
+
+
+def differences_of(
+    session: Session,
+    before: str,
+    after: str | None,
+    times: "tuple[TimeSpan, ...]",
+    ports: Sequence[int],
+    *,
+    strict: bool,
+) -> "tuple[list[Difference], tuple[str, ...]]":
+    """Differences, and what each of the two rests on. Raises InputError where there are no results."""
+    from wirecheck.streaming.store.result_diff import Side, at_times, differences
+    from wirecheck.wording import plural
+
+    names = [name for name in (before, after) if name]
+    if not all(holds_tables(Path(name)) for name in names) or (len(names), len(times)) not in {(2, 0), (1, 2)}:
+        raise ArgumentError(WRONG_USE)
+    results = [results_in(session, Path(name), ports) for name in names]
+    for result in results:
+        need_whole(result.json()["coverage"], strict=strict)
+    if not times:
+        notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]
+        return differences(*map(Side, results)), tuple(notes)
+    begin, end = (time_among(one, results[0].rows["clients"]) for one in times)
+    if begin >= end:
+        raise ArgumentError("the second --at is not later than the first")
+    return differences(*at_times(results[0], begin, end)), (f"{begin:%F %T} UTC", f"{end:%F %T} UTC")
+
+
+WRONG_USE = "give two captures, or the results of two runs, or the results of one with --at TIME --at TIME"
+
+
+def time_among(time: "TimeSpan", rows: Iterable[Row]) -> "datetime":
+    """A time of day is of the day on which the first of these rows of a result table was seen."""
+    from wirecheck.wording import EPOCH, TimeSpan, utc
+
+    first = min((row["first_seen"] for row in rows), default=EPOCH)
+    return utc(time.on_day_of(TimeSpan.of(first).ns).ns)
