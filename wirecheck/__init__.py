@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.changes import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.group_rows import GroupRow
     from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic_diff import Difference
-    from wirecheck.library import changes, clients, diff, errors, latency, messages, replay, topics, why
+    from wirecheck.library import changes, clients, diff, errors, groups, latency, messages, replay, topics, why
     from wirecheck.library_values import (
         Card,
         Client,
@@ -58,6 +59,7 @@ __all__ = [
     "Fact",
     "Finding",
     "Frame",
+    "GroupRow",
     "InputError",
     "KafkaError",
     "LatencyRow",
@@ -74,6 +76,7 @@ __all__ = [
     "clients",
     "diff",
     "errors",
+    "groups",
     "latency",
     "messages",
     "replay",
@@ -89,6 +92,7 @@ ELSEWHERE = {
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.changes",
+    "GroupRow": "wirecheck.decode.show.group_rows",
     "InputError": "wirecheck.session.session",
     "LatencyRow": "wirecheck.decode.show.latency_rows",
 }

@@ -26,6 +26,7 @@ GROUPS = {
         "why",
         "errors",
         "latency",
+        "groups",
         "changes",
         "diff",
         "explain",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.changes import Change
     from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.group_rows import GroupRow
     from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.show.message_lines import Reading
@@ -207,6 +208,20 @@ def latency(
     from wirecheck.decode.show.latency_rows import LatencyRow, latency_rows
 
     return table_of(LatencyRow, latency_rows(traffic(paths, ports, keylog, dialect)), "latencies")
+
+
+def groups(
+    *paths: Path,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> Values[GroupRow]:
+    """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them."""
+    with as_input_error():
+        from wirecheck.decode.show.group_rows import GroupRow, Groups
+
+        found = Groups(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
+    return table_of(GroupRow, found.rows(), "groups")
 
 
 def why(

@@ -51,7 +51,13 @@ class TimeSpan(NamedTuple):
         return TimeSpan(midnight + self.ns, midnight + self.last_ns)
 
 
-TIMES = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
+TIMES = {
+    "time_ns": "time",
+    "first_ns": "first_seen",
+    "last_ns": "last_seen",
+    "committed_ns": "committed_at",
+    "watermark_ns": "watermark_at",
+}
 """Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 
 
