@@ -234,13 +234,17 @@ def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), 
     clients = [client for client in every if brokers or not client["between_brokers"]]
     clients.sort(key=lambda client: problems.get((client["client_id"], client["address"]), NO_PROBLEM))
     many, day = several(every), one_day(clients)
-    made = table(*many, "client ID", "address", "software", "requests", "last seen", "problem")
+    proxied = [through] if any(map(through, clients)) else []
+    made = table(
+        *many, "client ID", "address", "software", "requests", "last seen", *["through"] * len(proxied), "problem"
+    )
     for client in clients:
         problem = problems.get((client["client_id"], client["address"]), NO_PROBLEM).text
         shown = problem if console.width >= WIDE else problem.partition(" (")[0]
         cells = (*(named_cluster(client[column]) for column in many), *client_cells(client))
         style = "dim" if client["between_brokers"] else ""
-        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), Text(shown), style=style)
+        by = [Text(one(client)) for one in proxied]
+        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
     if clients:
         put(made, console)
     else:
@@ -251,6 +255,12 @@ def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), 
     if left := len(every) - len(clients):
         what = "broker or controller is" if left == 1 else "brokers and controllers are"
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
+
+
+def through(client: Row) -> str:
+    """The proxy that sends on what the client requests: its address, or its host if it has a port for each broker."""
+    ends = client.get("through") or ()
+    return ", ".join(ends if len(ends) == 1 else sorted({end.rpartition(":")[0] for end in ends}))
 
 
 class Problem(NamedTuple):

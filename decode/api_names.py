@@ -10,6 +10,9 @@ from wirecheck.decode.layouts.layout import layouts
 WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
 """A broker holds these until there is something to answer: their latency is no measure of it."""
 
+BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82})
+"""APIs that only brokers and controllers call: LeaderAndIsr and its kin, WriteTxnMarkers, raft, AlterPartition, ..."""
+
 ACL_OPERATIONS = (
     "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
     "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",

@@ -20,6 +20,7 @@ from wirecheck.judge.failures import GENERATIONS, SORTING, Failure, Failures, fa
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
+from wirecheck.judge.topology.forwarding import Forwarding
 from wirecheck.judge.topology.log_generations import LogGenerations, generations_of
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
@@ -70,9 +71,12 @@ class CheckContext:
         *,
         failures: Failures | None = None,
         agents: AgentFrontiers | None = None,
+        forwarding: Forwarding | None = None,
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
         self.unauthenticated_hosts = unauthenticated_hosts or UnauthenticatedHosts(ledger)
+        self.forwarding = forwarding or Forwarding()
+        """Whose requests come a second time, out of a proxy: they count for whom the proxy received them from."""
         self.due: dict[Subject, int] = {}
         """Subjects that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Subject] = set()
@@ -152,6 +156,7 @@ class CheckContext:
             claim
             for claim in self.ledger.claims_of(*subject).values()
             if claim.kind in kinds
+            and not self.forwarding.is_back_leg(claim)
             and not self.unauthenticated_hosts.silenced(claim, self.unauthenticated_hosts.speaker(claim))
         ]
 
@@ -223,6 +228,8 @@ class CheckContext:
         if host is not None:
             filed.unverified.add(host)
         if subject[0] != "host" and self.unauthenticated_hosts.silenced(claim, host):
+            return
+        if self.forwarding.is_back_leg(claim):
             return
         if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return

@@ -9,7 +9,7 @@ the name and adds up with the others of its kind. One that was silent for longer
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from wirecheck.decode.api_names import key_of
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.client_ids import TO_BROKERS
@@ -17,7 +17,7 @@ from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
 from wirecheck.judge.ledger.ledger import Ledger, in_order
-from wirecheck.judge.topology.releases import BETWEEN_BROKERS, Ranges, digest, read, removed_in_4
+from wirecheck.judge.topology.releases import Ranges, digest, read, removed_in_4
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

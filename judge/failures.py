@@ -15,7 +15,8 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
 UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS = "unauthenticated hosts", "settling", "log generations"
-STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS, "rows")
+FORWARDERS = "forwarders"
+STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, UNAUTHENTICATED_HOSTS, SETTLING, GENERATIONS, FORWARDERS, "rows")
 """What may fail besides checks and tables; with their codes and names the closed set of what failures count under."""
 MOST = 4096
 """So many subjects are remembered."""

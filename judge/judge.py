@@ -18,7 +18,7 @@ from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject,
 from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.connections import Connections
-from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, UNAUTHENTICATED_HOSTS, Failures, failure
+from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, FORWARDERS, UNAUTHENTICATED_HOSTS, Failures, failure
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
@@ -27,6 +27,7 @@ from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connection
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, separate
+from wirecheck.judge.topology.forwarding import SENT_ON, forwarding_of, serving_hosts
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
 MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow"
@@ -58,8 +59,13 @@ class Judge:
         self.excluded: str | None = None
         """The endpoint without which alone the clusters could be separated."""
         self.clusters = Clusters(label)
-        self.log_generations = self.context().generation_facts()
+        self.sent_on: list[Claim] = []
+        """Samples of what clients' hosts send, until it is known which of these hosts serve, too."""
+        context = self.context()
+        self.log_generations = context.generation_facts()
         """The metadata logs that have more than one generation."""
+        self.through = context.forwarding.through
+        """The back legs of forwarders."""
 
     # -- claims and progress in ---------------------------------------------------------------------------------------
 
@@ -68,12 +74,20 @@ class Judge:
         oldest_ns, claims = self.oldest_ns, [*claims]
         timely = [claim for claim in claims if claim.last.ts_ns >= oldest_ns]
         self.late += len(claims) - len(timely)
-        self.ledger.absorb_all([claim for claim in timely if claim.kind != CHUNK], partial(self.raised, FILING))
+        kept = [claim for claim in timely if claim.kind not in {CHUNK, SENT_ON}]
+        self.ledger.absorb_all(kept, partial(self.raised, FILING))
+        self.sent_on += [claim for claim in timely if claim.kind == SENT_ON]
         for chunk in [claim for claim in timely if claim.kind == CHUNK]:
             try:
                 self.ledger.absorb_all(self.snapshots.receive(chunk), partial(self.raised, ASSEMBLY))
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
                 self.raised(ASSEMBLY, chunk, error)
+
+    def file_samples(self) -> None:
+        """Keep samples of what a host sends only if it serves: no other host forwards."""
+        samples, self.sent_on = self.sent_on, []
+        serving = serving_hosts(self.ledger) if samples else ()
+        self.ledger.absorb_all([one for one in samples if one["host"] in serving], partial(self.raised, FILING))
 
     def raised(self, step: str, claim: Claim, error: Exception) -> None:
         self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
@@ -104,6 +118,7 @@ class Judge:
 
     def rows(self) -> list[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call."""
+        self.failures.attempt(FORWARDERS, (), self.file_samples)
         rows = [row for subject in self.evictor.evict_subjects() for row in self.withdraw(subject)]
         lost_claims = self.evictor.evict_claims()
         self.schedule_repeated()
@@ -189,13 +204,13 @@ class Judge:
             return set()
 
     def regroup(self) -> tuple[CheckContext, bool]:
-        """The context of this batch; and whether an endpoint moved to another cluster, or a metadata log has a new
-        generation.
+        """The context of this batch; and whether an endpoint moved to another cluster, a metadata log has a new
+        generation, or other clients are behind a forwarder.
         """
-        clusters, before = self.clusters, (self.excluded, self.log_generations)
+        clusters, before = self.clusters, (self.excluded, self.log_generations, self.through)
         context = self.context()
-        self.log_generations = context.generation_facts()
-        return context, self.clusters.moved(clusters) or (self.excluded, self.log_generations) != before
+        self.log_generations, self.through = context.generation_facts(), context.forwarding.through
+        return context, self.clusters.moved(clusters) or (self.excluded, self.log_generations, self.through) != before
 
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
@@ -211,6 +226,7 @@ class Judge:
             self.unauthenticated_hosts,
             failures=self.failures,
             agents=self.agents,
+            forwarding=self.failures.retry(FORWARDERS, (), forwarding_of, self.ledger, self.clusters.addresses),
         )
 
     def busy(self, endpoint: str) -> Iterator[tuple[int, int]]:

@@ -219,6 +219,8 @@ class Client:
     """Requests it sent."""
     granted: bool | None
     """Whether a server granted it anything; None where no answer was seen."""
+    through: tuple[str, ...]
+    """Proxies and balancers that sent its requests on, if both of their legs were captured (CLU005)."""
     first_seen: str
     """RFC 3339, UTC."""
     last_seen: str

@@ -5,15 +5,17 @@ There is one finding per unauthenticated host, however many requests it sent.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
+from wirecheck.decode.forwarding import Forwarder
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
 from wirecheck.judge.topology.clusters import Group, Place
+from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedUse
 
@@ -111,13 +113,48 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 
 
 def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    if subject != ("server",):
+        return
     for pair in context.clusters.renamings:
         first, second = pair.shown_by
-        if context.clusters.of(pair.one, first.first.ts_ns) is not group or subject != ("server",):
+        if context.clusters.of(pair.one, first.first.ts_ns) is not group:
             continue
-        words = {"one": pair.one, "other": pair.other, "what": pair.what}
+        words = {"who": f"{pair.one} and {pair.other}"}
+        words["what"] = f"{pair.what}: one of them is a proxy that renames topics"
         since_ns = max(first.first.ts_ns, second.first.ts_ns)
         yield Evidence((pair.one, pair.other), (first_of(first), first_of(second)), first_ns=since_ns, words=words)
+    of_host: dict[str, list[Forwarder]] = defaultdict(list)
+    for one in context.forwarding.forwarders:
+        if context.clusters.of(one.endpoint, context.forwarding.received[one.endpoint].first.ts_ns) is group:
+            of_host[host_of(one.endpoint)].append(one)
+    for host, found in sorted(of_host.items()):
+        yield forwards(host, found, context)
+
+
+def in_series(parts: Iterable[str]) -> str:
+    """`1, 2 and 3`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Evidence:
+    """What a host forwards, at one or several of its ports."""
+    received = [context.forwarding.received[one.endpoint] for one in found]
+    sent = sorted({leg for one in found for leg in one.legs}, key=str)
+    client_ids = {leg.client_id for leg, end in context.forwarding.through.items() if host_of(end) == host}
+    sent_on = [context.forwarding.sent[leg] for leg in sent]
+    first, second = (min(claims, key=lambda claim: claim.first) for claims in (received, sent_on))
+    targets = sorted({leg.server for leg in sent})
+    at = {target: context.clusters.broker(target, second.first.ts_ns) for target in targets}
+    numbers = sorted({number for number in at.values() if number is not None})
+    several = "brokers" if len(numbers) > 1 else "broker"
+    to = [f"{several} {in_series(map(str, numbers))}"] if numbers else []
+    to += [target for target, number in at.items() if number is None]
+    does = "forwards" if len(found) == 1 else "forward"
+    words = {"who": in_series(one.endpoint for one in found)}
+    words["what"] = f"{does} the requests of {counted(len(client_ids), 'client')} to {in_series(to)}"
+    sides = (first_of(first), first_of(second))
+    return Evidence((host, "forwards"), sides, first_ns=first.first.ts_ns, words=words)
 
 
 def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

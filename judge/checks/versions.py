@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
-from wirecheck.decode.api_names import key_of, name_of
+from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import ORDERS
 from wirecheck.judge.checks.shapes import (
@@ -34,7 +34,6 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
-    BETWEEN_BROKERS,
     Ranges,
     accepts,
     digest,

@@ -38,6 +38,9 @@ MOST_SLOTS = 720
 """Two hours of slots are kept per claim: the longest window of a check is one."""
 LEAST = "least:"
 """Before the members of a set among the peaks, which are written so that they sort as they are."""
+SAMPLE = "sample:"
+"""Before the members of a sample, which is a set, too; another choice of what is in it is no news."""
+SETS = (LEAST, SAMPLE)
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
 SUCCESS = "0"
@@ -133,7 +136,8 @@ class Claim:
             known = peak.get(name)
             if known is None:
                 grown, peak[name] = True, value
-                members.append(name)
+                if not name.startswith(SAMPLE):
+                    members.append(name)
             elif known < value:
                 peak[name] = value
                 news = news or is_other(name, known, value, kinds.KINDS[self.kind].growing)
@@ -237,6 +241,8 @@ def is_other(name: str, before: Any, value: Any, growing: frozenset[str]) -> boo
     """Whether a peak has another value, and not just a greater or later one; one that begins to grow is news. A kind
     whose sets only grow declares the beginning of their members' names.
     """
+    if name.startswith(SAMPLE):
+        return False
     if name in growing or name.startswith(AT) or (LEAST in growing and name.startswith(LEAST)):
         return not before
     return bool(before[-1] != value[-1]) if isinstance(before, list | tuple) else True
@@ -319,7 +325,7 @@ def without_slots(counters: dict[str, int], before: int) -> dict[str, int]:
 
 def least(peak: dict[str, Any]) -> dict[str, Any]:
     """Without the greatest members of a set that is too large: what is dropped once is dropped whenever it comes."""
-    members = sorted(name for name in peak if name.startswith(LEAST))
+    members = sorted(name for name in peak if name.startswith(SETS))
     gone = set(members[MOST_MEMBERS:])
     return {name: value for name, value in peak.items() if name not in gone} if gone else peak
 

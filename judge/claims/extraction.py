@@ -27,6 +27,7 @@ from wirecheck.judge.claims.extract import (
     control,
     drafts,
     error_answers,
+    forwarding,
     group_members,
     log_entries,
     named_ids,
@@ -86,6 +87,7 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
         stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
         facts += [*wire_format.answered(batch), *overdue.claims(batch), *peers.odd(batch)]
         facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch), *group_members.sets_of(batch)]
+        facts += [*forwarding.samples(batch)]
     return merged([*stated, *servers.derived(stated), *facts])
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.columns import Table
+from wirecheck.decode.forwarding import mixed
 from wirecheck.judge.claims.batch import numbered
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, reduced, texts
 
 Hashes = NDArray[np.uint64]
 DIGITS = 16
@@ -40,11 +41,13 @@ def of_partition(topic: Hashes, partition: Ints) -> Hashes:
     return mixed(topic + mixed(partition.astype(np.uint64) + np.uint64(1)))
 
 
-def named(hashes: Hashes) -> list[str]:
-    return [f"{LEAST}{value:0{DIGITS}x}" for value in hashes.tolist()]
+def named(hashes: Hashes, prefix: str = LEAST) -> list[str]:
+    return [f"{prefix}{value:0{DIGITS}x}" for value in hashes.tolist()]
 
 
-def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, values: Values) -> Iterator[Claim]:
+def sets(
+    rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, values: Values, *, prefix: str = LEAST
+) -> Iterator[Claim]:
     """One claim per key of `rows`, with the least members that `members` gives to the same key; of a member that comes
     again the latest row's value.
     """
@@ -53,7 +56,7 @@ def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, values
         group, sample = grouped(members.key)
         owners = [found.get(key) for key in zip(*(column.at(sample) for column in members.key), strict=True)]
         kept = least(group, hashes, sightings.rank[members.message])
-        for owner, name, value in zip(group[kept].tolist(), named(hashes[kept]), values(kept), strict=True):
+        for owner, name, value in zip(group[kept].tolist(), named(hashes[kept], prefix), values(kept), strict=True):
             if (claim := owners[owner]) is not None:
                 claim.peak[name] = value
     yield from found.values()

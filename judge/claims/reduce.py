@@ -83,13 +83,6 @@ def spelled(spell: Callable[..., str], *columns: Column) -> Column:
     return Column(group, [*map(spell, *(column.at(sample) for column in columns))])
 
 
-def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spreads every bit over all 64 (the finaliser of splitmix64)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
-
-
 def grouped(columns: Iterable[Column]) -> tuple[Ints, Ints]:
     """Per row the number of its key, and per key the first row that has it; keys in the order of their codes."""
     together: Ints | None = None

@@ -92,6 +92,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             apis=[{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
             requests=sum(claim.count for claim in requests),
             granted=granted(requests),
+            through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
             first_seen=min(times),
             last_seen=max(times),
         )

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 from wirecheck.decode import schemas
+from wirecheck.decode.api_names import BETWEEN_BROKERS
 
 BASELINE = "4.0"
 """The first releases without the versions of before 2.1 (KIP-896)."""
-BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82})
-"""APIs that only brokers and controllers call: LeaderAndIsr and its kin, WriteTxnMarkers, raft, AlterPartition, ..."""
 PRODUCE, FETCH = 0, 1
 ENOUGH = 0.9
 """Share of the advertised APIs whose highest version must be that of a release to be taken for it."""

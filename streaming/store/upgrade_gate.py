@@ -6,7 +6,7 @@ brokers and controllers go with their own upgrade.
 """
 
 from wirecheck.decode import schemas
-from wirecheck.decode.api_names import keys
+from wirecheck.decode.api_names import BETWEEN_BROKERS, keys
 from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.topology import releases
 from wirecheck.streaming.store.run_result import Row
@@ -28,7 +28,7 @@ def lowest(target: str) -> dict[int, int]:
 def between_brokers(client: Row) -> bool:
     """Whether a row is a broker or a controller: by its client ID, or because it uses an API that only these use."""
     used = {keys().get(api) for api in client["apis"]}
-    return bool(TO_BROKERS.fullmatch(client["client_id"] or "") or used & releases.BETWEEN_BROKERS)
+    return bool(TO_BROKERS.fullmatch(client["client_id"] or "") or used & BETWEEN_BROKERS)
 
 
 def rejected(client: Row, target: str) -> list[list[str | int]]:
@@ -40,7 +40,7 @@ def rejected(client: Row, target: str) -> list[list[str | int]]:
         [api, version]
         for api, versions in sorted(client["apis"].items())
         for version in versions
-        if (key := keys().get(api)) in serves and key not in releases.BETWEEN_BROKERS and version < serves[key]
+        if (key := keys().get(api)) in serves and key not in BETWEEN_BROKERS and version < serves[key]
     ]
 
 
@@ -60,5 +60,5 @@ def not_served(client: Row, target: str) -> list[list[str | int]]:
         if versions
         and (key := keys().get(api)) is not None
         and key not in serves
-        and key not in releases.BETWEEN_BROKERS | DISPENSABLE
+        and key not in BETWEEN_BROKERS | DISPENSABLE
     ]

@@ -7,6 +7,7 @@ from tests.judge import (
     cases_control,
     cases_drafts,
     cases_fetching,
+    cases_forwarding,
     cases_lives,
     cases_log_ends,
     cases_offsets,
@@ -27,7 +28,7 @@ from wirecheck.judge.claims.extraction import batch_of, claims
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
-    cases_unserved, cases_log_ends,
+    cases_unserved, cases_log_ends, cases_forwarding,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

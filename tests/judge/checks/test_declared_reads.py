@@ -16,6 +16,7 @@ BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
     "what is judged with what": {"id:creation", "name:stated"},
     "which hosts are unauthenticated": {"link:asked"},
+    "whose requests a proxy sends on": {"host:received", "host:sent_on"},
     "what a connection adds to sums": {
         "connection:connection_requests", "connection:connection_ranges", "connection:session_begun", "connection:gap",
         "connection:malformed", "connection:stray",

@@ -1,0 +1,219 @@
+"""Requests that come back out of the host that received them: a proxy or a balancer forwards them.
+
+Knows: which requests are compared, and when two of them are one request on both legs of a forwarder. Does not know
+which endpoints are brokers, and what follows from a forwarder.
+Rule: whether a request is in a sample depends on its own time and size alone, so both legs choose the same ones, and
+samples merge in any order. A share of all short stretches of time is sampled; of these the least are kept.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from wirecheck.decode.peer import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.wire import Ints
+
+STRETCH_BITS = 28
+"""Stretches of 268 ms, of which one in `1 << SHARE_BITS` is sampled."""
+SHARE_BITS = 2
+HEAD_BYTES = 136
+"""So much of a request is compared: the client ID, and what names a fetch session, a partition or a record batch."""
+OWN_REQUESTS = (17, 36, 18)
+"""SaslHandshake, SaslAuthenticate, ApiVersions: a proxy may send and answer these by itself."""
+SOON_NS = 100_000_000
+"""Within this a forwarder sends on what it received."""
+EDGE_NS = 20_000_000
+"""What came so shortly before the end of a stretch may have been sent on after it."""
+MOST_SAMPLED = 128
+NODE = re.compile(r"(?:broker-)?\d{1,10}(?:-fetcher-\d+)?|broker-\d+-.*|raft-client-\d+", re.DOTALL | re.ASCII)
+"""Client IDs of brokers' and controllers' own requests."""
+FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
+SHARE_OF_LEG = 0.5
+"""Of one leg of a forwarder less has to be found on the other side: a few requests are compared, and some are lost."""
+
+
+class Leg(NamedTuple):
+    """Requests of one client ID from one host to one server."""
+
+    client_id: str | None
+    host: str
+    server: str
+
+
+class Sampled(NamedTuple):
+    """One request of a sample."""
+
+    place: int
+    """By which samples are sorted, and bounded."""
+    ts_ns: int
+    end_ns: int
+    """When its response came."""
+    code: int
+    """Of its API, version, size, client ID and the beginning of its content."""
+
+
+@dataclass(frozen=True)
+class Forwarder:
+    endpoint: str
+    legs: tuple[Leg, ...]
+    """Its back legs: what of which client is sent on, and where to."""
+    others: tuple[Leg, ...]
+    """What its host sends by itself."""
+    matched: int
+    compared: int
+
+    @property
+    def targets(self) -> list[str]:
+        return sorted({leg.server for leg in self.legs})
+
+
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spreads every bit over all 64 (the finaliser of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def sampled(exchanges: Exchanges) -> tuple[Ints, Ints, NDArray[np.uint64]]:
+    """Requests of a batch that are in a sample, the responses to them, and their places."""
+    answered = (exchanges.request >= 0) & (exchanges.response >= 0)
+    request, response = exchanges.request[answered].astype(np.int64), exchanges.response[answered].astype(np.int64)
+    ts_ns = exchanges.ts_ns[request].astype(np.uint64)
+    spread = mixed(ts_ns >> np.uint64(STRETCH_BITS))
+    own = np.isin(exchanges.messages.key[request], OWN_REQUESTS)
+    rows = np.flatnonzero((spread >> np.uint64(64 - SHARE_BITS) == 0) & ~own)
+    request, response, spread, ts_ns = request[rows], response[rows], spread[rows], ts_ns[rows]
+    within = ts_ns & np.uint64((1 << STRETCH_BITS) - 1)
+    tie = exchanges.messages.size[request].astype(np.uint64) & np.uint64(15)
+    return request, response, (spread >> np.uint64(30) << np.uint64(32)) | within << np.uint64(4) | tie
+
+
+def codes(exchanges: Exchanges, requests: Ints) -> list[int]:
+    """Of what is the same on both legs: all but the correlation ID, which a proxy may replace."""
+    messages = exchanges.messages
+    data = memoryview(cast("bytes", messages.data))
+    begin, end = messages.at[requests], messages.at[requests + 1]
+    sizes = (messages.size[requests] & 0xFFFFFFFF).tolist()
+    places = zip(begin.tolist(), np.minimum(end, begin + HEAD_BYTES).tolist(), sizes, strict=True)
+    return [zlib.crc32(data[at + 8 : to], zlib.crc32(data[at : at + 4], size)) for at, to, size in places]
+
+
+class Sample:
+    """The least requests of one leg, or of all that one endpoint received."""
+
+    def __init__(self, requests: Iterable[Sampled], count: int = 0) -> None:
+        self.requests = sorted(requests)[:MOST_SAMPLED]
+        self.count = count
+        """How many requests there were, in the sample or not."""
+
+    @property
+    def last(self) -> int | None:
+        """Up to which place it is complete; None: to the end."""
+        return self.requests[-1].place if len(self.requests) >= MOST_SAMPLED else None
+
+    def covers(self, request: Sampled) -> bool:
+        """Whether a request at this time, or soon after, would be in it."""
+        return self.last is None or request.place + (EDGE_NS << 4) <= self.last
+
+
+if TYPE_CHECKING:
+    Apart = Callable[[str, str], bool]
+    """Whether two endpoints are known to be different brokers."""
+
+
+def forwarders(received: Mapping[str, Sample], sent: Mapping[Leg, Sample], apart: Apart) -> list[Forwarder]:
+    """The endpoints whose requests nearly all come out of the same host again, each once: with the same client ID,
+    API, version, size and content, after the request and answered before it is. Replicas and nodes are not in `sent`.
+    """
+    of_host: dict[str, list[Leg]] = defaultdict(list)
+    for leg in sorted(sent, key=str):
+        of_host[leg.host].append(leg)
+    found = []
+    for endpoint in sorted(received):
+        front = received[endpoint]
+        legs = [leg for leg in of_host.get(Peer.of(endpoint).host, ()) if leg.server != endpoint]
+        if front.count >= FEWEST_REQUESTS and legs:
+            one = forwarder(endpoint, front, {leg: sent[leg] for leg in legs if not apart(endpoint, leg.server)})
+            if one is not None:
+                found.append(one)
+    return found
+
+
+def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forwarder | None:
+    waiting: dict[int, list[tuple[Sampled, Leg]]] = defaultdict(list)
+    for leg, back in backs.items():
+        for request in back.requests:
+            waiting[request.code].append((request, leg))
+    taken: dict[Leg, int] = defaultdict(int)
+    missed = 0
+    used: set[tuple[Leg, int]] = set()
+    for asked in sorted(front.requests, key=lambda one: one.ts_ns):
+        fitting = [
+            one for one in waiting.get(asked.code, ()) if fits(asked, one[0]) and (one[1], one[0].place) not in used
+        ]
+        if len({leg for _, leg in fitting}) == 1:
+            request, leg = min(fitting)
+            used.add((leg, request.place))
+            taken[leg] += 1
+        elif not is_last_of_stretch(asked):
+            missed += 1
+    matched = sum(taken.values())
+    if matched < FEWEST_COMPARED or matched < SHARE * (matched + missed):
+        return None
+    legs = tuple(leg for leg in backs if taken[leg] and taken[leg] >= SHARE_OF_LEG * comparable(backs[leg], front))
+    others = tuple(leg for leg in backs if taken[leg] < SHARE_OF_LEG * comparable(backs[leg], front))
+    return Forwarder(endpoint, legs, others, matched, matched + missed) if legs else None
+
+
+def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]]) -> dict[Leg, str]:
+    """The back legs of all forwarders, by leg the endpoint. Clients with so few requests that none was compared are
+    among them if the forwarder received as many of their client ID, by API and version. `asked`: those of every leg.
+    """
+    found = [*found]
+    through = {leg: one.endpoint for one in found for leg in one.legs}
+    own = {leg for one in found for leg in one.others} - through.keys()
+    hosts = {one.endpoint: Peer.of(one.endpoint).host for one in found}
+    reached = {(hosts[one.endpoint], target): one.endpoint for one in found for target in one.targets}
+    received: dict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
+    for leg, counts in asked.items():
+        if leg.server in hosts:
+            received[hosts[leg.server], leg.client_id].update(counts)
+    for leg, counts in asked.items():
+        endpoint, front = reached.get((leg.host, leg.server)), received.get((leg.host, leg.client_id))
+        if endpoint and front and leg not in own and all(count <= front[word] for word, count in counts.items()):
+            through.setdefault(leg, endpoint)
+    return through
+
+
+def comparable(back: Sample, front: Sample) -> int:
+    """How many requests of a leg would be in the sample of the endpoint if it had received them."""
+    return sum(front.covers(one) and not is_first_of_stretch(one) for one in back.requests)
+
+
+def is_node(client_id: str | None) -> bool:
+    return NODE.fullmatch(client_id or "") is not None
+
+
+def fits(asked: Sampled, request: Sampled) -> bool:
+    return asked.ts_ns <= request.ts_ns <= asked.ts_ns + SOON_NS and request.end_ns <= asked.end_ns
+
+
+def is_last_of_stretch(request: Sampled) -> bool:
+    return (request.ts_ns & ((1 << STRETCH_BITS) - 1)) > (1 << STRETCH_BITS) - EDGE_NS
+
+
+def is_first_of_stretch(request: Sampled) -> bool:
+    return (request.ts_ns & ((1 << STRETCH_BITS) - 1)) < EDGE_NS

@@ -1,0 +1,60 @@
+"""Samples of requests: what each endpoint receives, and what each client's host sends to each endpoint.
+
+Rule: what nodes send is never sent on by a proxy: fetches of followers and the APIs between brokers are in no sample of
+a sender.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from wirecheck.decode.api_names import BETWEEN_BROKERS
+from wirecheck.decode.forwarding import codes, is_node, sampled
+from wirecheck.decode.peer import Peer
+from wirecheck.judge.claims.batch import Batch, Bools, value_per
+from wirecheck.judge.claims.claim import SAMPLE, Claim
+from wirecheck.judge.claims.members import sets
+from wirecheck.judge.claims.reduce import Column, Ints
+
+FETCH = 1
+REPLICA = ("replica_id", "replica_state.replica_id")
+
+
+def samples(batch: Batch) -> Iterator[Claim]:
+    exchanges = batch.exchanges
+    answered = exchanges.request[(exchanges.request >= 0) & (exchanges.response >= 0)].astype(np.int64)
+    if not len(answered):
+        return
+    request, response, places = sampled(exchanges)
+
+    def values(chosen: Ints) -> Any:
+        def of(rows: Ints) -> list[Any]:
+            mine = request[chosen[rows]]
+            ends = exchanges.ts_ns[response[chosen[rows]]].tolist()
+            return [*map(list, zip(exchanges.ts_ns[mine].tolist(), ends, codes(exchanges, mine), strict=True))]
+
+        return of
+
+    every = np.arange(len(request))
+    rows, members = (batch.states("received", [server_of(batch, at), "@endpoint"], at) for at in (answered, request))
+    yield from sets(rows, members, places, batch.sightings, values(every), prefix=SAMPLE)
+    by_clients = np.flatnonzero(~by_nodes(batch, request))
+    if len(by_clients):
+        rows = batch.states("sent_on", "@who", request[by_clients])
+        yield from sets(rows, rows, places[by_clients], batch.sightings, values(by_clients), prefix=SAMPLE)
+
+
+def server_of(batch: Batch, message: Ints) -> Column:
+    ends = batch.endpoint(message)
+    return Column(ends.codes, [Peer.of(end).host for end in ends.values or ()])
+
+
+def by_nodes(batch: Batch, request: Ints) -> Bools:
+    found: Bools = np.isin(batch.decoded.messages.key[request], [*BETWEEN_BROKERS])
+    client_ids = batch.client_id(request)
+    found |= np.array([is_node(one) for one in client_ids.values or ()], np.bool_)[client_ids.codes]
+    if header := batch.lines("Fetch", "request"):
+        for name in REPLICA:
+            found |= value_per(request, header.table, name, absent=-1) >= 0
+    return found

@@ -1,0 +1,89 @@
+"""Which endpoints forward what they receive: proxies and balancers of which both legs are captured.
+
+Knows: samples in the ledger and what servers list as brokers. Does not know how requests are compared
+(`decode/forwarding.py`).
+Rule: it depends on the ledger alone. What a forwarder sends on counts for the client that it received it from.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from wirecheck.decode.forwarding import Forwarder, Leg, Sample, Sampled, all_legs, forwarders
+from wirecheck.judge.claims.claim import SAMPLE, Claim
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.topology.endpoint_history import host_of
+
+RECEIVED, SENT_ON = "received", "sent_on"
+OF_LEG = ("client_id", "host", "endpoint")
+PLACES = {
+    name: places
+    for name, kind in KINDS.items()
+    if name != SENT_ON and len(places := [kind.at[part] for part in OF_LEG if part in kind.at]) == len(OF_LEG)
+}
+"""Of kinds of claims about one client at one server, where its key has these."""
+
+
+@dataclass(frozen=True)
+class Forwarding:
+    forwarders: tuple[Forwarder, ...] = ()
+    received: dict[str, Claim] = field(default_factory=dict)
+    sent: dict[Leg, Claim] = field(default_factory=dict)
+    through: dict[Leg, str] = field(default_factory=dict)
+    """By back leg the endpoint that sends on."""
+
+    def is_back_leg(self, claim: Claim) -> bool:
+        if not self.through or (places := PLACES.get(claim.kind)) is None:
+            return False
+        return Leg(*[claim.key[place] for place in places]) in self.through
+
+    def endpoints(self) -> set[str]:
+        return {one.endpoint for one in self.forwarders}
+
+
+def serving_hosts(ledger: Ledger) -> set[str]:
+    return {host_of(claim["endpoint"]) for claim in ledger.claims("server", "server")}
+
+
+def forwarding_of(ledger: Ledger, addresses: Iterable[Claim]) -> Forwarding:
+    """The forwarders among the servers of a ledger."""
+    received: dict[str, Claim] = {}
+    sent: dict[Leg, Claim] = {}
+    for host in sorted(serving_hosts(ledger)):
+        of_host = ledger.claims_of("host", host).values()
+        mine = {Leg(*claim.key): claim for claim in of_host if claim.kind == SENT_ON}
+        if mine:
+            received |= {claim["endpoint"]: claim for claim in of_host if claim.kind == RECEIVED}
+            sent |= mine
+    if not sent:
+        return Forwarding()
+    fronts = {endpoint: sample(claim) for endpoint, claim in received.items()}
+    found = forwarders(fronts, {leg: sample(claim) for leg, claim in sent.items()}, apart(addresses))
+    asked = {
+        Leg(*claim.key): claim.tally
+        for subject in ledger.subjects("client")
+        if found
+        for claim in ledger.claims("client", *subject)
+    }
+    return Forwarding(tuple(found), received, sent, all_legs(found, asked))
+
+
+def sample(claim: Claim) -> Sample:
+    begin = len(SAMPLE)
+    members = ((name, value) for name, value in claim.peak.items() if name.startswith(SAMPLE))
+    return Sample((Sampled(int(name[begin:], 16), *value) for name, value in members), claim.count)
+
+
+def apart(addresses: Iterable[Claim]) -> Callable[[str, str], bool]:
+    """Whether some server lists two endpoints as different brokers."""
+    lists: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for claim in addresses:
+        lists[claim["endpoint"]][claim["address"]].add(claim["broker"])
+
+    def known(one: str, other: str) -> bool:
+        return any(
+            one in listed and other in listed and listed[one].isdisjoint(listed[other]) for listed in lists.values()
+        )
+
+    return known

@@ -1,0 +1,142 @@
+"""Which endpoints forward what they receive: by samples of requests, whatever lost some of them."""
+
+import random
+
+import pytest
+
+from wirecheck.decode import forwarding
+from wirecheck.decode.forwarding import MOST_SAMPLED, Leg, Sample, Sampled, all_legs, forwarders, is_node
+
+MS = 1_000_000
+STRETCH = 1 << forwarding.STRETCH_BITS
+FRONT, BACK, OTHER = "10.0.9.1:9092", "10.0.0.1:9092", "10.0.0.2:9092"
+LEG = Leg("app", "10.0.9.1", BACK)
+
+
+def request(number, delay=0, took=10 * MS, code=None):
+    """The n-th request, one in a stretch, at its middle."""
+    within = STRETCH // 2 + delay
+    ts_ns = number * STRETCH + within
+    return Sampled(number << 32 | within << 4, ts_ns, ts_ns + took, number if code is None else code)
+
+
+def received(numbers, count=None, **more):
+    requests = [request(number, **more) for number in numbers]
+    return Sample(requests, len(requests) * 4 if count is None else count)
+
+
+def sent(numbers, delay=MS, took=5 * MS, **more):
+    return Sample([request(number, delay, took, **more) for number in numbers])
+
+
+def never(_one, _other):
+    return False
+
+
+def found(front, legs, apart=never):
+    return forwarders({FRONT: front}, legs, apart)
+
+
+def test_what_comes_out_of_the_same_host_was_forwarded():
+    (one,) = found(received(range(20)), {LEG: sent(range(20))})
+    assert (one.endpoint, one.legs, one.others, one.targets) == (FRONT, (LEG,), (), [BACK])
+    assert (one.matched, one.compared) == (20, 20)
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        sent(range(20), delay=-MS),
+        sent(range(20), delay=forwarding.SOON_NS + MS, took=0),
+        sent(range(20), took=50 * MS),
+        sent(range(20), code=7),
+        sent(range(17)),
+        sent([]),
+    ],
+    ids=["before", "late", "answered-later", "another-request", "too-few-of-them", "nothing"],
+)
+def test_what_is_no_copy_was_not_forwarded(back):
+    assert found(received(range(20)), {LEG: back}) == []
+
+
+def test_a_few_requests_are_no_proof():
+    assert found(received(range(11)), {LEG: sent(range(11))}) == []
+    assert found(received(range(20), count=49), {LEG: sent(range(20))}) == []
+
+
+def test_two_brokers_of_one_list_and_another_host_forward_nothing():
+    assert found(received(range(20)), {LEG: sent(range(20))}, lambda one, other: (one, other) == (FRONT, BACK)) == []
+    assert found(received(range(20)), {LEG._replace(host="10.0.9.2"): sent(range(20))}) == []
+    assert found(received(range(20)), {LEG._replace(server=FRONT): sent(range(20))}) == []
+
+
+def test_a_request_that_comes_out_on_two_legs_proves_nothing():
+    other = LEG._replace(server=OTHER)
+    assert found(received(range(20)), {LEG: sent(range(20)), other: sent(range(20))}) == []
+
+
+def test_equal_requests_are_told_apart_by_time():
+    front = Sample([request(1, delay * MS, took=9 * MS, code=3) for delay in range(20)], 80)
+    back = Sample([request(1, delay * MS + MS // 2, took=MS, code=3) for delay in range(20)])
+    (one,) = found(front, {LEG: back})
+    assert one.matched == 20
+
+
+def test_a_host_may_send_requests_of_its_own():
+    own = LEG._replace(client_id="beside")
+    (one,) = found(received(range(20)), {LEG: sent(range(20)), own: sent(range(20), code=99)})
+    assert (one.legs, one.others) == ((LEG,), (own,))
+
+
+def test_a_leg_may_be_known_for_longer_than_all_that_is_received():
+    """The sample of a quiet client reaches further than that of all clients together."""
+    quiet = LEG._replace(client_id="quiet")
+    front = received(range(MOST_SAMPLED + 50))
+    legs = {LEG: sent(range(MOST_SAMPLED)), quiet: sent(range(MOST_SAMPLED, MOST_SAMPLED + 50))}
+    assert front.last is not None
+    (one,) = found(front, legs)
+    assert (one.legs, one.others) == ((LEG,), ())
+
+
+def test_what_was_sent_on_in_the_next_stretch_is_not_missed():
+    edge = STRETCH // 2 - MS
+    late = [request(100 + number, edge) for number in range(20)]
+    front = Sample([*late, *received(range(20)).requests], 100)
+    begun = [request(200 + number, -STRETCH // 2 + MS) for number in range(20)]
+    (one,) = found(front, {LEG: Sample([*sent(range(20)).requests, *begun])})
+    assert (one.matched, one.compared) == (20, 20)
+
+
+def test_a_lossy_capture_gives_the_same():
+    lost = random.Random(5)
+    front, back = ([one for one in range(100) if lost.random() > 0.04] for _ in range(2))
+    assert [one.legs for one in found(received(front), {LEG: sent(back)})] == [(LEG,)]
+
+
+def test_clients_with_few_requests_are_counted():
+    few, own = LEG._replace(client_id="admin"), LEG._replace(client_id="beside")
+    asked = {
+        Leg("admin", "10.0.8.1", FRONT): {"CreateTopics:7": 3},
+        few: {"CreateTopics:7": 3},
+        own: {"CreateTopics:7": 1},
+        few._replace(server=OTHER): {"CreateTopics:7": 1},
+        Leg("admin", "10.0.8.1", BACK): {"CreateTopics:7": 1},
+    }
+    proxies = found(received(range(20)), {LEG: sent(range(20))})
+    assert all_legs(proxies, asked) == {LEG: FRONT, few: FRONT}
+    assert all_legs(proxies, asked | {few: {"CreateTopics:7": 4}}) == {LEG: FRONT}
+    assert all_legs([], asked) == {}
+
+
+def test_what_was_compared_and_not_found_is_not_counted_by_number():
+    own = LEG._replace(client_id="beside")
+    proxies = found(received(range(20)), {LEG: sent(range(20)), own: sent(range(20), code=99)})
+    asked = {Leg("beside", "10.0.8.1", FRONT): {"Fetch:13": 9}, own: {"Fetch:13": 9}}
+    assert all_legs(proxies, asked) == {LEG: FRONT}
+
+
+def test_nodes_are_known_by_their_client_ids():
+    assert [is_node(one) for one in ("1", "broker-1-fetcher-0", "raft-client-3", "broker-2-txn-marker-sender")] == [
+        True
+    ] * 4
+    assert [is_node(one) for one in (None, "", "app-1", "broker-x")] == [False] * 4

@@ -1,0 +1,142 @@
+"""Cases of proxies and balancers that keep names (CLU005), in bytes: what comes in goes out again."""
+
+from tests.judge.lab import B1, B2, ID_1, ID_2
+
+PROXY, OTHER_PROXY = "10.0.9.1:9092", "10.0.9.1:9093"
+ONE, TWO, FRONT = "127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:19092"
+SECONDS = 30
+STEP_S = 0.11
+
+
+def fetched(talk, at, number, session=7, *, answered_in=0.02, **more):
+    """A fetch of a session, as a client with nothing to read sends it."""
+    asked = {"sessionId": session, "sessionEpoch": number, "replicaId": -1, "topics": [], **more}
+    talk.ask(at, "Fetch", 13, asked, {"responses": [], "sessionId": session}, answered_in=answered_in)
+
+
+def times(seconds=SECONDS, offset=0.0):
+    return [(number, offset + number * STEP_S) for number in range(1, int(seconds / STEP_S))]
+
+
+def through(lab, clients=3, *, front=PROXY, target=B1, host="10.0.8.{}", lost=(), seconds=SECONDS, session=100):
+    """Clients whose requests a proxy sends on; `lost`: which of them were not captured behind it."""
+    proxy_host = front.partition(":")[0]
+    for client in range(clients):
+        name = f"app-{client}"
+        outer = lab.talk(front, name, host.format(client))
+        inner = lab.talk(target, name, proxy_host)
+        for number, at in times(seconds, client * 0.017):
+            fetched(outer, at, number, session + client)
+            if number % 50 not in lost:
+                fetched(inner, at + 0.002, number, session + client, answered_in=0.01)
+    lab.until = max(lab.until, seconds + 20)
+
+
+def listed(lab, *servers):
+    for server in servers:
+        lab.metadata(0, [("orders", ID_1)], server=server, brokers={one: n for n, one in enumerate(servers, 1)})
+
+
+def clu005_fires__a_balancer(lab):
+    through(lab)
+
+
+def clu005_fires__of_which_some_packets_were_lost(lab):
+    through(lab, lost=(3, 17, 31))
+
+
+def clu005_fires__on_one_host(lab):
+    through(lab, front=FRONT, target=ONE, host="127.0.0.1")
+    listed(lab, ONE, TWO)
+
+
+def clu005_fires__with_a_port_for_each_broker(lab):
+    listed(lab, B1, B2)
+    through(lab)
+    through(lab, front=OTHER_PROXY, target=B2, session=200)
+
+
+def clu005_fires__beside_an_application(lab):
+    """What the proxy's host sends by itself stays a client of its own."""
+    through(lab)
+    own = lab.talk(B1, "beside", "10.0.9.1")
+    for number, at in times(SECONDS, 0.05):
+        fetched(own, at, number, 900)
+
+
+def clu005_near_miss__one_client_of_two_brokers_on_one_host(lab):
+    """It asks both in one round, and the second answers first."""
+    listed(lab, ONE, TWO)
+    first, second = (lab.talk(server, "app", "127.0.0.1") for server in (ONE, TWO))
+    for number, at in times():
+        fetched(first, at, number, 5)
+        fetched(second, at + 0.0001, number, 6, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__an_exporter(lab):
+    """The same question to both brokers in one round: they are two, as a list shows."""
+    listed(lab, ONE, TWO)
+    first, second = (lab.talk(server, "exporter", "127.0.0.1") for server in (ONE, TWO))
+    for _, at in times():
+        first.ask(at, "ListGroups", 3, {}, {"groups": []}, answered_in=0.01)
+        second.ask(at + 0.0001, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__two_clients_in_lockstep(lab):
+    """Of two clusters on one host: what each is asked first, it answers first."""
+    first, second = (lab.talk(server, "poller", "127.0.0.1") for server in (ONE, TWO))
+    for number, at in times():
+        fetched(first, at, number, 5, answered_in=0.001)
+        fetched(second, at + 0.0001, number, 5, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__followers_and_a_consumer(lab):
+    """On one host, each at its own pace, and the followers with the same bytes."""
+    listed(lab, ONE, TWO)
+    for server, broker in ((ONE, 2), (TWO, 1)):
+        follower = lab.talk(server, f"broker-{broker}-fetcher-0", "127.0.0.1")
+        for number, at in times(SECONDS, 0.001 * broker):
+            fetched(follower, at, number, 5, replicaId=broker, answered_in=0.03 / broker)
+    consumer = lab.talk(ONE, "app", "127.0.0.1")
+    for number, at in times(SECONDS, 0.04):
+        fetched(consumer, at, number, 11)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__a_mirror(lab):
+    """It reads from one cluster and writes what it read to the other, on one host."""
+    reads, writes = lab.talk(ONE, "mirror", "127.0.0.1"), lab.talk(TWO, "mirror", "127.0.0.1")
+    for number, at in times():
+        fetched(reads, at, number, answered_in=0.05)
+        writes.ask(at + 0.001, "Produce", 8, {"acks": 1, "topicData": []}, {"responses": []})
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__applications_beside_a_broker(lab):
+    """The broker's host sends requests of the same kind to another broker, of other sessions."""
+    listed(lab, B1, B2)
+    there, beside = lab.talk(B1, "app", "10.0.8.1"), lab.talk(B2, "app", "10.0.0.1")
+    for number, at in times():
+        fetched(there, at, number, 5)
+        fetched(beside, at + 0.001, number, 6, answered_in=0.002)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__too_few_requests(lab):
+    through(lab, clients=1, seconds=4)
+
+
+def clu005_near_miss__half_of_it_comes_out(lab):
+    through(lab, lost=range(25))
+
+
+def clu005_cannot_know__only_the_clients_side(lab):
+    for client in range(3):
+        outer = lab.talk(PROXY, f"app-{client}", f"10.0.8.{client}")
+        for number, at in times(SECONDS, client * 0.017):
+            fetched(outer, at, number, 100 + client)
+    lab.metadata(0, [("orders", ID_2)], server=PROXY, brokers={PROXY: 1})
+    lab.until = SECONDS + 20
