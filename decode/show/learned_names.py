@@ -8,6 +8,7 @@ topic has several IDs.
 from __future__ import annotations
 
 import base64
+from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message contains its name
 NO_ID = "A" * 22
+MOST_LISTS = 1_000
 MOST_NAMES = 200_000  # of IDs besides Kafka's own, as hostile traffic can invent them; others stay without a name
 
 
@@ -87,6 +89,11 @@ class TopicNames(dict[bytes, str]):
 class Brokers(dict[str, int]):
     """Broker IDs by address, as Metadata answers named them so far."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lists: set[frozenset[tuple[str, int]]] = set()
+        """Different lists of brokers, each with addresses and IDs."""
+
     def learn(self, decoded: Decoded) -> None:
         if (METADATA, RESPONSE) in kinds(decoded):
             self.learn_rows(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"])
@@ -94,13 +101,27 @@ class Brokers(dict[str, int]):
     def learn_rows(self, brokers: Table) -> None:
         """`brokers` of Metadata answers."""
         hosts, texts = brokers["host"].codes()
-        for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
+        listed: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        columns = brokers.message, brokers["node_id"], hosts, brokers["port"]
+        for message, node, host, port in zip(*(column.tolist() for column in columns), strict=True):
+            address = str(Peer(texts[host], port))
+            listed[message].append((address, node))
             if len(self) < MOST_NAMES:
-                self[str(Peer(texts[host], port))] = node
+                self[address] = node
+        for one in {*map(frozenset, listed.values())} if len(self.lists) < MOST_LISTS else ():
+            self.lists.add(one)
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether a list has two addresses as those of different brokers."""
+        found = ([{node for address, node in each if address == end} for end in (one, other)] for each in self.lists)
+        return any(mine and others and mine.isdisjoint(others) for mine, others in found)
 
     def named(self, server: str) -> str:
-        """ID of the broker at an address, or the address where nothing named it."""
-        return str(self[server]) if server in self else server
+        """ID of the broker at an address, or the address where nothing named it. An address that one list gives to
+        several brokers is a proxy's.
+        """
+        several = any(sum(address == server for address, _ in each) > 1 for each in self.lists)
+        return str(self[server]) if server in self and not several else server
 
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:

@@ -62,7 +62,7 @@ class OverTime(Traffic):
             return None
         for api, (kind, who, number) in HEADERS.items():
             header = chunk.tables(key_of(api), REQUEST)[""]
-            slots = self.slots(exchanges.ts_ns[header.message])
+            slots = self.slots(chunk.exchanges.ts_ns[header.message])
             for one in np.unique(header[who]).tolist() if len(header) else ():
                 course = self.course(kind, str(one), "")
                 own = header[who] == one

@@ -38,6 +38,7 @@ class RecentTraffic:
 
     def add(self, exchanges: Exchanges) -> None:
         """What one call of a follower gave."""
+        exchanges = self._names.once.only(exchanges)
         if not len(exchanges):
             return
         asked_ns = exchanges.ts_ns[exchanges.first]

@@ -23,6 +23,7 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, only
+from wirecheck.decode.show.counted_once import CountedOnce
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import Accumulator
@@ -215,6 +216,11 @@ class Coverage(Accumulator):
     drafts: Counter[str] = field(default_factory=Counter)
     """Undecoded messages that a draft reads, by its name."""
 
+    @property
+    def left_out(self) -> int:
+        """Messages that came a second time, out of a proxy."""
+        return 0
+
     def cover(self, exchanges: Exchanges) -> None:
         for connection in exchanges.connections:
             where = connection.name, connection.started_ns
@@ -230,11 +236,13 @@ class Coverage(Accumulator):
         """`9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
         if not self.messages:
             return f"no Kafka messages could be read{self.encrypted()}"
-        share = "all" if self.decoded == self.messages else f"{self.decoded:,}" if self.decoded is not None else ""
+        read = None if self.decoded is None else self.decoded + self.left_out
+        share = "all" if read == self.messages else f"{read:,}" if read is not None else ""
         lost = sum(each.unseen_request_bytes + each.unseen_response_bytes for each in self.connections.values())
         parts = [
             plural(self.messages, "message"),
             f"{share} decoded" if share else "",
+            f"{self.left_out:,} of them sent on by a proxy" if self.left_out else "",
             f"{clock(self.first_ns)} to {clock(self.last_ns)} UTC",
             f"{lost:,} bytes not captured" if lost else "",
             *(f"{plural(count, 'message')} not read without --dialect {name}" for name, count in self.drafts.items()),
@@ -261,10 +269,15 @@ class Traffic(Coverage):
     topic_names: TopicNames = field(default_factory=TopicNames)
     also: Selection = ()
     """More columns to read, for who is given the chunks."""
+    once: CountedOnce = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.once = CountedOnce(self.brokers)
 
     def add(self, exchanges: Exchanges) -> Chunk | None:
         """One chunk of a capture; what it was read as, for who wants more of it."""
         self.cover(exchanges)
+        exchanges = self.once.only(exchanges)
         if not len(exchanges):
             return None
         chunk = Chunk(exchanges, read(exchanges.messages, self.dialects, projection(self.also)))
@@ -279,6 +292,10 @@ class Traffic(Coverage):
             self.count_uses(chunk, key)
         self.count_calls(chunk)
         return chunk
+
+    @property
+    def left_out(self) -> int:
+        return self.once.left_out
 
     def topics(self) -> set[str]:
         """Names of all topics that were seen."""

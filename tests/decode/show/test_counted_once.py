@@ -1,0 +1,102 @@
+"""What a proxy sends on counts once, for the client in front of it; all else counts as before."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.build import plain
+from tests.decode.show.test_traffic import MS, START, capture, fetch
+from tests.traffic import Talk
+from wirecheck.decode.show import counted_once
+from wirecheck.decode.show.changes import Changes
+from wirecheck.decode.show.error_rows import error_rows
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.recent_traffic import RecentTraffic
+from wirecheck.decode.show.traffic import Call, Traffic
+
+PROXY, BROKER, OTHER = ("10.0.9.1", 9092), ("10.0.1.3", 9092), ("10.0.1.4", 9092)
+CLIENT = ("10.0.4.12", 40000)
+REQUESTS = 300
+
+
+def asked(talk, number, *, wait_ms, at_ms, error=0):
+    talk.ts_ns = START + at_ms * MS
+    answer = {"errorCode": error, "groupId": "g"} if error else {"errorCode": 0}
+    talk.request(
+        plain("Heartbeat", "request", 4, {"groupId": f"g-{number}"}, {"correlationId": number, "clientId": "app"})
+    )
+    talk.ts_ns = START + (at_ms + wait_ms) * MS
+    talk.response(plain("Heartbeat", "response", 4, answer, {"correlationId": number}))
+
+
+def both_legs(requests=REQUESTS, lost=0):
+    outer = Talk(client=CLIENT, server=PROXY, ts_ns=START - 50 * MS).open()
+    inner = Talk(client=(PROXY[0], 50000), server=BROKER, ts_ns=START - 50 * MS).open()
+    for number in range(requests):
+        error = 27 if number % 10 == 0 else 0
+        asked(outer, number, wait_ms=8, at_ms=number * 40, error=error)
+        if number >= lost:
+            asked(inner, number, wait_ms=4, at_ms=number * 40 + 2, error=error)
+    return outer.close(), inner.close()
+
+
+def own_traffic(client=(PROXY[0], 51000)):
+    talk = Talk(client=client, server=BROKER, ts_ns=START - 40 * MS).open()
+    for number in range(20):
+        fetch(talk, number, client_id="beside")
+    return talk.close()
+
+
+def named(addresses, server=OTHER):
+    talk = Talk(client=("10.0.4.13", 41000), server=server, ts_ns=START - 60 * MS).open()
+    brokers = [{"nodeId": number, "host": host, "port": port} for number, (host, port) in enumerate(addresses, 1)]
+    talk.request(plain("Metadata", "request", 12, {"topics": []}, {"correlationId": 1, "clientId": "looks"}))
+    talk.response(plain("Metadata", "response", 12, {"brokers": brokers, "topics": []}, {"correlationId": 1}))
+    return talk.close()
+
+
+def test_requests_and_errors_count_once():
+    traffic = Traffic().read([capture(*both_legs(), own_traffic())])
+    counts = {call: one.count for call, one in traffic.calls.items()}
+    assert counts == {
+        Call("app", "10.0.4.12", "10.0.9.1:9092", "Heartbeat"): REQUESTS,
+        Call("beside", "10.0.9.1", "10.0.1.3:9092", "Fetch"): 20,
+    }
+    assert [(row.count, row.requests, row.host) for row in error_rows(traffic)] == [(30, REQUESTS, "10.0.4.12")]
+    assert f"{4 * REQUESTS + 40:,} messages, all decoded, {2 * REQUESTS} of them sent on by a proxy" in traffic.text()
+    assert Changes().read([capture(*both_legs())]).text().count("sent on") == 0
+
+
+def test_one_leg_counts_as_it_is():
+    for leg in both_legs():
+        (one,) = Traffic().read([capture(leg)]).calls.values()
+        assert one.count == REQUESTS
+
+
+def test_what_was_read_before_a_proxy_is_known_counts_twice():
+    whole = capture(*both_legs())
+    cuts = [0, len(whole) // 8, len(whole) // 2, len(whole)]
+    parts = [whole.slice(begin, end - begin) for begin, end in pairwise(cuts)]
+    counts = {call.server: one.count for call, one in Traffic().read(parts).calls.items()}
+    assert counts["10.0.9.1:9092"] == REQUESTS
+    assert counts["10.0.1.3:9092"] < REQUESTS / 2
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_two_brokers_of_one_list_are_no_legs(apart):
+    talks = (*both_legs(), named([PROXY, BROKER] if apart else [PROXY]))
+    servers = {call.server for call in Traffic().read([capture(*talks)]).calls}
+    assert ("10.0.1.3:9092" in servers) == apart
+
+
+def test_a_window_of_running_traffic_counts_once():
+    recent = RecentTraffic(3600)
+    for exchanges in followed([capture(*both_legs())]):
+        recent.add(exchanges)
+    assert [one.count for one in recent.traffic().calls.values()] == [REQUESTS]
+
+
+def test_a_bound_on_what_is_kept(monkeypatch):
+    monkeypatch.setattr(counted_once, "MOST_LEGS", 0)
+    traffic = Traffic().read([capture(*both_legs(), own_traffic())])
+    assert sum(one.count for one in traffic.calls.values()) == 2 * REQUESTS + 20
