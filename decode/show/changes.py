@@ -22,6 +22,7 @@ from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, only
 from wirecheck.decode.nested import nested
+from wirecheck.decode.peer import Conversation
 from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
@@ -30,7 +31,7 @@ from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
@@ -43,6 +44,7 @@ MOST_TARGETS = 10_000
 """Objects of a request that are kept; further ones are counted."""
 FORWARDED_WITHIN_NS = 60_000_000_000
 """An Envelope belongs to a client's request that is open, or was at most so long ago: request.timeout.ms, twice."""
+SOON_NS = 20_000_000
 CLOCKS_NS = 5_000_000_000
 """Clocks of two capture points may differ by as much."""
 METADATA = 3
@@ -208,7 +210,7 @@ class Changes(Coverage):
                 yield before
             alone[one.key] = one
         yield from alone.values()
-        yield from self.direct
+        yield from without_back_legs(self.direct)
 
     def objects(self, one: Seen) -> Iterator[Change]:
         for target in one.targets:
@@ -231,6 +233,38 @@ class Changes(Coverage):
         asked = self.creating.get((one.correlation_id, one.client_id, one.host))
         automatic = one.action == "CreateTopics" and one.forwarded_by is not None and asked is not None
         return "created automatically for a Metadata request" if automatic else ""
+
+
+def without_back_legs(direct: Iterable[Seen]) -> Iterator[Seen]:
+    """Without what a proxy sends on: the same request of the same client ID, from the host that received it, sent after
+    it and answered before. A principal that only the proxy's Envelope names is the client's.
+    """
+    open_now: dict[tuple[str, str | None], list[Seen]] = defaultdict(list)
+    for one in sorted(direct, key=lambda one: one.time_ns):
+        others = open_now[one.action, one.client_id]
+        others[:] = [other for other in others if open_until_ns(other) >= one.time_ns]
+        front = next((other for other in others if is_sent_on(other, one)), None)
+        if front is None:
+            yield one
+        else:
+            front.principal = front.principal or one.principal
+            front.targets = front.targets if front.is_answered else one.targets
+            others.remove(front)
+        others.append(one)
+
+
+def open_until_ns(one: Seen) -> int:
+    """Of a request whose answer was not captured, until when a proxy sends it on; a client repeats it later."""
+    return one.time_ns + SOON_NS if one.answered_ns is None else one.answered_ns
+
+
+def is_sent_on(front: Seen, back: Seen) -> bool:
+    received, sent = Conversation.of(front.connection), Conversation.of(back.connection)
+    one_host = received.server.host == sent.client.host and received.server != sent.server
+    within = None in {front.answered_ns, back.answered_ns} or (back.answered_ns or 0) <= (front.answered_ns or 0)
+    asked = ([target[:-1] for target in one.targets] for one in (front, back))
+    errors = [[target.error for target in one.targets] for one in (front, back) if one.is_answered]
+    return one_host and within and next(asked) == next(asked) and errors[:1] == errors[-1:]
 
 
 def administrative(exchanges: Exchanges) -> Exchanges:

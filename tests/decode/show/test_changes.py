@@ -334,3 +334,45 @@ def test_requests_beyond_the_bound_are_counted(monkeypatch):
     more = direct("DeleteTopics", 5, {"topicNames": ["songs"]}, at=SECOND, client=("10.0.4.12", 40009)).segments
     kept = Changes().read([frames([*segments, *more])])
     assert ([one.action for one in kept.merged()], kept.others) == (["CreateTopics"], 1)
+
+
+def behind_a_proxy(*, at=5 * MS, answer=CREATED, client=(BROKER[0], 51000), took=100 * MS, name="songs"):
+    """The same request out of the host that received it."""
+    talk = Talk(client=client, server=CONTROLLER, ts_ns=START + at).open()
+    asked = {**CREATE, "topics": [{**SONGS, "name": name}]}
+    talk.request(request("CreateTopics", 7, asked, 3))
+    talk.ts_ns += took
+    if answer is not None:
+        talk.response(response("CreateTopics", 7, answer, 3))
+    return talk.close()
+
+
+def made(*talks):
+    segments = sorted((one for talk in talks for one in talk.segments), key=lambda one: one.ts_ns)
+    return [(one.host, one.error) for one in Changes().read([frames(segments)]).merged()]
+
+
+def test_a_change_through_a_proxy_is_one_of_its_client():
+    client = direct("CreateTopics", 7, CREATE, CREATED)
+    assert made(client, behind_a_proxy()) == [(CLIENT[0], "NONE")]
+    assert made(direct("CreateTopics", 7, CREATE), behind_a_proxy()) == [(CLIENT[0], "NONE")]
+    assert made(client, behind_a_proxy(answer=None)) == [(CLIENT[0], "NONE")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"at": 300 * MS},
+        {"took": 400 * MS},
+        {"client": ("10.0.7.7", 51000)},
+        {"name": "other", "answer": None},
+        {"answer": {"topics": [{**CREATED["topics"][0], "errorCode": 36}]}},
+    ],
+    ids=["later", "answered-later", "another-host", "another-topic", "another-answer"],
+)
+def test_another_change_stays_one(other):
+    assert len(made(direct("CreateTopics", 7, CREATE, CREATED), behind_a_proxy(**other))) == 2
+
+
+def test_a_repeated_request_whose_answer_was_not_captured_stays_one():
+    assert len(made(direct("CreateTopics", 7, CREATE), behind_a_proxy(at=100 * MS))) == 2
