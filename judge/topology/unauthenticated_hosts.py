@@ -167,7 +167,7 @@ class UnauthenticatedHosts:
         if moved or (changed and turned) or ANYWHERE in dependents:
             return None
         if turned:
-            dependents |= {("server",), *(one for one in self.ledger.subjects("client") if one[2] in turned)}
+            dependents |= {("server",), ("wire",), *(one for one in self.ledger.subjects("client") if one[2] in turned)}
         return dependents
 
     def look_at(self, host: str) -> set[Subject]:
