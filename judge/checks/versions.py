@@ -652,16 +652,18 @@ def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tup
 
 
 def legacy_control_request_after_kraft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    orders = context.claims("control", group, *subject)
-    kraft = [claim for claim in orders if claim["kraft"] and claim["error"] == 0]
-    if not kraft:
-        return
-    since = min(claim.first.ts_ns for claim in kraft)
-    highest = max(claim["controller_epoch"] for claim in kraft)
-    late = (claim for claim in orders if claim.last.ts_ns > since + context.settings.broker_grace_ns)
-    old = (c for c in late if not c["kraft"] and c["error"] == 0 and c["controller_epoch"] <= highest)
-    for (controller,), claims in gathered(old, "controller"):
-        sides, words = (first_of(kraft[0]), *map(last_of, claims)), {"controller": controller, "since": clock(since)}
+    accepted = [claim for claim in context.claims("control", group, *subject) if claim["error"] == 0]
+    kraft = [claim for claim in accepted if claim["kraft"]]
+    late: list[tuple[Claim, Claim]] = []
+    for claim in accepted:
+        # after a rollback, ZooKeeper's controller has a higher epoch; KRaft may take over again, in one that is higher
+        over = next((one for one in kraft if one["controller_epoch"] >= claim["controller_epoch"]), None)
+        if not claim["kraft"] and over and claim.last.ts_ns > over.first.ts_ns + context.settings.broker_grace_ns:
+            late.append((claim, over))
+    for (controller,), claims in gathered((claim for claim, _ in late), "controller"):
+        over = min((one for claim, one in late if claim["controller"] == controller), key=lambda one: one.first)
+        sides, words = (first_of(over), *map(last_of, claims)), {"controller": controller}
+        words["since"] = clock(over.first.ts_ns)
         about: dict[str, Any] = {"brokers": (controller,), "words": words}
-        about["first_ns"] = min(max(since, claim.first.ts_ns) for claim in claims)
+        about["first_ns"] = min(max(one.first.ts_ns, claim.first.ts_ns) for claim, one in late if claim in claims)
         yield resting_on(claims, controller, sides=sides, **about)

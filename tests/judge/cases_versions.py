@@ -316,6 +316,27 @@ def ver006_near_miss(lab):
     taken_over(lab, 12)
 
 
+def migrated_again(lab, late=False):
+    """A migration is rolled back and tried again: the brokers have a ZooKeeper controller in between."""
+    taken_over(lab, 12)
+    for at in range(40, 120, 20):
+        lab.control(at, "UpdateMetadata", [("t", ID_1, 1)], epoch=10)
+    for at in range(130, 250, 20):
+        lab.control(
+            at, "UpdateMetadata", [("t", ID_1, 1)], controller=3001, epoch=11, version=8, isKRaftController=True
+        )
+    if late:
+        lab.control(240, "UpdateMetadata", [("t", ID_1, 1)], epoch=10)
+
+
+def ver006_near_miss__rolled_back_and_tried_again(lab):
+    migrated_again(lab)
+
+
+def ver006_fires__after_the_second_try(lab):
+    migrated_again(lab, late=True)
+
+
 def ver006_cannot_know(lab):
     """No KRaft controller was seen."""
     lab.control(0, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
