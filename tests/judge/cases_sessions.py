@@ -114,6 +114,17 @@ def fet003_near_miss__throttled(lab):
     lab.until = 90
 
 
+ZERO_ID = "A" * 22
+
+
+def fet003_near_miss__the_zero_id_in_place_of_a_deleted_topic(lab):
+    """As servers that are not Apache Kafka answer: in a full fetch, and in a session."""
+    lab.metadata(0, [("orders", ID_1), ("kept", ID_2)])
+    lab.deleted(1, "orders", ID_1)
+    both = {ID_1: [0], ID_2: [0]}
+    session(lab, (2, 0, both, {}, {ZERO_ID: [0], ID_2: [0]}), *begun((5, 1, {}, {}, {ZERO_ID: [0]}), asked=both))
+
+
 def fet003_cannot_know__joined_late(lab):
     lab.metadata(0, [("orders", ID_1)])
     session(lab, (5, 4, {}, {}, {ID_1: [1, 4]}), from_start=False)

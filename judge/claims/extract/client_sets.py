@@ -59,7 +59,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     peak = {"any": -header.ts_ns, "full": np.where(full, -header.ts_ns, np.iinfo(np.int64).min)}
     yield header.states("session_begun", "@connection", fetches.in_session(batch, header.message), peak=peak)
     asked, returned = (
-        rows.where(fetches.answered_in_full(batch, rows.message)) for rows in (fetches.asked, fetches.returned)
+        rows.where(fetches.answered_in_full(batch, rows.message) & ~fetches.nameless(batch, rows.message))
+        for rows in (fetches.asked, fetches.returned)
     )
     # partitions as parts of their exchange
     pair_asked, pair_returned = (of_partition(rows.hashes, batch.exchange[rows.message]) for rows in (asked, returned))
@@ -76,7 +77,7 @@ def members(batch: Batch) -> Iterator[Claim]:
         return
     yield from asks(batch, fetches)
     for kind, rows in (("session_forgets", fetches.forgotten), ("session_answers", fetches.returned)):
-        found = rows.where(fetches.in_session(batch, rows.message))
+        found = rows.where(fetches.in_session(batch, rows.message) & ~fetches.nameless(batch, rows.message))
         yield from named_sets(batch, kind, found)
 
 
@@ -135,6 +136,16 @@ class Fetches:
     def of_request(self, batch: Batch, message: Ints, column: str, absent: int) -> Ints:
         """A column of the request of messages of either side."""
         return value_per(batch.partner(message, REQUEST), self.header.table, column, absent)
+
+    def nameless(self, batch: Batch, message: Ints) -> Bools:
+        """Of fetches that were answered about the zero topic ID. Servers that are not Apache Kafka answer so about a
+        deleted topic: which of the partitions they mean is unknown.
+        """
+        zero = np.zeros(len(batch.exchange), np.bool_)
+        zero[self.returned.message[among(self.returned.label, {ZERO})]] = True
+        answer = batch.partner(message, RESPONSE)
+        found: Bools = (answer >= 0) & zero[answer]
+        return found
 
     def in_session(self, batch: Batch, message: Ints) -> Bools:
         """Fetches of clients that keep a session, or begin one."""
