@@ -121,14 +121,16 @@ def cells(row: "ErrorRow", dated: bool) -> Cells:
         (row.about, "topic"),
         (names.in_text(row.host), "host"),
         (span(row.first_ns, row.last_ns, dated=dated), "time"),
-        (f"{servers(row.servers)}{throttled}", "details"),
+        (f"{servers(row)}{throttled}", "details"),
     ]
 
 
-def servers(answered: tuple[str, ...]) -> str:
-    """The most frequent two: `broker 2, broker 3`."""
+def servers(row: "ErrorRow") -> str:
+    """The most frequent two: `broker 2, broker 3`, or `through 10.9.0.1:9092`."""
+    answered = row.servers
     shown = [names.in_text(broker_name(one)) for one in answered[:2]]
-    return ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
+    through = "through " if row.through[:2] == answered[:2] else ""
+    return through + ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
 
 
 def summary(shown: "list[ErrorRow]") -> str:

@@ -134,6 +134,8 @@ class Seen:
     principal: str | None = None
     others: int = 0
     """Objects beyond MOST_TARGETS."""
+    is_sent_on: bool = False
+    """What answered it is a proxy, which sent it on."""
 
     @property
     def key(self) -> tuple[str, int, str | None, str]:
@@ -213,6 +215,8 @@ class Changes(Coverage):
         yield from without_back_legs(self.direct)
 
     def objects(self, one: Seen) -> Iterator[Change]:
+        server = one.connection.partition(">")[2]
+        via = server if one.is_sent_on else one.forwarded_by or self.brokers.named(server)
         for target in one.targets:
             yield Change(
                 one.time_ns,
@@ -223,7 +227,7 @@ class Changes(Coverage):
                 one.principal,
                 one.client_id,
                 one.host,
-                one.forwarded_by or self.brokers.named(one.connection.partition(">")[2]),
+                via,
                 target.error,
                 one.frame,
             )
@@ -243,11 +247,11 @@ def without_back_legs(direct: Iterable[Seen]) -> Iterator[Seen]:
     for one in sorted(direct, key=lambda one: one.time_ns):
         others = open_now[one.action, one.client_id]
         others[:] = [other for other in others if open_until_ns(other) >= one.time_ns]
-        front = next((other for other in others if is_sent_on(other, one)), None)
+        front = next((other for other in others if sends_on(other, one)), None)
         if front is None:
             yield one
         else:
-            front.principal = front.principal or one.principal
+            front.principal, front.is_sent_on = front.principal or one.principal, True
             front.targets = front.targets if front.is_answered else one.targets
             others.remove(front)
         others.append(one)
@@ -258,7 +262,7 @@ def open_until_ns(one: Seen) -> int:
     return one.time_ns + SOON_NS if one.answered_ns is None else one.answered_ns
 
 
-def is_sent_on(front: Seen, back: Seen) -> bool:
+def sends_on(front: Seen, back: Seen) -> bool:
     received, sent = Conversation.of(front.connection), Conversation.of(back.connection)
     one_host = received.server.host == sent.client.host and received.server != sent.server
     within = None in {front.answered_ns, back.answered_ns} or (back.answered_ns or 0) <= (front.answered_ns or 0)

@@ -71,6 +71,10 @@ class CountedOnce:
         self._hosts: set[str] = set()
         """Of servers."""
 
+    def proxies(self) -> set[str]:
+        """Endpoints that send requests on."""
+        return {*self.through.values()}
+
     def only(self, exchanges: Exchanges) -> Exchanges:
         """The exchanges that count; what they show of forwarders is learned."""
         if not len(exchanges):

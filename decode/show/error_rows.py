@@ -79,7 +79,10 @@ class ErrorRow:
     first_ns: int
     last_ns: int
     servers: tuple[str, ...]
-    """Brokers that answered so, the most frequent first: by ID where Metadata named it, else by address."""
+    """Brokers that answered so, the most frequent first: by ID where Metadata named it, else by address. A proxy or
+    balancer that sends requests on keeps its address."""
+    through: tuple[str, ...]
+    """Those that are such a proxy or balancer."""
     throttle_time_ms: int | None
     """Sum over all answers, of "throttled"."""
     throttle_time_max_ms: int | None
@@ -134,7 +137,7 @@ OF_TOPICS = frozenset({"Produce", "Fetch", "ShareFetch"})
 
 def row(failure: Rejection, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:
     throttled = failure.error == THROTTLED
-    servers = sorted(count.servers.items(), key=lambda one: (-one[1], one[0]))
+    servers, proxies = sorted(count.servers.items(), key=lambda one: (-one[1], one[0])), traffic.once.proxies()
     return ErrorRow(
         effect_of(failure),
         status,
@@ -149,7 +152,8 @@ def row(failure: Rejection, count: Count, status: str, requests: int, traffic: T
         requests,
         count.first_ns,
         count.last_ns,
-        tuple(dict.fromkeys(traffic.brokers.named(server) for server, _ in servers)),
+        tuple(dict.fromkeys(server if server in proxies else traffic.brokers.named(server) for server, _ in servers)),
+        tuple(server for server, _ in servers if server in proxies),
         count.sum_ms if throttled else None,
         count.worst_ms if throttled else None,
     )

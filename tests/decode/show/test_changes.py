@@ -347,8 +347,12 @@ def behind_a_proxy(*, at=5 * MS, answer=CREATED, client=(BROKER[0], 51000), took
     return talk.close()
 
 
+def when(segment):
+    return segment.ts_ns
+
+
 def made(*talks):
-    segments = sorted((one for talk in talks for one in talk.segments), key=lambda one: one.ts_ns)
+    segments = sorted((one for talk in talks for one in talk.segments), key=when)
     return [(one.host, one.error) for one in Changes().read([frames(segments)]).merged()]
 
 
@@ -357,6 +361,13 @@ def test_a_change_through_a_proxy_is_one_of_its_client():
     assert made(client, behind_a_proxy()) == [(CLIENT[0], "NONE")]
     assert made(direct("CreateTopics", 7, CREATE), behind_a_proxy()) == [(CLIENT[0], "NONE")]
     assert made(client, behind_a_proxy(answer=None)) == [(CLIENT[0], "NONE")]
+
+
+def test_a_change_through_a_proxy_keeps_its_address():
+    talks = direct("CreateTopics", 7, CREATE, CREATED), behind_a_proxy()
+    found = Changes().read([frames(sorted((one for talk in talks for one in talk.segments), key=when))])
+    found.brokers["10.0.1.3:9092"] = 4
+    assert [change.via_broker for change in found.merged()] == ["10.0.1.3:9092"]
 
 
 @pytest.mark.parametrize(

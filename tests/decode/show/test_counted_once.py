@@ -62,7 +62,9 @@ def test_requests_and_errors_count_once():
         Call("app", "10.0.4.12", "10.0.9.1:9092", "Heartbeat"): REQUESTS,
         Call("beside", "10.0.9.1", "10.0.1.3:9092", "Fetch"): 20,
     }
-    assert [(row.count, row.requests, row.host) for row in error_rows(traffic)] == [(30, REQUESTS, "10.0.4.12")]
+    (row,) = error_rows(traffic)
+    assert (row.count, row.requests, row.host) == (30, REQUESTS, "10.0.4.12")
+    assert row.servers == row.through == ("10.0.9.1:9092",)
     assert f"{4 * REQUESTS + 40:,} messages, all decoded, {2 * REQUESTS} of them sent on by a proxy" in traffic.text()
     assert Changes().read([capture(*both_legs())]).text().count("sent on") == 0
 
