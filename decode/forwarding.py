@@ -41,6 +41,8 @@ MOST_SAMPLED = 128
 NODE = re.compile(r"(?:broker-)?\d{1,10}(?:-fetcher-\d+)?|broker-\d+-.*|raft-client-\d+", re.DOTALL | re.ASCII)
 """Client IDs of brokers' and controllers' own requests."""
 FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
+OPEN = 5
+"""So many requests of one kind may be known of one leg before they are of the other."""
 SHARE_OF_LEG = 0.5
 """Of one leg of a forwarder less has to be found on the other side: a few requests are compared, and some are lost."""
 
@@ -193,9 +195,14 @@ def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]])
             received[hosts[leg.server], leg.client_id].update(counts)
     for leg, counts in asked.items():
         endpoint, front = reached.get((leg.host, leg.server)), received.get((leg.host, leg.client_id))
-        if endpoint and front and leg not in own and all(count <= front[word] for word, count in counts.items()):
+        if endpoint and front and leg not in own and all(as_many(count, front[word]) for word, count in counts.items()):
             through.setdefault(leg, endpoint)
     return through
+
+
+def as_many(sent: int, received: int) -> bool:
+    """Whether one leg has no more requests than the other: some are open, and some were not captured."""
+    return bool(received) and sent <= received / SHARE + OPEN
 
 
 def comparable(back: Sample, front: Sample) -> int:

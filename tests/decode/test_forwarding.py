@@ -124,7 +124,9 @@ def test_clients_with_few_requests_are_counted():
     }
     proxies = found(received(range(20)), {LEG: sent(range(20))})
     assert all_legs(proxies, asked) == {LEG: FRONT, few: FRONT}
-    assert all_legs(proxies, asked | {few: {"CreateTopics:7": 4}}) == {LEG: FRONT}
+    assert all_legs(proxies, asked | {few: {"CreateTopics:7": 8}}) == {LEG: FRONT, few: FRONT}
+    assert all_legs(proxies, asked | {few: {"CreateTopics:7": 9}}) == {LEG: FRONT}
+    assert all_legs(proxies, asked | {few: {"DeleteTopics:6": 1}}) == {LEG: FRONT}
     assert all_legs([], asked) == {}
 
 
