@@ -8,7 +8,7 @@ topic has several IDs.
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,6 +93,8 @@ class Brokers(dict[str, int]):
         super().__init__()
         self.lists: set[frozenset[tuple[str, int]]] = set()
         """Different lists of brokers, each with addresses and IDs."""
+        self.shared: set[str] = set()
+        """Addresses that one list gives to several brokers: a proxy's."""
 
     def learn(self, decoded: Decoded) -> None:
         if (METADATA, RESPONSE) in kinds(decoded):
@@ -108,8 +110,10 @@ class Brokers(dict[str, int]):
             listed[message].append((address, node))
             if len(self) < MOST_NAMES:
                 self[address] = node
-        for one in {*map(frozenset, listed.values())} if len(self.lists) < MOST_LISTS else ():
+        for one in {*map(frozenset, listed.values())} - self.lists if len(self.lists) < MOST_LISTS else ():
             self.lists.add(one)
+            counts = Counter(address for address, _ in one)
+            self.shared |= {address for address, count in counts.items() if count > 1}
 
     def apart(self, one: str, other: str) -> bool:
         """Whether a list has two addresses as those of different brokers."""
@@ -120,8 +124,7 @@ class Brokers(dict[str, int]):
         """ID of the broker at an address, or the address where nothing named it. An address that one list gives to
         several brokers is a proxy's.
         """
-        several = any(sum(address == server for address, _ in each) > 1 for each in self.lists)
-        return str(self[server]) if server in self and not several else server
+        return str(self[server]) if server in self and server not in self.shared else server
 
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:

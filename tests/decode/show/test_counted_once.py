@@ -102,3 +102,12 @@ def test_a_bound_on_what_is_kept(monkeypatch):
     monkeypatch.setattr(counted_once, "MOST_LEGS", 0)
     traffic = Traffic().read([capture(*both_legs(), own_traffic())])
     assert sum(one.count for one in traffic.calls.values()) == 2 * REQUESTS + 20
+
+
+def test_an_address_of_several_brokers_keeps_its_name():
+    traffic = Traffic().read([capture(named([PROXY, PROXY, BROKER], server=PROXY))])
+    assert [traffic.brokers.named(end) for end in ("10.0.9.1:9092", "10.0.1.3:9092", "10.0.1.4:9092")] == [
+        "10.0.9.1:9092",
+        "3",
+        "10.0.1.4:9092",
+    ]
