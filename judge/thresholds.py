@@ -88,6 +88,9 @@ class Settings:
     """... on so many connections ..."""
     never_served_s: int = 5
     """... over at least this long is not served: a broker that stops or starts closes a few."""
+    only_greeted_s: int = 10
+    """... or of which it closes fewer, each after it answered ApiVersions, over at least this long: longer than a
+    client waits between two attempts."""
     fell_silent_s: int = 30
     """A client that did something all the time and does nothing for so long, though it is connected, has stopped:
     longer than clients retry (reconnect.backoff.max.ms)."""

@@ -211,7 +211,8 @@ def closed_connections(finding: Row) -> list[Row]:
     first = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     host = finding["words"].get("host") or first  # the first side may be what the server advertised to another client
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
-    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSES[finding["code"]]
+    closed = NO_RESPONSE if finding["words"].get("silent") else CLOSES[finding["code"]]
+    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else closed
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     about["granted_before"] = False
     blocked_ms = round(lasted_s(finding) * 1000)

@@ -21,6 +21,7 @@ from wirecheck.judge.checks.shapes import (
     clock,
     counted,
     gathered,
+    longest_wait,
     resting_on,
     servers_of,
     without_pause,
@@ -29,6 +30,8 @@ from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
 from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
+from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
@@ -43,44 +46,91 @@ NO_OUTCOME = {47, 90}
 
 
 def requests_never_answered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """One per server. Of a client that no server answers, the requests to all of them count together: it asks each in
-    turn.
+    """One per server. Of a client that no server answers, the requests to all of them that were closed count together:
+    it asks each in turn.
     """
     if is_internal(subject[1]) or TO_BROKERS.fullmatch(subject[1]):
         return
-    settings, found = context.settings, list[tuple[Claim, Streak, int]]()
-    for claim in context.claims("unserved", group, *subject):
-        if not (streaks := without_pause(every_run(claim.runs))):
-            continue
-        closed = reduce(Streak.joined, streaks)
-        answered_ns = first_answer_ns(claim, subject, group, context)
-        if 0 < answered_ns <= closed.last_ns or is_explained(claim, subject, group, context):
-            continue
-        found.append((claim, closed, answered_ns))
+    found = [
+        one
+        for claim in context.claims("unserved", group, *subject)
+        if (one := unserved(claim, subject, group, context))
+    ]
     asked = {claim["endpoint"] for claim in context.claims("client", group, *subject)}
-    alone = len(found) == len(asked) and not any(answered_ns for *_, answered_ns in found)
-    every = sum(closed.count for _, closed, _ in found) if alone else 0
-    for claim, closed, answered_ns in found:
-        least_s = settings.stuck_s if answered_ns else settings.never_served_s
-        if max(closed.count, every) < settings.never_served or connections_of(claim) < settings.never_served_on:
-            continue
-        if closed.seconds >= least_s:
-            yield never_answered(claim, closed, answered_ns, context)
+    alone = len(found) == len(asked) and not any(one.answered_ns for one in found)
+    every = sum(one.closed.count for one in found) if alone else 0
+    for one in found:
+        if (longest := one.lasting(every, context)) is not None:
+            yield never_answered(one, longest, context)
 
 
-def never_answered(claim: Claim, closed: Streak, answered_ns: int, context: CheckContext) -> Evidence:
-    greeted = GREETED not in claim.tally
+class Unserved(NamedTuple):
+    """The requests of a client that one server did not answer."""
+
+    claim: Claim
+    closed: Streak
+    """Those on which the server closed the connection."""
+    every: Streak
+    """These, and those that it left without a response."""
+    answered_ns: int
+    """When it granted the client something at last; 0 if it never did."""
+
+    def lasting(self, of_all_servers: int, context: CheckContext) -> Streak | None:
+        """What shows that the server does not serve the client. A broker that restarts behind a proxy closes a few, but
+        seldom after a greeting; one that is paused keeps silent for less than a minute. `of_all_servers`: what all
+        closed, if none serves the client.
+        """
+        settings = context.settings
+        least_s = settings.stuck_s if self.answered_ns else settings.never_served_s
+        enough = max(self.closed.count, of_all_servers) >= settings.never_served
+        on = connections_of(self.claim, {CLOSED, CLOSED_AFTER_GREETING})
+        if enough and on >= settings.never_served_on and self.closed.seconds >= least_s:
+            return self.closed
+        greeted = joined(self.claim, {CLOSED_AFTER_GREETING})
+        on, least_s = connections_of(self.claim, {CLOSED_AFTER_GREETING}), max(least_s, settings.only_greeted_s)
+        if of_all_servers and on >= settings.never_served_on and greeted.seconds >= least_s:
+            return self.closed
+        silent = NO_RESPONSE in errors_in(self.claim) and self.every.seconds >= settings.cut_off_s
+        return self.every if silent and connections_of(self.claim) >= settings.never_served_on else None
+
+
+def unserved(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> Unserved | None:
+    """None where the server granted the client something before, or another check says why it does not."""
+    if not claim.runs:
+        return None
+    every, closed = joined(claim, errors_in(claim)), joined(claim, {CLOSED, CLOSED_AFTER_GREETING})
+    answered_ns = first_answer_ns(claim, subject, group, context)
+    if 0 < answered_ns <= every.last_ns or is_explained(claim, subject, group, context):
+        return None
+    return Unserved(claim, closed, every, answered_ns)
+
+
+def joined(claim: Claim, errors: Collection[int]) -> Streak:
+    """All its runs of these errors."""
+    found = without_pause(every_run(claim.runs, {*map(str, errors)}))
+    return reduce(Streak.joined, found) if found else Streak(0, claim.first.ts_ns, claim.first.ts_ns)
+
+
+def errors_in(claim: Claim) -> set[int]:
+    return {int(error) for error in claim.runs}
+
+
+def never_answered(found: Unserved, longest: Streak, context: CheckContext) -> Evidence:
+    claim, greeted = found.claim, CLOSED_AFTER_GREETING in errors_in(found.claim)
+    silent = longest is not found.closed
     words = {
         "client": claim["client_id"] or "a client without an ID",
         "server": servers_of([claim], context),
+        "does": "sent no response on" if silent else "closed",
         "connections": number_of_connections([claim]),
         "what": "it answered ApiVersions only" if greeted else "it answered nothing",
-        "may": "SASL? a proxy" if greeted else "TLS? a proxy",
-        "until": f" It answers since {clock(answered_ns)}." if answered_ns else "",
+        "may": "no Kafka listener? max.connections" if silent else "SASL? a proxy" if greeted else "TLS? a proxy",
+        "until": f" It answers since {clock(found.answered_ns)}." if found.answered_ns else "",
         "api": max(sorted(claim.tally), key=lambda api: claim.tally[api]),
     }
-    about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": closed.count}
-    return resting_on([claim], *claim.key, **about, first_ns=closed.first_ns, last_ns=closed.last_ns, words=words)
+    words |= {"silent": "yes"} if silent else {}
+    about = {"client_ids": (claim["client_id"],), "brokers": (context.broker(claim),), "count": longest.count}
+    return resting_on([claim], *claim.key, **about, first_ns=longest.first_ns, last_ns=longest.last_ns, words=words)
 
 
 def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: CheckContext) -> int:
@@ -90,8 +140,10 @@ def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: Chec
     return EPOCH_END_NS - found if found else 0
 
 
-def connections_of(claim: Claim) -> int:
-    return len({port for slots in claim.runs.values() for ports in slots.values() for port in ports})
+def connections_of(claim: Claim, errors: Collection[int] | None = None) -> int:
+    kept = {*map(str, errors)} if errors else claim.runs.keys()
+    of_errors = (slots for error, slots in claim.runs.items() if error in kept)
+    return len({port for slots in of_errors for ports in slots.values() for port in ports})
 
 
 def number_of_connections(claims: Collection[Claim]) -> str:
@@ -103,7 +155,9 @@ def number_of_connections(claims: Collection[Claim]) -> str:
 
 def is_explained(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> bool:
     """Whether another check says why this server does not answer the client."""
-    late = any(one["endpoint"] == claim["endpoint"] for one in context.claims("overdue", group, *subject))
+    waits = [one for one in context.claims("overdue", group, *subject) if one["endpoint"] == claim["endpoint"]]
+    silent = errors_in(claim) == {NO_RESPONSE}
+    late = any(one["api"] not in ON_OTHERS and longest_wait(one, context) for one in waits) if silent else bool(waits)
     other = any(one["host"] == claim["host"] for one in context.claims("not_kafka", group, "link", claim["endpoint"]))
     elsewhere = any(
         True for check in (version_rejected, controller_as_bootstrap) for _ in check(subject, group, context)

@@ -83,7 +83,7 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    if not any(claim["endpoint"] == subject[1] for claim in context.claims("server", group, "server")):
+    if not servers_at(subject[1], group, context):
         context.watch()
         return
     for claim in summed(context.claims("unread", group, *subject)):
@@ -170,9 +170,15 @@ def requests_overdue(subject: Subject, group: Group, context: CheckContext) -> I
         "seconds": f"{longest.seconds:.0f}",
         "apis": apis_of(claims),
     }
+    if not any(one.peak.get("answers") for one in servers_at(endpoint, group, context)):
+        words["never"] = "yes"
     count = sum(wait.count for _, wait in found)
     clients = clients_of(claims)
     yield Evidence((endpoint,), sides, client_ids=clients, brokers=(broker,), count=count, words=words)
+
+
+def servers_at(endpoint: str, group: Group, context: CheckContext) -> list[Claim]:
+    return [claim for claim in context.claims("server", group, "server") if claim["endpoint"] == endpoint]
 
 
 def client_of(claim: Claim) -> str:

@@ -99,7 +99,80 @@ def cli001_near_miss__in_turn_and_one_answers(lab):
 
 
 def cli001_near_miss__few(lab):
-    shut_out(lab, count=6)
+    """Before any greeting, as while a broker behind a load balancer restarts."""
+    shut_out(lab, count=6, every=3.0, greeted=False)
+
+
+def cli001_fires__few_after_a_greeting(lab):
+    """franz-go at a SASL listener: 9 requests, and it gives up."""
+    shut_out(lab, count=9, every=2.5)
+
+
+def cli001_near_miss__few_after_a_greeting_and_for_seconds(lab):
+    """A proxy answers ApiVersions itself, and its broker restarts."""
+    shut_out(lab, count=6, every=1.5)
+
+
+def cli001_near_miss__few_after_a_greeting_and_then_served(lab):
+    shut_out(lab, count=6, every=3.0)
+    lab.metadata(20, talk=lab.talk(client_id="app", host="10.0.0.7"))
+
+
+def unheard(lab, waits=2.0, every=4.0, count=20, api="ApiVersions", version=3, request=GREETING, **facts):
+    """A server accepts connections and reads requests; the client gives up and connects again."""
+    for number in range(count):
+        at = 1 + number * every
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True, closed_by="client-fin", **facts)
+        talk.ask(at, api, version, request, outcome=CLOSED_BY_CLIENT)
+        talk.closed = at + waits
+    lab.until = count * every + 80
+
+
+def cli001_fires__no_response_at_all(lab):
+    """kafka-python waits 2 s for the first response."""
+    unheard(lab)
+    (found,) = lab.findings("CLI001")
+    assert found["summary"].startswith("10.0.0.1:9092 sent no response on 20 connections of app: it answered nothing")
+
+
+def cli001_fires__few_and_slow(lab):
+    unheard(lab, waits=9, every=31, count=3)
+
+
+def cli001_near_miss__no_response_and_another_check_says_so(lab):
+    """WIR007's affair: the client waits for half a minute each time."""
+    unheard(lab, waits=30, every=31, count=6)
+    (found,) = lab.findings("WIR007")
+    assert "never" in {word["name"] for word in found["words"]}
+
+
+def cli001_near_miss__a_probe_that_does_not_wait(lab):
+    unheard(lab, waits=0.5, every=2, count=60)
+
+
+def cli001_near_miss__no_response_for_less_than_a_minute(lab):
+    """As long as a broker is paused, or restarts behind a load balancer."""
+    unheard(lab, count=14)
+
+
+def cli001_near_miss__no_response_while_a_broker_is_paused(lab):
+    """It answered before."""
+    lab.metadata(0, talk=lab.talk(client_id="app", host="10.0.0.7"))
+    unheard(lab)
+
+
+def cli001_near_miss__it_waits_for_the_members_of_a_group(lab):
+    """A rebalance takes long; its client is restarted again and again."""
+    unheard(lab, api="JoinGroup", version=5, request={"groupId": "g"})
+
+
+def cli001_near_miss__it_lets_the_server_take_so_long(lab):
+    """A Fetch that may wait for records."""
+    unheard(lab, api="Fetch", version=11, request={"maxWaitMs": 5000, "topics": [], "forgottenTopicsData": []})
+
+
+def cli001_cannot_know__a_response_was_not_captured(lab):
+    unheard(lab, unseen_response_bytes=40)
 
 
 def cli001_cannot_know(lab):

@@ -1,4 +1,5 @@
-"""Claims about clients that get nowhere: servers that close instead of answering, and servers that are not Kafka.
+"""Claims about clients that get nowhere: servers that close instead of answering, or never answer, and servers that are
+not Kafka.
 
 Rule: only a connection that was captured whole shows that no answer came. What a client was granted, and when it wrote
 last, stands in its own claim (clients.py).
@@ -8,25 +9,52 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, Connection
+from wirecheck.decode.api_names import key_of
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, Claim, slot_name
 from wirecheck.judge.claims.extract.overdue import no_byte_missing
-from wirecheck.judge.claims.extract.wire_format import span
-from wirecheck.judge.claims.reduce import Rows, moment
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, answerable_ns, span, waits_ns
+from wirecheck.judge.claims.reduce import Ints, Rows, moment
 
-CLOSED = 1
-"""In place of an error code: the server closed the connection."""
+CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE = 1, 2, 3
+"""In place of an error code: the server closed the connection, on which it had sent no response, or some; the client
+waited for a response that never came.
+"""
+SECOND_NS = 1_000_000_000
+PATIENCE_NS = SECOND_NS
+"""No client gives up sooner: of the libraries known, kafka-python waits the least, 2 s. A probe may."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
     exchanges = batch.exchanges
-    closed = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
-    if len(closed):
-        known = np.array([each.from_start and no_byte_missing(each) for each in exchanges.connections], np.bool_)
-        closed = closed[known[exchanges.connection[closed]]]
-        apis = batch.api(closed)
-        yield batch.states("unserved", "@who", closed, tally=apis, error=np.full(len(closed), CLOSED, np.int64))
+    ended = np.isin(exchanges.outcome, (CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)) & (exchanges.request >= 0)
+    if not ended.any():
+        return
+    known = np.array([each.from_start and no_byte_missing(each) for each in exchanges.connections], np.bool_)
+    ended[ended] = known[exchanges.connection[exchanges.request[ended]]]
+    asked, by_server = exchanges.request[ended], exchanges.outcome[ended] == CLOSED_BY_SERVER
+    greeted = np.array([each.responses > 0 for each in exchanges.connections], np.bool_)[exchanges.connection[asked]]
+    in_vain = waited_in_vain(batch, asked[~by_server])
+    for message, error in (
+        (asked[by_server & ~greeted], CLOSED),
+        (asked[by_server & greeted], CLOSED_AFTER_GREETING),
+        (in_vain, NO_RESPONSE),
+    ):
+        if len(message):
+            errors = np.full(len(message), error, np.int64)
+            yield batch.states("unserved", "@who", message, tally=batch.api(message), error=errors)
+
+
+def waited_in_vain(batch: Batch, asked: Ints) -> Ints:
+    """Requests for whose response their client waited longer than they let the server take, up to its close or to the
+    last packet. Those that wait for other brokers or members show nothing about their server.
+    """
+    of_others = np.isin(batch.decoded.messages.key[asked], [key_of(api) for api in ON_OTHERS])
+    asked = asked[~of_others]
+    until_ns = np.array([each.close_ns or each.last_ns for each in batch.exchanges.connections], np.int64)
+    waited_ns = until_ns[batch.exchanges.connection[asked]] - answerable_ns(batch.exchanges, asked)
+    return asked[waited_ns - waits_ns(batch, asked) >= PATIENCE_NS]
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
