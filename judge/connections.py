@@ -24,6 +24,11 @@ IDENTITY = 4
 EXEMPT = {"ApiVersions"}
 """Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
 PRODUCE = "Produce"
+AT_ONCE_NS = 1_000_000_000
+"""A broker closes within milliseconds of a write with acks=0 that it rejects."""
+IN_FLIGHT = 5
+"""So many writes a client sends before it notices (max.in.flight.requests.per.connection)."""
+WITHOUT_RESPONSE = ("response_unseen", "closed_by_server", "closed_by_client", "pending")
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
 Advertised = Mapping[str, Mapping[str, Ranges]]
@@ -49,26 +54,39 @@ def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
 
 
 def closed_after(connection: Claim, requests: Iterable[Claim]) -> Iterator[Claim]:
-    """How the connection ended after its last request, where that was a write in a version that Kafka 4.0 removed, and
-    lacks a response. With acks=0 none is due, so that no request is open then.
+    """How the connection ended after its last request, where that was a write for which no response came. With acks=0
+    none is due: a broker's only answer to an error is to close. Of versions that Kafka 4.0 removed, also where the
+    capture joined the connection midway: a broker closes it after the first such write.
     """
-    facts = connection.peak
-    if not facts.get("close_ns") or facts.get("requests", 0) <= facts.get("responses", 0) or not whole(connection):
+    facts, midway = connection.peak, not connection.peak.get("from_start")
+    if not facts.get("close_ns") or facts.get("requests", 0) <= facts.get("responses", 0) or not understood(connection):
         return
     last = max(requests, key=lambda claim: claim.last, default=None)
-    if last is None or last.last.api != PRODUCE or not removed_in_4(key_of(PRODUCE), last.last.version):
+    if last is None or last.last.api != PRODUCE:
+        return
+    removed = removed_in_4(key_of(PRODUCE), last.last.version)
+    if not removed and (midway or not asks_for_no_response(connection)):
         return
     by_server, late_ns = str(facts["closed_by"][-1]).startswith("server"), facts["close_ns"] - last.last.ts_ns
     key = (*connection.key, last["client_id"], PRODUCE, last.last.version)
     peak = {"soonest": -late_ns, "latest": late_ns, "by_client": int(not by_server)}
-    yield Claim("closed_after", key, last.last, peak=peak)
+    writes = sum(count for word, count in last.tally.items() if word.startswith(f"{PRODUCE}:"))
+    tally = {"at_once": int(by_server and late_ns <= AT_ONCE_NS and writes <= IN_FLIGHT)}
+    yield Claim("closed_after", key, last.last, peak=peak, tally=tally)
+
+
+def asks_for_no_response(connection: Claim) -> bool:
+    """Whether a request on it had none due, and each of the others got one."""
+    tally = connection.tally
+    others = sum(tally.get(f"exchanges:{outcome}", 0) for outcome in WITHOUT_RESPONSE)
+    return bool(tally.get("exchanges:no_response_due")) and not others
 
 
 def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
     """What was not captured of a connection, or not decoded."""
     key, protocol = connection.key, protocol_of(connection)
     if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
-        yield Claim("midway", key, *span(connection))
+        yield Claim("midway", key, *span(connection), peak={"joined": connection.first.ts_ns})
     if is_encrypted(connection):
         yield Claim("encrypted", key, *span(connection))
     if is_unread(connection):
@@ -89,10 +107,14 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
 
 def whole(connection: Claim) -> bool:
     """Whether the connection was captured completely and decoded."""
-    facts = connection.peak
-    missing = any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit"))
+    return bool(connection.peak.get("from_start")) and understood(connection)
+
+
+def understood(connection: Claim) -> bool:
+    """Whether all of the connection from the first packet that was seen was captured and decoded."""
+    missing = any(connection.peak.get(fact) for fact in (*INTERRUPTED, "limits_hit"))
     unread = any(word.startswith("undecoded_messages") for word in connection.tally)
-    return bool(facts.get("from_start")) and not missing and not unread and protocol_of(connection) == "kafka"
+    return not missing and not unread and protocol_of(connection) == "kafka"
 
 
 def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator[Claim]:

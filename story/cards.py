@@ -292,6 +292,8 @@ def cannot(fact: Row) -> tuple[str, str]:
     lasted = f" for {duration(harm.lasted_s(fact))}"
     if fact["error"] == harm.CLOSED:
         return f"cannot use the broker: it closes the connection on {fact['api']}", ""
+    if fact["error"] == harm.CLOSED_AT_ONCE:
+        return "cannot write: brokers close its connections after each write (acks=0)", ""
     if fact["error"] == harm.NOT_KAFKA:
         return "cannot use the server: it is no Kafka listener", ""
     if fact["error"] == harm.UNREACHABLE:
@@ -679,7 +681,7 @@ def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
     topics = [topic for topic in entry["topics"] if topic]
     if of["clients"] and of["clients"][0]["client_id"]:
         first = of["clients"][0]
-        has_code = first["error"] not in harm.WITHOUT_CODE
+        has_code = first["error"] not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE}
         about = f"--client {shlex.quote(first['client_id'])}{' --error' * has_code}"
     elif topics:
         about = f"--topic {shlex.quote(topics[0])}{' --error' * (entry['code'] not in WITHOUT_ERROR)}"

@@ -43,6 +43,8 @@ TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
+CLOSED_AT_ONCE = "CONNECTION_CLOSED"
+"""In place of an error: the answer to writes that ask for none (acks=0)."""
 WITHOUT_CODE = frozenset({*CLOSES.values(), NO_RESPONSE})
 """What hurts a client though no message has an error code."""
 

@@ -47,6 +47,7 @@ from wirecheck.judge.topology.releases import (
     of_no_release,
     order_of,
     read,
+    removed_in_4,
     spelled,
 )
 
@@ -129,7 +130,8 @@ def closes_after(subject: Subject, group: Group, context: CheckContext) -> list[
         context.watch()
         ended = summed(context.claims("closed_after", group, "link", endpoint))
         mine = (one for one in ended if (one["client_id"] or "", one["host"]) == subject[1:])
-        found += [one for one in mine if (endpoint, one["version"]) not in open_ones]
+        old = (one for one in mine if removed_in_4(key_of(PRODUCE), one["version"]))
+        found += [one for one in old if (endpoint, one["version"]) not in open_ones]
     if any(one.peak["by_client"] or one.peak["latest"] > soon_ns for one in found):
         return []
     rejected = [*refusals(found, group, context)]
@@ -151,11 +153,14 @@ def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bo
 def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
     """Whether the server may have advertised other ranges before the claim. That is possible if, since these ranges, an
     ApiVersions response or the beginning of a connection was not captured, or bytes are missing of a connection that
-    began later. A connection that began earlier belongs to the same process.
+    began later. A connection that began, or was joined, earlier belongs to the same process.
     """
     link = ("link", claim["endpoint"])
     unseen = (c for c in context.claims("unanswered", group, *link) if c["outcome"] == "response_unseen")
-    lost = [*context.claims("midway", group, *link), *(c for c in unseen if c["api"] == NEVER_REFUSED)]
+    midway = (
+        c for c in context.claims("midway", group, *link) if c.peak.get("joined", c.last.ts_ns) > ranges.last.ts_ns
+    )
+    lost = [*midway, *(c for c in unseen if c["api"] == NEVER_REFUSED)]
     missing = context.claims("missing", group, *link)
     lost += [c for c in missing if c["started_ns"] is None or c["started_ns"] > ranges.last.ts_ns]
     return any(ranges.last.ts_ns < c.last.ts_ns and c.first.ts_ns <= claim.last.ts_ns for c in lost)

@@ -43,6 +43,7 @@ from wirecheck.judge.checks.shapes import (
     with_successes,
     with_unseen,
 )
+from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import (
     COUNT,
     FIRST,
@@ -55,9 +56,11 @@ from wirecheck.judge.claims.claim import (
     every_run,
 )
 from wirecheck.judge.claims.client_ids import is_internal
+from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -122,8 +125,9 @@ def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 HURT, BRIEFLY = "hurt", "briefly"
-NO_RESPONSE = "NO_RESPONSE"
-"""In place of an error: the response never came."""
+NO_RESPONSE, CONNECTION_CLOSED = "NO_RESPONSE", "CONNECTION_CLOSED"
+"""In place of an error: the response never came; the broker closed the connection after a write that asks for none."""
+PRODUCE = "Produce"
 MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
@@ -239,6 +243,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
         yield from harms_without_leader(subject, group, context)
         yield from harms_without_coordinator(subject, group, context)
         yield from harms_of_answers(subject, group, context)
+        yield from harms_of_closes(subject, group, context)
 
 
 def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
@@ -294,6 +299,33 @@ def denial(claims: list[Claim], api: str, name: str | None, context: CheckContex
     names = [named(error) for error in longest.errors]
     of = RefusedTopic(name, None)
     return Harm(who, of, claims, HURT, [longest], [], names, longest.count, longest_ms([longest]))
+
+
+def harms_of_closes(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """Writes with acks=0 that all brokers together reject: each closes the connection at once, again and again. VER001
+    says so of versions that Kafka 4.0 removed.
+    """
+    asked = context.claims("client", group, *subject)
+    writes = {claim["endpoint"] for claim in asked if any(word.startswith(f"{PRODUCE}:") for word in claim.tally)}
+    if not writes or is_internal(subject[1]):
+        return
+    every = [claim for endpoint in sorted(writes) for claim in context.claims("closed_after", group, "link", endpoint)]
+    mine = [one for one in summed(every) if (one["client_id"] or "", one["host"]) == subject[1:]]
+    closed = sum(one.tally.get("at_once", 0) for one in mine)
+    settings, count = context.settings, sum(one.count for one in mine)
+    if closed < settings.stuck_answers or (count - closed) * settings.partly_one_in > closed:
+        return
+    streak = Streak(closed, min(one.first.ts_ns for one in mine), max(one.last.ts_ns for one in mine))
+    often = streak.seconds * SECOND_NS <= closed * ASKS_AGAIN_NS
+    if not (often and streak.is_long(settings)) or any(True for _ in version_rejected(subject, group, context)):
+        return
+    last_ns = max((claim.peak.get("wrote", 0) for claim in asked), default=0)
+    streak = replace(streak, ended=last_ns > streak.last_ns + ASKS_AGAIN_NS)
+    harm = Harm(
+        (mine[0]["client_id"], subject[2], PRODUCE), RefusedTopic(None, None), mine, HURT, [streak], [],
+        [CONNECTION_CLOSED], closed, longest_ms([streak]),
+    )  # fmt: skip
+    yield from rows("|".join((*subject[1:], PRODUCE, "closed")), [harm], group, context)
 
 
 def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:

@@ -125,7 +125,9 @@ HARMS = ResultTable(
         "id": "id:refused id:use id:binding name:binding link:missing",
         "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic link:answered"
-        " link:missing id:binding id:use id:partition name:binding name:unnumbered",
+        " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
+        " client:closed_on client:request_version client:software client:version_error server:advertised"
+        " server:accepts link:unanswered link:midway",
     },
     shown=Shown(
         order_by=("first_seen", "client_id", "topic", "api"),

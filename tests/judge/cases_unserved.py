@@ -5,7 +5,7 @@ import struct
 
 from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, ns
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 GREETING = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "3.7.0"}
@@ -810,3 +810,52 @@ def grp007_fires__a_member_of_another_group_on_its_host(lab):
     talk.ask(1, "SyncGroup", 5, theirs, {"errorCode": 0, "assignment": assignment(*SONGS)})
     talk.ask(100, "Heartbeat", 4, theirs, {"errorCode": 0})
     assert grp007_kinds(lab) == {"violation"}
+
+
+def closed_at_once(lab, count=15, every=3.0, writes=1, late=0.005, version=9, found=BROKER, **facts):
+    """acks=0: a broker's only answer to an error is to close the connection."""
+    lab.metadata(0)
+    for number in range(count):
+        at = 1 + number * every
+        talk = lab.talk(client_id="app", host="10.0.0.7", **{"over": True, "requests": writes + 1, **facts})
+        greet(talk, at, found)
+        talk.facts["responses"] = 1
+        for _ in range(writes):
+            at += 0.01
+            talk.ask(at, "Produce", version, {"acks": 0, "timeoutMs": 30000}, outcome=NO_RESPONSE_DUE)
+        talk.closed = at + late
+    lab.until = count * every + 60
+
+
+def cli006_fires__writes_without_a_response(lab):
+    closed_at_once(lab)
+
+
+def cli006_near_miss__writes_without_a_response_a_new_leader(lab):
+    """The client learns who leads the partition, and goes on there."""
+    closed_at_once(lab, count=3)
+
+
+def cli006_near_miss__writes_without_a_response_that_are_taken(lab):
+    """Many writes on each connection, until brokers restart."""
+    closed_at_once(lab, writes=40)
+
+
+def cli006_near_miss__writes_without_a_response_and_idle(lab):
+    """The broker closes when nothing comes for long (connections.max.idle.ms)."""
+    closed_at_once(lab, every=30, late=20)
+
+
+def cli006_near_miss__writes_without_a_response_and_the_client_closes(lab):
+    """A script that writes once."""
+    closed_at_once(lab, closed_by="client-fin")
+
+
+def cli006_near_miss__writes_without_a_response_in_a_removed_version(lab):
+    """VER001's affair."""
+    closed_at_once(lab, version=0, found={**ranges("4.4.0"), 0: (0, 13)})
+
+
+def cli006_cannot_know__writes_without_a_response(lab):
+    """Bytes are missing in which a response may have been."""
+    closed_at_once(lab, unseen_response_bytes=40, gaps=((ns(2), 1, 40),))
