@@ -321,7 +321,7 @@ def clock(time: str | None, axis: Axis) -> str:
 
 INDENT = 12
 LABELS = frozenset(
-    {"expected", "cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES}
+    {"expected", "cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES.values()}
 )
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
@@ -370,7 +370,7 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("refused", refused)
     for remark in remarks(result):
         yield labelled("expected", remark)
-    for label, code in LINES.items():
+    for code, label in LINES.items():
         if found := without_card(result, code):
             yield labelled(label, found)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]

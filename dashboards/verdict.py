@@ -39,9 +39,18 @@ NOT_OPENED = {
     "ipv6-fragment": "that are IP fragments",
 }
 """Why packets were not looked into, and how a sentence says so."""
-LINES = {"refused": "WIR008", "lost": "CTL013", "silent": "CLI005", "quota": "CLI007", "proxy": "CLU005"}
-"""By label the checks of which the first screen has a line, because no card shows them: addresses that refuse
-connections, lost records, writers that fell silent, clients that a quota makes wait, and proxies.
+LINES = {
+    "WIR008": "refused",
+    "WIR009": "refused",
+    "CLU006": "away",
+    "CTL013": "lost",
+    "CLI005": "silent",
+    "CLI007": "quota",
+    "CLU005": "proxy",
+}
+"""By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
+connections, times without any broker, lost records, writers that fell silent, clients that a quota makes wait, and
+proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""

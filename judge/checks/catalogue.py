@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (groups, outages)),
     "ADM": ("Topic administration", (administration,)),
-    "CLU": ("Clusters", (clusters,)),
+    "CLU": ("Clusters", (clusters, outages)),
     "CLI": ("Clients that get nowhere", (unserved, idle_members)),
     "DRF": ("Draft dialects", (wire_checks,)),
     "WIR": ("Messages on the wire", (wire_checks, outages)),

@@ -3,15 +3,17 @@
 An outage is no disagreement about topic IDs or versions, so its findings are informations.
 """
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     ASKS_AGAIN_NS,
     PAUSE_NS,
+    RETRY_NS,
     Streak,
     clients_of,
     clock,
@@ -59,6 +61,10 @@ WORK = WRITES_AND_READS | {
     "StreamsGroupHeartbeat",
 }
 """What producers and consumers send, and tools that only look at topics do not."""
+OF_BROKERS = WORK | {"Metadata", "FindCoordinator", "ListOffsets", "OffsetFetch"} - {"Fetch"}
+"""What controllers of KRaft do not answer."""
+NAMED_UNTIL_NS = 300 * SECOND_NS
+"""Clients ask for metadata at least this often (metadata.max.age.ms)."""
 LOOKS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "InitProducerId"})
 """What clients send first, to any broker, in order to find those that they need."""
 
@@ -102,7 +108,13 @@ def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: C
     return longest_outage(runs, named_ns, served)
 
 
-def longest_outage(runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run]) -> Streak | None:
+REFUSED_AGAIN_NS = 40 * SECOND_NS
+"""A client that is refused connects again within this time: kafka-python waits up to 30 s and a fifth."""
+
+
+def longest_outage(
+    runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run], pause_ns: int = RETRY_NS
+) -> Streak | None:
     """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
     succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
     """
@@ -111,7 +123,7 @@ def longest_outage(runs: Iterable[Run], named_ns: Collection[int], served: Colle
         if not outages or came_back(outages[-1][-1], run, named_ns, served):
             outages.append([])
         outages[-1].append(run)
-    waited = (one for outage in outages for one in without_pause(outage) if not succeeded_during(one, served))
+    waited = (one for outage in outages for one in without_pause(outage, pause_ns) if not succeeded_during(one, served))
     return max(waited, key=lambda one: (one.seconds, one.count), default=None)
 
 
@@ -311,16 +323,17 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
     claims = context.claims("turned_away", group, *subject)
     answers = context.claims("answered", group, *subject) if claims else []
     served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
-    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served)
+    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served, REFUSED_AGAIN_NS)
     if longest is None or not is_unavailable(longest, context.settings):
         return
     if any(run[LAST] > longest.first_ns for run in served):
         return
     context.watch()
     endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
-    named = (claim for claim in context.believed(("server",), "address") if claim["address"] == endpoint)
+    listed = context.believed(("server",), "address")
+    named = [claim for claim in listed if claim["address"] == endpoint]
     late = [claim for claim in named if claim.last.ts_ns >= named_ns]
-    if late:
+    if late := late or [claim for claim in named if lives_elsewhere(claim, listed, named_ns, context)]:
         node = max(late, key=lambda claim: claim.last.ts_ns)["broker"]
         words = {"endpoint": endpoint, "node": node, "since": clock(longest.first_ns)}
         hosts = {claim["host"] for claim in claims}
@@ -329,6 +342,40 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
         about = {"brokers": (node,), "client_ids": client_ids, "count": longest.count}
         times = {"first_ns": longest.first_ns, "last_ns": longest.last_ns}
         yield resting_on([*claims, *late], endpoint, **about, **times, words=words)
+
+
+def lives_elsewhere(named: Claim, listed: Iterable[Claim], since_ns: int, context: CheckContext) -> bool:
+    """Whether the server that names an address is the broker itself, at another one: it lists that broker alone, and a
+    connection to it goes on. Some clients ask it once only.
+    """
+    server = named["endpoint"]
+    alone = all(claim["address"] == named["address"] for claim in listed if claim["endpoint"] == server)
+    alive = (one for one in context.believed(("server",), "server") if one["endpoint"] == server)
+    return server != named["address"] and alone and any(one.last.ts_ns >= since_ns for one in alive)
+
+
+def connections_refused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Per host, at an address that no broker names and where nothing answered. Clients try `::1` first where a name has
+    both addresses.
+    """
+    endpoint, claims = subject[1], context.claims("turned_away", group, *subject)
+    found = [
+        (claim, longest_outage(every_run(claim.runs, {TURNED_AWAY}), (), (), REFUSED_AGAIN_NS)) for claim in claims
+    ]
+    long = [(claim, one) for claim, one in found if one is not None and one.is_long(context.settings)]
+    if not long or any(True for _ in context.claims("answered", group, *subject)):
+        return
+    context.watch()
+    others = {endpoint, endpoint.replace("[::1]", "127.0.0.1")}
+    servers = context.believed(("server",), "server", "address")
+    if any(one.kind == "address" and one["address"] == endpoint for one in servers):
+        return
+    if any(one["endpoint"] in others and one.peak.get("answers") for one in servers if one.kind == "server"):
+        return
+    for claim, one in long:
+        words = {"host": claim["host"], "endpoint": endpoint, "seconds": f"{one.seconds:.0f}"}
+        about = {"count": one.count, "first_ns": one.first_ns, "last_ns": one.last_ns}
+        yield resting_on([claim], claim["host"], endpoint, **about, words=words)
 
 
 def shut_out(hosts: set[str], node: int, outage: Streak, context: CheckContext) -> Iterator[str]:
@@ -360,3 +407,85 @@ def is_known_as(endpoint: str, node: int, outage: Streak, context: CheckContext)
         return False
     named = [one.first.ts_ns for one in context.believed(("server",), "address") if one["address"] == endpoint]
     return not named or min(named) <= outage.last_ns
+
+
+class Away(NamedTuple):
+    """A time in which no server of a cluster answered, and what clients were refused in it."""
+
+    since_ns: int
+    """The last answer before it; 0 where the capture begins later."""
+    until_ns: int
+    """The first answer after it; 0 where there is none."""
+    refused: list[tuple[str, Run]]
+    """By address."""
+
+    @property
+    def first_ns(self) -> int:
+        return self.since_ns or min(run[FIRST] for _, run in self.refused)
+
+    @property
+    def last_ns(self) -> int:
+        return self.until_ns or max(run[LAST] for _, run in self.refused)
+
+    @property
+    def asked_s(self) -> float:
+        """For how long clients were refused."""
+        times = [ts_ns for _, run in self.refused for ts_ns in run[FIRST:]]
+        return (max(times) - min(times)) / SECOND_NS
+
+
+def all_brokers_away(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per time. Every broker that the cluster's servers named until then must have refused somebody: of one that
+    nobody asked, and of brokers that were not captured, it is unknown whether they answered.
+    """
+    links = [("link", endpoint) for endpoint in sorted(group.endpoints)]
+    refused = {link[1]: claims for link in links if (claims := context.claims("turned_away", group, *link))}
+    if not refused:
+        return
+    context.watch()
+    answers = [one for link in links for one in context.claims("answered", group, *link) if is_broker(one, context)]
+    served = sorted((run[FIRST], run[LAST]) for one in answers for run in every_run(one.runs, {SUCCESS}))
+    every = [
+        (at, run) for at, claims in refused.items() for one in claims for run in every_run(one.runs, {TURNED_AWAY})
+    ]
+    named = context.claims("address", group, *subject)
+    for away in times_away(served, every):
+        long = away.asked_s >= context.settings.unavailable_s and len(away.refused) >= context.settings.stuck_answers
+        nodes = {one["broker"] for one in named if one.last.ts_ns >= away.first_ns - NAMED_UNTIL_NS}
+        at = {address for address, _ in away.refused}
+        if long and nodes and nodes <= {one["broker"] for one in named if one["address"] in at}:
+            yield without_brokers(away, refused, sorted(nodes))
+    if served:
+        context.passed(served[-1][1] + context.settings.unavailable_s * SECOND_NS)
+
+
+def times_away(served: list[tuple[int, int]], refused: list[tuple[str, Run]]) -> Iterator[Away]:
+    """The times between answers in which somebody was refused, in order."""
+    begins, ends = [first_ns for first_ns, _ in served], [0]
+    for _, last_ns in served:
+        ends.append(max(ends[-1], last_ns))
+    found: dict[int, list[tuple[str, Run]]] = {}
+    for address, run in refused:
+        found.setdefault(bisect(begins, run[FIRST]), []).append((address, run))
+    for place, within in sorted(found.items()):
+        until_ns = begins[place] if place < len(begins) else 0
+        mine = [one for one in within if one[1][FIRST] > ends[place] and (not until_ns or one[1][LAST] < until_ns)]
+        if mine:
+            yield Away(ends[place], until_ns, mine)
+
+
+def is_broker(answers: Claim, context: CheckContext) -> bool:
+    """Whether a server answers what controllers of KRaft do not, or it is unknown what it answers."""
+    known = [one for one in context.ledger.claims("accepts", "server") if one["endpoint"] == answers["endpoint"]]
+    versions = {word.partition(":")[0] for one in known for word in one.peak}
+    return not versions or not versions.isdisjoint(OF_BROKERS)
+
+
+def without_brokers(away: Away, refused: Mapping[str, list[Claim]], nodes: list[int]) -> Evidence:
+    claims = [claim for at in sorted({address for address, _ in away.refused}) for claim in refused[at]]
+    when = f"from {clock(away.first_ns)} to {clock(away.last_ns)}" if away.until_ns else f"since {clock(away.first_ns)}"
+    words = {"when": when, "seconds": f"{(away.last_ns - away.first_ns) / SECOND_NS:.0f}", "brokers": len(nodes)}
+    words |= {"until": clock(away.until_ns)} if away.until_ns else {}
+    count = sum(run[0] for _, run in away.refused)
+    times = {"first_ns": away.first_ns, "last_ns": away.last_ns, "count": count}
+    return resting_on(claims, clock(away.first_ns), brokers=tuple(nodes), **times, words=words)

@@ -1,6 +1,6 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from tests.judge.lab import B1, B2, BROKERS, ID_1, START, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, START, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from wirecheck.decode.layouts.program import Dialect
 
@@ -523,6 +523,36 @@ def wir008_fires__several_on_one_host(lab):
     assert cut_off_clients(lab) == {"app", "job"}
 
 
+BEHIND = "10.0.0.1:9192"
+DOUBLING = [10, 10.1, 10.2, 10.4, 10.8, 11.6, 13.2, 16.4, 22.8, 36, 62.9, 98]
+"""kafka-python waits twice as long each time, up to 36 s."""
+
+
+def the_only_broker(lab, until=110, others=()):
+    """It names an address that refuses, once: kafka-python asks for metadata when it connects."""
+    talk = lab.talk(BEHIND, "app", "10.0.0.77")
+    lab.metadata(9.9, talk=talk, brokers={DEAD: 9, **dict(others)})
+    talk.ask(until, "ApiVersions", 3, {}, {"errorCode": 0})
+    for at in DOUBLING:
+        lab.talk(DEAD, "app", "10.0.0.77", over=True, close_ns=ns(at), closed_by="server-rst")
+    lab.until = 120
+
+
+def wir008_fires__the_only_broker(lab):
+    the_only_broker(lab)
+    assert cut_off_clients(lab) == {"app"}
+
+
+def wir008_near_miss__the_only_broker_stops(lab):
+    """Its connections end when it does."""
+    the_only_broker(lab, until=11)
+
+
+def wir008_near_miss__one_of_two_named_once(lab):
+    """It may be down: nobody asks for metadata again."""
+    the_only_broker(lab, others={B1: 1}.items())
+
+
 def wir008_near_miss(lab):
     """A broker is down, and the others stop naming it."""
     wir008_refuses(lab, range(10, 80, 3), named_until=20)
@@ -551,3 +581,125 @@ def wir008_near_miss__clients_give_up(lab):
 def wir008_cannot_know(lab):
     """What was sent before the resets is not in the capture."""
     wir008_refuses(lab, range(10, 80, 3), from_start=False)
+
+
+NOWHERE = "10.0.0.5:9099"
+
+
+def wir009_refuses(lab, times, *, endpoint=NOWHERE, host="10.0.0.9", **facts):
+    """A client with a wrong port, while others work."""
+    for at in range(0, 91, 5):
+        lab.metadata(at)
+    for at in times:
+        lab.talk(endpoint, None, host, over=True, close_ns=ns(at), **{"closed_by": "server-rst", **facts})
+
+
+def wir009_fires(lab):
+    wir009_refuses(lab, range(10, 66))
+    (found,) = lab.findings("WIR009")
+    assert found["summary"].startswith("10.0.0.9 was refused at 10.0.0.5:9099 56 times in 55 s")
+    assert found["kind"] == "information"
+
+
+def wir009_fires__less_and_less_often(lab):
+    wir009_refuses(lab, DOUBLING)
+    lab.until = 140
+
+
+def wir009_near_miss(lab):
+    """A broker whose address the others name: it is WIR008's."""
+    wir008_refuses(lab, range(10, 80, 3))
+
+
+def wir009_near_miss__a_broker_that_is_down(lab):
+    """The others stop naming it."""
+    wir008_refuses(lab, range(10, 80, 3), named_until=20)
+
+
+def wir009_near_miss__an_old_address_of_several(lab):
+    """One of bootstrap.servers: a client tries it once in a while."""
+    wir009_refuses(lab, (10, 30, 50, 70))
+
+
+def wir009_near_miss__it_starts_at_last(lab):
+    wir009_refuses(lab, range(10, 66))
+    lab.metadata(80, server=NOWHERE, brokers={})
+
+
+def wir009_near_miss__the_other_loopback_address(lab):
+    """`localhost` is ::1 first, and nothing listens there."""
+    wir009_refuses(lab, range(10, 66), endpoint="[::1]:9092", host="::1")
+    for at in range(10, 66):
+        lab.metadata(at, server="127.0.0.1:9092", brokers={"localhost:9092": 1})
+
+
+def wir009_near_miss__a_restart(lab):
+    wir009_refuses(lab, range(10, 35))
+
+
+def wir009_cannot_know(lab):
+    """What was sent before the resets is not in the capture."""
+    wir009_refuses(lab, range(10, 66), from_start=False)
+
+
+def restarted(lab, pauses, *, until=200, brokers=BROKERS):
+    """Each broker is away from one time to another; a client asks it every second."""
+    for server in brokers:
+        away = pauses.get(server, (0, 0))
+        talk = None
+        for at in range(until):
+            if away[0] <= at < away[1]:
+                talk = None
+                lab.talk(server, None, "10.0.0.9", over=True, close_ns=ns(at), closed_by="server-rst")
+            else:
+                talk = talk or lab.talk(server, "app", "10.0.0.9")
+                lab.metadata(at, talk=talk, brokers=brokers)
+    lab.until = until
+
+
+def clu006_fires(lab):
+    restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
+    (found,) = lab.findings("CLU006")
+    assert "for 89 s" in found["summary"]
+    assert sorted(found["brokers"]) == [1, 2, 3]
+
+
+def clu006_fires__until_the_end(lab):
+    restarted(lab, {B1: (20, 200), B2: (22, 200), B3: (21, 200)})
+    (found,) = lab.findings("CLU006")
+    assert "since" in found["summary"]
+
+
+def clu006_fires__a_controller_answers(lab):
+    restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
+    talk = lab.talk("10.0.0.1:9093", "raft-client-2", "10.0.0.2")
+    for at in range(200):
+        talk.ask(at, "Fetch", 12, {"clusterId": CLUSTER, "topics": []}, {"responses": []})
+
+
+def clu006_near_miss(lab):
+    """A rolling restart, of more than a minute each."""
+    restarted(lab, {B1: (20, 85), B2: (90, 150), B3: (155, 190)})
+
+
+def clu006_near_miss__a_single_broker_restarts(lab):
+    restarted(lab, {B1: (20, 58)}, brokers={B1: 1})
+
+
+def clu006_near_miss__one_broker_was_not_captured(lab):
+    """It may have answered."""
+    restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
+    lab.talks = [talk for talk in lab.talks if talk.server != B3]
+
+
+def clu006_near_miss__nobody_asks(lab):
+    restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
+    lab.talks = [talk for talk in lab.talks if talk.facts.get("closed_by") != "server-rst"]
+
+
+def clu006_cannot_know(lab):
+    """What was sent before the resets is not in the capture."""
+    restarted(lab, {B1: (20, 110), B2: (22, 112), B3: (21, 115)})
+    for talk in lab.talks:
+        if talk.facts.get("closed_by") == "server-rst":
+            talk.facts["from_start"] = False
