@@ -478,6 +478,9 @@ def kept_of_before(facts: CardFacts) -> str:
     if not hurt:
         brokers = sorted(of_consequences(facts, REJECTED, "brokers"))
         verb = "rejects" if len(brokers) == 1 else "reject"
+        if not brokers and (away := missed_recreation(facts)):
+            verb = "was away then and has" if len(away) == 1 else "were away then and have"
+            return f"; {numbered(away)} {verb} never followed the new topic (KAFKA-14616)"
         return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
     former = of_consequences(facts, FORMER_LEADER, "client_ids")
     names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": []}
@@ -495,6 +498,13 @@ def kept_of_before(facts: CardFacts) -> str:
         return f"; {'; '.join(kept)}"
     verb = "uses" if len(names["partitions"]) == 1 else "use"
     return f"; {listed(names['partitions'])} {verb} partitions that it may no longer have"
+
+
+def missed_recreation(facts: CardFacts) -> list[int]:
+    """The brokers that were away when the topic was recreated, and have not followed it since."""
+    names = [name for one in with_consequences(facts.entry) for name in one["findings"]]
+    rows = [facts.context.findings[name] for name in names]
+    return sorted({broker for row in rows if row["words"].get("recreated") for broker in row["brokers"]})
 
 
 def of_consequences(facts: CardFacts, code: str, column: str) -> set[Any]:

@@ -73,9 +73,12 @@ def topic(row: Row) -> frozenset[Any]:
 
 def requesters(row: Row) -> frozenset[Any]:
     """Brokers that made the requests themselves, as the check knows them by their hosts."""
+    return frozenset(int(broker) for broker in str(words_of(row).get("requester", "")).split(",") if broker)
+
+
+def words_of(row: Row) -> Mapping[str, Any]:
     words = row["words"]
-    named = words if isinstance(words, Mapping) else {word["name"]: word["value"] for word in words}
-    return frozenset(int(broker) for broker in str(named.get("requester", "")).split(",") if broker)
+    return words if isinstance(words, Mapping) else {word["name"]: word["value"] for word in words}
 
 
 def requests_of(row: Row) -> frozenset[Any]:
@@ -106,6 +109,13 @@ def anything(_row: Row) -> frozenset[Any]:
     return frozenset({True})
 
 
+def missed_recreation(row: Row) -> frozenset[Any]:
+    """The new ID of a recreation, and of a replica whose broker was away then."""
+    if row["code"] == "TID001":
+        return KEYS["new id"](row)
+    return frozenset(row["topic_ids"]) if words_of(row).get("recreated") else frozenset()
+
+
 def pair(row: Row) -> frozenset[Any]:
     """Both ids of a change, in any order."""
     ids = frozenset(row["topic_ids"])
@@ -126,6 +136,7 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "request": requests_of,
     "server": servers,
     "orders alone": orders_alone,
+    "missed recreation": missed_recreation,
     "anything": anything,
 }
 OFFERED_AS = {"requester": "brokers"}

@@ -32,6 +32,7 @@ from wirecheck.judge.checks.shapes import (
     storm,
     stuck_client,
 )
+from wirecheck.judge.checks.topic_ids import recreation
 from wirecheck.judge.claims.claim import (
     FIRST,
     LAST,
@@ -440,7 +441,29 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             context.watch()
             since, session = silent_at(newest, mine, here, context)
             if since is not None and session is not None and session.last.ts_ns < deleted_ns:
-                yield silent(name_of(subject, group, context), newest, int(replica), since, session)
+                found = silent(name_of(subject, group, context), newest, int(replica), since, session)
+                missed = missed_recreation(found, subject, group, context)
+                yield replace(found, words={**found.words, **missed})
+
+
+def missed_recreation(found: Evidence, subject: Subject, group: Group, context: CheckContext) -> dict[str, str]:
+    """When the topic was recreated while the replica's broker was away, if it was: brokers stated that the replica was
+    offline, and it has never been in the ISR under the new ID, as one that is there at the creation is.
+    """
+    _, partition, replica = found.key
+    of_replica = {str(replica)}
+    offline = (one for one in context.claims("offline", group, *subject) if one["partition"] == partition)
+    away = any(of_replica <= {*one["offline"].split(",")} for one in offline)
+    states = (one for one in context.claims("partition", group, *subject) if one["partition"] == partition)
+    if found.topic is None or not away or any(of_replica <= {*one["isr"].split(",")} for one in states):
+        return {}
+    topic = topic_of(found.topic, group, context)
+    born_ns = [
+        new.born_ns
+        for old, new in topic.changes
+        if new.topic_id == subject[1] and recreation(topic, old, new) is not None and topic.follows(old, new)
+    ]
+    return {"recreated": clock(born_ns[0])} if born_ns else {}
 
 
 def silent_at(

@@ -449,8 +449,62 @@ def ctl011_fires(lab):
     followed(lab, [ID_2])
 
 
+def recreated_while_away(lab, asked=(ID_2,), *, offline=True, recreated=True):
+    """Letters is recreated while broker 2 is away. It comes back, and never follows the new one (KAFKA-14616)."""
+
+    def answers(at, topic_id, epoch, away):
+        state = {"leaderId": 1, "leaderEpoch": epoch, "replicaNodes": [1, 2, 3], "isrNodes": [1, 3]}
+        row = {"name": "letters", "topicId": topic_id, "partitions": [{**state, "offlineReplicas": [2] * away}]}
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, {"clusterId": None, "topics": [row]})
+
+    for at in range(-60, -40, 5):
+        lab.metadata(at)
+        answers(at, ID_3, 9 if recreated else 4, away=False)
+    if recreated:
+        lab.deleted(-22, "letters", ID_3)
+        lab.created(-20, "letters", ID_1)
+    for at in range(-19, 0, 3):
+        answers(at, ID_1, 5, away=offline)
+    followed(lab, asked)
+
+
+def recreated_at(lab):
+    (found,) = lab.findings("CTL011")
+    return [word["value"] for word in found["words"] if word["name"] == "recreated"]
+
+
+def ctl011_fires__recreated_while_the_broker_was_away(lab):
+    recreated_while_away(lab)
+    assert recreated_at(lab)
+
+
+def ctl011_fires__recreated_and_nobody_says_that_the_broker_was_away(lab):
+    recreated_while_away(lab, offline=False)
+    assert not recreated_at(lab)
+
+
+def ctl011_fires__the_topic_lost_its_id_while_the_broker_was_away(lab):
+    """Its leader epochs go on: nothing was recreated (KAFKA-12835)."""
+    recreated_while_away(lab, recreated=False)
+    assert not recreated_at(lab)
+
+
+def ctl011_fires__the_broker_was_away_and_nothing_was_recreated(lab):
+    lab.metadata(-20)
+    state = {"leaderId": 1, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 3], "offlineReplicas": [2]}
+    row = {"name": "letters", "topicId": ID_1, "partitions": [state]}
+    lab.talk(B1).ask(-19, "Metadata", 12, {"topics": None}, {"clusterId": None, "topics": [row]})
+    followed(lab, [ID_2])
+    assert not recreated_at(lab)
+
+
 def ctl011_near_miss(lab):
     followed(lab, [ID_1, ID_2])
+
+
+def ctl011_near_miss__recreated_while_the_broker_was_away_and_it_follows(lab):
+    """As brokers from 3.7 on do."""
+    recreated_while_away(lab, asked=[ID_1, ID_2])
 
 
 def ctl011_near_miss__deleted_while_the_broker_was_paused(lab):
