@@ -1,6 +1,8 @@
 """Sentences that could go stale are generated from, or tested against, the code."""
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,34 @@ def test_private_words_are_found_and_kafkas_own_names_are_not():
 
     assert found("a stranger is told the topic id anew") == ["stranger", "told", "id", "anew"]
     assert found("the group.id and topic_id of both sides, side by side: an ID, a grace period, broker.id=3") == []
+
+
+HOW = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+
+
+def test_how_it_works_names_modules_that_are_there():
+    named = re.findall(r"`([a-z_]+/[a-z_/]*(?:\w+\.(?:py|tsv))?)`", HOW)
+    assert len(named) > 40
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+ROW = r"^\| `([A-Z_]+)` \| (stream|framing) \|.*\| (`[^|]*`) \|$"
+
+
+def test_the_states_of_a_direction_are_those_of_the_code():
+    """Each assignment of a state stands in a method, and in the row of that state."""
+    module = ast.parse((ROOT / "decode/connection/stream/direction.py").read_text(encoding="utf-8"))
+    entered = defaultdict(set)
+    for method in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(method):
+            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            if isinstance(target, ast.Attribute) and target.attr in {"stream", "mode"}:
+                kind = {"stream": "stream", "mode": "framing"}[target.attr]
+                entered[ast.unparse(node.value).removeprefix("modes."), kind].add(method.name)
+    shown = {
+        (state, kind): set(re.findall(r"`(\w+)`", methods))
+        for state, kind, methods in re.findall(
+            r"^\| `([A-Z_]+)` \| (stream|framing) \|.*\| (`[^|]*`) \|$", HOW, re.MULTILINE
+        )
+    }
+    assert shown == dict(entered)
