@@ -48,7 +48,7 @@ COMMANDS = (
     ("topics",), ("why", "orders"), ("why", "app"), ("changes",), ("errors",), ("clients", "--target", "4.0"),
     ("decode", "-V", "--limit", "100000"), ("replay", "--engine", "local", "-v"),
     ("replay", "--engine", "local", "--format", "sarif"), ("replay", "--engine", "local", "--format", "markdown"),
-    ("changes", "--format", "json"), ("topics", "--format", "json"),
+    ("changes", "--format", "json"), ("topics", "--format", "json"), ("latency", "--all", "--brokers"), ("groups",),
 )  # fmt: skip
 OWN_ENDS = {0, 1, 2}
 
