@@ -30,6 +30,9 @@ FILES = "files"
 KEPT = 20
 """Batches whose files are remembered; a start reads the last one, or the one before."""
 NEW = "start with a new --checkpoint; frames that are still kept are checked again"
+SAME = "use the same as before, or "
+OF_RELEASE = {"format", "follow_state_version", "judge_state_version"}
+"""What no option changes."""
 NO_ACCESS = f"let this user read and write it, or {NEW}"
 
 
@@ -68,8 +71,9 @@ def open_or_create(checkpoint: str, now: Mapping[str, Any]) -> str:
         run = str(stored["run"])
     for name, value in now.items():
         if stored.get(name) != value:
-            other = f"made with {name.replace('_', ' ')} {_shown(stored.get(name))}, this is {_shown(value)}"
-            raise CheckpointRefused(f"{checkpoint}: {other}; use the same as before, or {NEW}")
+            what = f"{name.replace('_', ' ')} {_shown(stored.get(name))}, this is {_shown(value)}"
+            other = f"written by another release (made with {what}); " if name in OF_RELEASE else f"made with {what}; "
+            raise CheckpointRefused(f"{checkpoint}: {other}{'' if name in OF_RELEASE else SAME}{NEW}")
     return run
 
 

@@ -55,6 +55,7 @@ LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
 ENDED = "stopped at once; the next start repeats the unfinished batch"
+UNSTARTED = "stopped before the first batch"
 STEPS = ("judge", "follow")
 """The stateful steps in the order in which Spark reports them: the last first."""
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
@@ -104,7 +105,11 @@ def begin(settings: Settings, watch: "Watch") -> None:
         say(f"{plan.out}: holds no results of this checkpoint (run={job.run}); if --out has changed, move its tables")
     with workplace(plan.checkpoint) as work:
         try:
-            spark = open_session(Session(work, memory=f"{plan.heap_bytes >> 20}m", verbose=settings.verbose))
+            session = Session(work, memory=f"{plan.heap_bytes >> 20}m", verbose=settings.verbose)
+            spark = None if watch.stopping.is_set() else open_session(session)
+            if spark is None or watch.stopping.is_set():  # a batch would only make the end later
+                say(UNSTARTED)
+                return
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
