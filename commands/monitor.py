@@ -104,7 +104,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 )  # fmt: skip
 @click.option(
     "--external-url", default="", metavar="URL",
-    help="Address of this monitor in alerts, as http://monitor:9108.  [default: the metrics address and port]",
+    help="Address of this monitor in alerts, as http://monitor:9108.  [default: a loopback metrics address and port]",
 )  # fmt: skip
 @click.option(
     "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of log lines.",

@@ -31,7 +31,14 @@ from wirecheck.streaming.run.failure import BUSY_S, PAUSES_S, batch_files, in_on
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.metrics_page import SLOW_S, Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.resources import served, stop_signals, table_maintenance, workplace
+from wirecheck.streaming.run.resources import (
+    metrics_place,
+    served,
+    stop_signals,
+    table_maintenance,
+    unlinked,
+    workplace,
+)
 from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.left_over import end_left_over
@@ -99,7 +106,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
     plan, say = watch.plan, watch.say
     job, settings, feed = prepared(plan, settings, watch.page)
     job = replace(job, confirmed=watch.lease.confirm if watch.lease else None)
-    if line := extension_modules.slow():
+    for line in filter(None, (extension_modules.slow(), unlinked(plan))):
         say(line)
     if checkpoint.committed(plan.checkpoint) >= 0 and not watch.page.totals:
         say(f"{plan.out}: holds no results of this checkpoint (run={job.run}); if --out has changed, move its tables")
@@ -344,7 +351,7 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
         f"agents {', '.join(sorted(settings.agents)) or 'none yet'}",
         f"{page.query.backlog_files:,} {file} ({page.query.backlog_bytes / 1e6:,.1f} MB) {wait}",
         "from the beginning" if done < 0 else f"after batch {done}{judged}",
-        *([f"metrics at http://{plan.metrics_address}:{plan.metrics_port}/metrics"] if plan.metrics_port else ()),
+        *([metrics_place(plan)] if plan.metrics_port else ()),
     ]
     return "; ".join(parts)
 

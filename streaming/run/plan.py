@@ -55,11 +55,11 @@ class Plan:
     allowed_hosts: tuple[str, ...] = ()
     """Further names in `Host` to which the page of findings is shown."""
     external_url: str = ""
-    """Under which address others reach this monitor; empty for the metrics' own."""
+    """Under which address others reach this monitor; empty for the metrics' own, if that is a loopback address."""
     principals: bool = True
+    """Whether cards name the addresses of clients."""
     expect: tuple[Expectation, ...] = ()
     """What counts in no alert."""
-    """Whether cards name the addresses of clients."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""
     tables: str | None = None

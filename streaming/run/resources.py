@@ -36,7 +36,7 @@ def served(plan: Plan, front: Front | None = None, runbooks: Mapping[str, str] =
     where that cannot be had.
     """
     where = f"{plan.metrics_address}:{plan.metrics_port}"
-    page = Page(plan.external_url.rstrip("/") or f"http://{where}", principals=plan.principals, expect=plan.expect)
+    page = Page(link(plan), principals=plan.principals, expect=plan.expect)
     places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
     page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
@@ -52,6 +52,35 @@ def served(plan: Plan, front: Front | None = None, runbooks: Mapping[str, str] =
             fix = "choose another --metrics-port, or another --metrics-address"
             raise MonitorError(f"metrics cannot be served at {where}: {reason_of(wrong)}; {fix}") from wrong
         yield page
+
+
+def link(plan: Plan) -> str:
+    """Under which address people reach the monitor; empty where that is not known."""
+    return plan.external_url.rstrip("/") or loopback_url(plan)
+
+
+def loopback_url(plan: Plan) -> str:
+    """Empty at other addresses: they may have another name elsewhere, and 0.0.0.0 is none."""
+    if not is_this_machine(plan.metrics_address):
+        return ""
+    host = f"[{plan.metrics_address}]" if ":" in plan.metrics_address else plan.metrics_address
+    return f"http://{host}:{plan.metrics_port}"
+
+
+def metrics_place(plan: Plan) -> str:
+    """For the line at the start."""
+    there = loopback_url(plan)
+    return f"metrics at {there}/metrics" if there else f"metrics on port {plan.metrics_port} of {plan.metrics_address}"
+
+
+def unlinked(plan: Plan) -> str:
+    """What to say of a monitor that alerts cannot link to; empty otherwise."""
+    if plan.metrics_port is None or link(plan):
+        return ""
+    return (
+        f"alerts have no link to this monitor: --metrics-address {plan.metrics_address} is not the address that your "
+        f"team uses; set --external-url, as http://HOST:{plan.metrics_port}"
+    )
 
 
 @contextmanager

@@ -73,7 +73,12 @@ def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
 @pytest.mark.parametrize("fact", ["format", "spark", "follow_state_version", "judge_state_version"])
 def test_a_checkpoint_of_other_versions_is_refused(plan, fact):
     checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(Settings()) | {fact: "0"})
-    assert f"made with {fact.replace('_', ' ')} 0, this is" in refusal(plan)
+    words = refusal(plan)
+    assert f"made with {fact.replace('_', ' ')} 0, this is" in words
+    assert words.endswith("start with a new --checkpoint; frames that are still kept are checked again")
+    assert ("use the same as before" in words, "written by another release" in words) == (
+        (True, False) if fact == "spark" else (False, True)
+    )
 
 
 def test_paths_are_no_part_of_a_checkpoint(plan, tmp_path):
@@ -199,6 +204,35 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
     ]
     page.query = replace(page.query, backlog_files=1, backlog_bytes=200_000)
     assert "; 1 file (0.2 MB) waits; " in monitor.beginning(plan, page, settings)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.5", "monitor"])
+def test_an_address_that_others_ask_is_in_no_link_without_an_external_url(plan, address):
+    plan = replace(plan, metrics_port=9108, metrics_address=address)
+    assert resources.link(plan) == ""
+    assert resources.unlinked(plan).endswith("set --external-url, as http://HOST:9108")
+    assert monitor.beginning(plan, Page(), Settings()).endswith(f"; metrics on port 9108 of {address}")
+    named = replace(plan, external_url="https://wirecheck.example/")
+    assert (resources.link(named), resources.unlinked(named)) == ("https://wirecheck.example", "")
+
+
+def test_a_loopback_address_is_a_link_and_without_a_port_there_is_nothing_to_link_to(plan):
+    for address, host in (("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("localhost", "localhost")):
+        here = replace(plan, metrics_port=9108, metrics_address=address)
+        assert (resources.link(here), resources.unlinked(here)) == (f"http://{host}:9108", "")
+    assert resources.unlinked(replace(plan, metrics_address="0.0.0.0")) == ""
+
+
+def test_the_missing_link_is_said_once_and_a_stop_before_spark_is_up_starts_no_query(plan, monkeypatch):
+    said, stopping = [], Event()
+    monkeypatch.setattr(monitor, "open_session", lambda _: stopping.set())
+    plan = replace(plan, metrics_port=9108, metrics_address="0.0.0.0")
+    for _ in range(2):  # signalled while Java starts, and before
+        monitor.begin(Settings(), Watch(plan, Page(), stopping, said.append))
+        lines = [line for line in said if "plain source" not in line]
+        assert lines == [resources.unlinked(plan), "stopped before the first batch"]
+        assert "http://0.0.0.0" not in "".join(said)
+        said.clear()
 
 
 def gone_on_with(plan, frames_files, kept, parts):
