@@ -21,6 +21,7 @@ BEGIN = {
         "docs/stale-broker.md",
         "docs/agent.md",
         "docs/monitor.md",
+        "docs/upgrade.md",
         "docs/monitor-spark.md",
         "deploy/README.md",
         "docs/tls.md",
