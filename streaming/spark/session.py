@@ -62,7 +62,7 @@ def open_session(session: Session) -> SparkSession:
         raise SparkDidNotStart(f"Spark Connect ({asked}): {NO_CONNECT}")
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java
         with own_interrupt():
-            return without_words_of_accumulators(SparkSession.builder.config(map=QUERY).getOrCreate())
+            return SparkSession.builder.config(map=QUERY).getOrCreate()
     if RUNNING.spark is not None:
         return RUNNING.spark
     session.work.mkdir(parents=True, exist_ok=True)
@@ -79,20 +79,12 @@ def open_session(session: Session) -> SparkSession:
     log = session.work / "spark.log"
     with inherited_by_java(None if session.verbose else log), own_interrupt():
         try:
-            opened = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
-            RUNNING.spark = without_words_of_accumulators(opened)
+            RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError) as failure:
             problem = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
             fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
             raise SparkDidNotStart(f"{problem}; {fix}") from failure
     return RUNNING.spark
-
-
-def without_words_of_accumulators(spark: SparkSession) -> SparkSession:
-    """PySpark's server of accumulators, which nothing here uses, prints a traceback where its Java is ended first."""
-    if server := getattr(spark.sparkContext, "_accumulatorServer", None):
-        server.handle_error = lambda _request, _client: None
-    return spark
 
 
 def archive_option(java: Java, session: Session) -> str:

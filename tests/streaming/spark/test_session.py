@@ -3,11 +3,8 @@
 import os
 import subprocess
 import sys
-from socketserver import BaseRequestHandler
-from types import SimpleNamespace
 
 import pytest
-from pyspark.accumulators import AccumulatorTCPServer
 
 from wirecheck.streaming.spark import session
 from wirecheck.streaming.spark.session import SparkDidNotStart, inherited_by_java, last_line, last_raised, open_session
@@ -33,15 +30,6 @@ def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, c
 def test_javas_last_line_is_not_what_its_script_makes_of_it(tmp_path):
     (tmp_path / "log").write_text("Error: no memory\n/x/spark-class: line 97: CMD: bad array subscript\n\n")
     assert (last_line(tmp_path / "log"), last_line(tmp_path / "none")) == ("Error: no memory", "")
-
-
-def test_java_that_is_ended_first_leaves_no_traceback_of_accumulators(capsys):
-    """As a signal to the whole process group does it."""
-    with AccumulatorTCPServer(("127.0.0.1", 0), BaseRequestHandler, "token") as server:
-        opened = SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server))
-        assert session.without_words_of_accumulators(opened) is opened
-        server.handle_error(None, ("127.0.0.1", 1))
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("text", "line"), [(RAISED, "java.net.BindException: Cannot"), ("", "without a word")])
