@@ -97,7 +97,8 @@ def _first_that_reads(messages: Messages, named: Sequence[Dialect], projection: 
     reading that comes furthest.
     """
     decoded = decode(messages, projection)
-    refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, named))
+    hidden = bool(named) & (decoded.status == Status.LEFT_OUT)  # a draft may have a tag there, which was redacted
+    refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | hidden | _with_id_tags(messages, decoded, named))
     return _reread(decoded, refused, (*CHANGED, *named), projection, named)
 
 

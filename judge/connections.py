@@ -86,7 +86,7 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
     """What was not captured of a connection, or not decoded."""
     key, protocol = connection.key, protocol_of(connection)
     if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
-        yield Claim("midway", key, *span(connection), peak={"joined": connection.first.ts_ns})
+        yield Claim("midway", key, *span(connection), peak={"soonest": -connection.first.ts_ns})
     if is_encrypted(connection):
         yield Claim("encrypted", key, *span(connection))
     if is_unread(connection):

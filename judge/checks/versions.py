@@ -157,9 +157,8 @@ def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) ->
     """
     link = ("link", claim["endpoint"])
     unseen = (c for c in context.claims("unanswered", group, *link) if c["outcome"] == "response_unseen")
-    midway = (
-        c for c in context.claims("midway", group, *link) if c.peak.get("joined", c.last.ts_ns) > ranges.last.ts_ns
-    )
+    joined_ns = ((c, -c.peak.get("soonest", -c.last.ts_ns)) for c in context.claims("midway", group, *link))
+    midway = (c for c, time_ns in joined_ns if time_ns > ranges.last.ts_ns)
     lost = [*midway, *(c for c in unseen if c["api"] == NEVER_REFUSED)]
     missing = context.claims("missing", group, *link)
     lost += [c for c in missing if c["started_ns"] is None or c["started_ns"] > ranges.last.ts_ns]

@@ -44,7 +44,7 @@ def ver001_fires__without_a_response(lab):
 def ver001_fires__without_a_response_on_connections_joined_midway(lab):
     """They were there when the capture began, as other connections that go on."""
     talk = lab.talk(client_id="other", from_start=False)
-    talk.ask(0, "Metadata", 12, {}, {}).ask(90, "Metadata", 12, {}, {})
+    talk.ask(0, "Metadata", 12, {}, {}).ask(40, "Metadata", 12, {}, {})
     writes_without_a_response(lab, (1, 2), from_start=False)
     lab.versions(3, {**ranges("4.4.0"), 0: (0, 13)})
     writes_without_a_response(lab, (10, 12, 14))
