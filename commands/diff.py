@@ -134,7 +134,7 @@ def show(found: "list[Difference]", form: str, *, every: bool, notes: tuple[str,
 
 def of_broker(one: "Difference") -> bool:
     """Whether it is about requests of a broker or a controller; a finding about one counts like all findings."""
-    from wirecheck.judge.claims.client_ids import is_internal
+    from wirecheck.client_ids import is_internal
 
     return one.client_id is not None and is_internal(one.client_id) and not one.kind.startswith(("finding", "note"))
 

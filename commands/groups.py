@@ -20,12 +20,10 @@ from wirecheck.commands.listing import (
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.session import InputError
 from wirecheck.session.subjects import unknown
-from wirecheck.wording import plural
+from wirecheck.wording import NS_PER_S, plural
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.group_rows import GroupRow
-
-NS_PER_S = 1_000_000_000
 
 
 @click.command(cls=options.Sections, short_help="List consumer groups with state, rebalances and lag.")

@@ -53,9 +53,9 @@ def latency(
       wirecheck latency incident.pcapng --api Produce
       wirecheck latency frames/ --all --format csv
     """
+    from wirecheck.client_ids import is_internal
     from wirecheck.decode.show.latency_rows import latency_rows
     from wirecheck.decode.show.traffic import Traffic
-    from wirecheck.judge.claims.client_ids import is_internal
 
     with capture_frames(options.session(), inputs, strict=strict) as frames:
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)

@@ -181,10 +181,10 @@ def judged(
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    switches |= {"ports": frozenset(ports), "dialects": options.dialects()}
+    session = options.session()
+    switches |= {"ports": frozenset(ports), "dialects": session.dialects}
     settings = Settings(judge=JudgeSettings(principals=principals, **grace), verbose=verbose, **switches)
     # Spark may still be ending in this folder while the verdict is printed
-    session = options.session()
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
     scratch = Path(folder) / "frames"

@@ -8,7 +8,6 @@ samples merge in any order. A share of all short stretches of time is sampled; o
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -38,8 +37,6 @@ SOON_NS = 100_000_000
 EDGE_NS = 20_000_000
 """What came so shortly before the end of a stretch may have been sent on after it."""
 MOST_SAMPLED = 128
-NODE = re.compile(r"(?:broker-)?\d{1,10}(?:-fetcher-\d+)?|broker-\d+-.*|raft-client-\d+", re.DOTALL | re.ASCII)
-"""Client IDs of brokers' and controllers' own requests."""
 FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
 OPEN = 5
 """So many requests of one kind may be known of one leg before they are of the other."""
@@ -208,10 +205,6 @@ def as_many(sent: int, received: int) -> bool:
 def comparable(back: Sample, front: Sample) -> int:
     """How many requests of a leg would be in the sample of the endpoint if it had received them."""
     return sum(front.covers(one) and not is_first_of_stretch(one) for one in back.requests)
-
-
-def is_node(client_id: str | None) -> bool:
-    return NODE.fullmatch(client_id or "") is not None
 
 
 def fits(asked: Sampled, request: Sampled) -> bool:

@@ -9,10 +9,10 @@ the name and adds up with the others of its kind. One that was silent for longer
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
-from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures
 from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united

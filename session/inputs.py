@@ -1,4 +1,4 @@
-"""The inputs that somebody named: captures, folders of frames, or result tables.
+"""The inputs of a command or a call: captures, folders of frames, or result tables.
 
 What does not exist is an InputError before anything is read or imported. What is in an input is not looked at here.
 """

@@ -44,6 +44,6 @@ def clients_first(rows: "Iterable[ErrorRow]") -> "list[ErrorRow]":
 
 
 def of_broker(row: "ErrorRow") -> bool:
-    from wirecheck.judge.claims.client_ids import is_internal
+    from wirecheck.client_ids import is_internal
 
     return is_internal(row.client_id)

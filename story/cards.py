@@ -15,9 +15,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
+from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.page import remedy
-from wirecheck.judge.claims.client_ids import broker_of, is_internal
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, cause_sentences, clock, finding_ids, origin, with_consequences

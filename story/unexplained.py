@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.error_meanings import error_meanings, is_own_answer
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
 from wirecheck.decode.forwarding import (
     MOST_SAMPLED,
@@ -23,7 +24,6 @@ from wirecheck.decode.forwarding import (
     all_legs,
     codes,
     forwarders,
-    is_node,
     sampled,
 )
 from wirecheck.decode.message import decode
@@ -121,7 +121,7 @@ class CountedOnce:
             times = (exchanges.ts_ns[part[rows]].tolist() for part in (request, response))
             found = [*map(Sampled, places[rows].tolist(), *times, codes(exchanges, request[rows]))]
             keep(self._received, leg.server, found)
-            if leg.host in self._hosts and by_clients[rows].all() and not is_node(leg.client_id):
+            if leg.host in self._hosts and by_clients[rows].all() and not is_of_node(leg.client_id):
                 keep(self._sent, leg, found)
 
     def _find(self) -> bool:

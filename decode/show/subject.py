@@ -17,41 +17,34 @@ import numpy as np
 from wirecheck.decode.api_names import keys
 from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.changes import Changes
+from wirecheck.decode.show.group_messages import (
+    COLUMNS,
+    HEARTBEATS,
+    Step,
+    answer_to,
+    commits,
+    equal,
+    fields,
+    steps,
+    watermarks,
+)
 from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.decode.show.message_summary import topic_codes
 from wirecheck.decode.show.traffic import Traffic
-from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from wirecheck.decode.columns import Table
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.show.traffic import Call, Chunk
-    from wirecheck.decode.wire import Ints
 
 MOST = 10_000
 """Entries of each list."""
-HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
-"""Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
-GIVEN_ID = ("need to re-join with the given member-id", "rebalance failed due to MemberIdRequiredException")
-"""How Java's clients give as the reason that they are new (KIP-394)."""
-PARTITION = "topics.partitions.partition_index"
 ALSO = (
     ("Metadata", "response", tuple(f"topics.partitions.{name}" for name in (
         "partition_index", "leader_id", "leader_epoch", "isr_nodes",
     ))),
-    ("JoinGroup", "request", ("group_id", "member_id", "group_instance_id", "reason")),
-    ("JoinGroup", "response", ("generation_id", "member_id", "error_code")),
-    ("SyncGroup", "request", ("group_id", "member_id", "generation_id")),
-    ("SyncGroup", "response", ("error_code",)),
-    ("LeaveGroup", "request", ("group_id", "member_id", "members.member_id", "members.reason")),
-    ("Heartbeat", "request", ("group_id", "member_id", "generation_id")),
-    ("OffsetCommit", "request", ("group_id", PARTITION, "topics.partitions.committed_offset")),
-    ("Fetch", "response", ("responses.partitions.partition_index", "responses.partitions.high_watermark")),
-    *((api, "request", ("group_id", "member_id", "member_epoch")) for api in HEARTBEATS),
-    *((api, "response", ("member_id", "member_epoch", "error_code")) for api in HEARTBEATS),
+    *COLUMNS,
     ("BrokerRegistration", "request", ("broker_id",)),
     ("BrokerRegistration", "response", ("broker_epoch", "error_code")),
 )  # fmt: skip
@@ -124,8 +117,8 @@ class Subject(Accumulator):
     members: dict[str, Member] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     commits: dict[tuple[str, int], Commit] = field(default_factory=dict)
-    watermarks: dict[tuple[str, int], int] = field(default_factory=dict)
-    """The last high watermark of partitions that the group commits."""
+    watermarks: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    """The last high watermark of partitions that the group commits, and when it was stated."""
     groups: set[str] = field(default_factory=set)
     """That a client of this name is a member of."""
     has_epochs: bool = False
@@ -146,12 +139,9 @@ class Subject(Accumulator):
             return
         self.see_topic(chunk)
         self.see_client(chunk)
-        for api, see in (("JoinGroup", self.join), ("SyncGroup", self.sync), ("LeaveGroup", self.leave)):
-            see(chunk, keys()[api])
-        for api in HEARTBEATS:
-            self.beat(chunk, keys()[api])
-        self.alive(chunk, keys()["Heartbeat"])
-        self.commit(chunk, keys()["OffsetCommit"])
+        for step in steps(chunk, self.name):
+            self.see_step(chunk, step)
+        self.see_offsets(chunk)
         self.register(chunk, keys()["BrokerRegistration"])
 
     def has_space(self, kept: Any) -> bool:
@@ -203,12 +193,6 @@ class Subject(Accumulator):
             rows = np.flatnonzero(np.isin(chunk.exchange_of[header.message], mine))
             self.groups.update(filter(None, fields(header, rows, "group_id")[0]) if len(rows) else ())
 
-    def asked(self, chunk: Chunk, key: int) -> Iterator[tuple[int, int, Table]]:
-        """(exchange, row, requests) of an API that are about this group."""
-        header = chunk.tables(key, REQUEST)[""]
-        for row in equal(header["group_id"], self.name).tolist():
-            yield int(chunk.exchange_of[header.message[row]]), row, header
-
     def move(self, where: tuple[Chunk, int], kind: str, member: str, generation: int, reason: str = "") -> None:
         """`where`: the exchange."""
         chunk, index = where
@@ -226,88 +210,38 @@ class Subject(Accumulator):
             one = self.members.setdefault(name, Member(call.client_id, call.host, *times))
             one.last_ns, one.generation = max(one.last_ns, times[1]), max(one.generation, generation)
 
-    def join(self, chunk: Chunk, key: int) -> None:
-        answers = chunk.tables(key, RESPONSE)[""]
-        for index, row, header in self.asked(chunk, key):
-            member, reason = text(header, "member_id", row), text(header, "reason", row)
-            reason = "" if reason.startswith(GIVEN_ID) else reason
-            answer = answer_to(chunk, index, answers)
-            if answer is None:
-                self.move((chunk, index), "join", member, -1, reason)
-            elif answers["error_code"][answer] == 0:
-                given = text(answers, "member_id", answer) or member
-                self.move((chunk, index), "join", given, int(answers["generation_id"][answer]), reason)
+    def see_step(self, chunk: Chunk, step: Step) -> None:
+        where = chunk, step.exchange
+        if step.api == "JoinGroup" and step.error in {None, 0}:
+            self.move(where, "join", step.member, step.given, step.reason)
+        elif step.api == "SyncGroup" and step.error == 0:
+            self.move(where, "sync", step.member, step.stated)
+        elif step.api == "LeaveGroup":
+            self.move(where, "leave", step.member, -1, step.reason)
+        elif step.api == "Heartbeat":  # it shows only that the member is there
+            self.seen_member(step.member, chunk.call(step.exchange), (step.asked_ns, step.asked_ns), step.stated)
+        elif step.api in HEARTBEATS:
+            self.beat(where, step)
 
-    def sync(self, chunk: Chunk, key: int) -> None:
-        answers = chunk.tables(key, RESPONSE)[""]
-        for index, row, header in self.asked(chunk, key):
-            answer = answer_to(chunk, index, answers)
-            if answer is not None and answers["error_code"][answer] == 0:
-                self.move((chunk, index), "sync", text(header, "member_id", row), int(header["generation_id"][row]))
-
-    def leave(self, chunk: Chunk, key: int) -> None:
-        members = chunk.tables(key, REQUEST)["members"]
-        for index, row, header in self.asked(chunk, key):
-            inside = np.flatnonzero(members.parent == row).tolist()
-            if not inside:
-                self.move((chunk, index), "leave", text(header, "member_id", row), -1)
-            for one in inside:
-                self.move((chunk, index), "leave", text(members, "member_id", one), -1, text(members, "reason", one))
-
-    def beat(self, chunk: Chunk, key: int) -> None:
+    def beat(self, where: tuple[Chunk, int], step: Step) -> None:
         """Of a heartbeat only what changes the member's epoch is a move."""
-        answers = chunk.tables(key, RESPONSE)[""]
-        for index, row, header in self.asked(chunk, key):
-            self.has_epochs = True
-            answer, epoch = answer_to(chunk, index, answers), int(header["member_epoch"][row])
-            member = text(header, "member_id", row) or ("" if answer is None else text(answers, "member_id", answer))
-            if epoch < 0:
-                self.move((chunk, index), "leave", member, -1)
-            elif answer is not None and answers["error_code"][answer] == 0:
-                given = int(answers["member_epoch"][answer])
-                if given != epoch or member not in self.members:
-                    kind = "join" if not epoch else "sync" if given == epoch else "epoch"
-                    self.move((chunk, index), kind, member, given)
-                else:
-                    self.members[member].last_ns = int(chunk.asked_ns[index])
+        self.has_epochs = True
+        if step.stated < 0:
+            self.move(where, "leave", step.member, -1)
+        elif step.error == 0 and (step.given != step.stated or step.member not in self.members):
+            kind = "join" if not step.stated else "sync" if step.given == step.stated else "epoch"
+            self.move(where, kind, step.member, step.given)
+        elif step.error == 0:
+            self.members[step.member].last_ns = step.asked_ns
 
-    def alive(self, chunk: Chunk, key: int) -> None:
-        """A classic member's heartbeats show only that it is there."""
-        for index, row, header in self.asked(chunk, key):
-            asked_ns, generation = int(chunk.asked_ns[index]), int(header["generation_id"][row])
-            self.seen_member(text(header, "member_id", row), chunk.call(index), (asked_ns, asked_ns), generation)
-
-    def commit(self, chunk: Chunk, key: int) -> None:
-        there = chunk.tables(key, REQUEST)
-        topics, parts = there["topics"], there["topics.partitions"]
-        mine = equal(there[""]["group_id"], self.name)
-        if len(mine):
-            codes, texts = topic_codes(topics, "name", "topic_id", self.traffic.topic_names)
-            rows = np.flatnonzero(np.isin(topics.parent[parts.parent], mine))
-            for row, partition, offset in zip(
-                rows.tolist(), *fields(parts, rows, "partition_index", "committed_offset"), strict=True
-            ):
-                place = texts[int(codes[parts.parent[row]])], partition
-                index = int(chunk.exchange_of[parts.message[row]])
-                if place in self.commits or self.has_space(self.commits):
-                    self.commits[place] = Commit(offset, int(chunk.asked_ns[index]), chunk.call(index).client_id)
-        if self.commits:
-            self.see_watermarks(chunk)
-
-    def see_watermarks(self, chunk: Chunk) -> None:
-        there = chunk.tables(keys()["Fetch"], RESPONSE)
-        topics, parts = there["responses"], there["responses.partitions"]
-        if not len(parts):
-            return
-        codes, texts = topic_codes(topics, "topic", "topic_id", self.traffic.topic_names)
-        known = {topic for topic, _ in self.commits}
-        mine = np.isin(codes, [code for code, topic in enumerate(texts) if topic in known])
-        rows = np.flatnonzero(mine[parts.parent] & (parts["high_watermark"] >= 0))
-        numbers = fields(parts, rows, "partition_index", "high_watermark")
-        for row, partition, watermark in zip(rows.tolist(), *numbers, strict=True):
-            place = texts[int(codes[parts.parent[row]])], partition
-            if place in self.commits:
-                self.watermarks[place] = max(watermark, self.watermarks.get(place, -1))
+    def see_offsets(self, chunk: Chunk) -> None:
+        for one in commits(chunk, self.traffic.topic_names, self.name):
+            known = self.commits.get(one.place)
+            if one.asked_ns >= known.time_ns if known else self.has_space(self.commits):
+                self.commits[one.place] = Commit(one.offset, one.asked_ns, chunk.call(one.exchange).client_id)
+        for place, watermark, time_ns in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
+            if place in self.commits and time_ns >= self.watermarks.get(place, (0, 0))[1]:
+                self.watermarks[place] = watermark, time_ns
 
     def register(self, chunk: Chunk, key: int) -> None:
         asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]
@@ -316,35 +250,3 @@ class Subject(Accumulator):
             answer = answer_to(chunk, index, answers)
             if answer is not None and answers["error_code"][answer] == 0 and self.has_space(self.registrations):
                 self.registrations.append((int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])))
-
-
-def equal(column: Text, name: str) -> Ints:
-    """Rows with this text."""
-    codes, texts = column.codes()
-    return np.flatnonzero(codes == texts.index(name)) if name in texts else np.zeros(0, np.int64)
-
-
-def text(table: Table, name: str, row: int) -> str:
-    """One cell; empty if null."""
-    return fields(table, np.array([row]), name)[0][0] or ""
-
-
-def fields(table: Table, rows: Ints, *names: str) -> list[list[Any]]:
-    """Cells of these rows, by column."""
-    found: list[list[Any]] = []
-    for name in names:
-        column = table[name]
-        assert not isinstance(column, Lists)
-        if isinstance(column, Text):
-            column = Text(column.data, column.at[rows], column.length[rows])
-        found.append(column.strings() if isinstance(column, Text) else column[rows].tolist())
-    return found
-
-
-def answer_to(chunk: Chunk, index: int, answers: Table) -> int | None:
-    """Row of the response of an exchange, where it was seen and decoded."""
-    response = int(chunk.exchanges.response[index])
-    if response < 0 or not len(answers):
-        return None
-    row = int(np.searchsorted(answers.message, response))
-    return row if row < len(answers) and answers.message[row] == response else None

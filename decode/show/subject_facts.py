@@ -198,7 +198,7 @@ def of_group(subject: Subject) -> Sections:
     ]
     offsets = []
     for (topic, partition), commit in sorted(subject.commits.items()):
-        watermark = subject.watermarks.get((topic, partition))
+        watermark, _ = subject.watermarks.get((topic, partition), (None, 0))
         behind = (
             "" if watermark is None else f", high watermark {watermark:,}, lag {max(0, watermark - commit.offset):,}"
         )

@@ -15,6 +15,7 @@ from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     Streak,
@@ -44,7 +45,6 @@ from wirecheck.judge.claims.claim import (
     error_name,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, OTHERS, SLOT_NS, Claim, Subject
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.members import hashed, named, of_partition
 from wirecheck.judge.claims.reduce import Column

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     ASKS_AGAIN_NS,
@@ -40,7 +41,6 @@ from wirecheck.judge.claims.claim import (
     add_runs,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.thresholds import SECOND_NS, Settings
@@ -435,8 +435,8 @@ class Away(NamedTuple):
 
 
 def all_brokers_away(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """One per time. Every broker that the cluster's servers named until then must have refused somebody: of one that
-    nobody asked, and of brokers that were not captured, it is unknown whether they answered.
+    """One per time. Every broker that the cluster's servers named until then must have refused a client: of one that
+    no client asked, and of brokers that were not captured, it is unknown whether they answered.
     """
     links = [("link", endpoint) for endpoint in sorted(group.endpoints)]
     refused = {link[1]: claims for link in links if (claims := context.claims("turned_away", group, *link))}
@@ -460,7 +460,7 @@ def all_brokers_away(subject: Subject, group: Group, context: CheckContext) -> I
 
 
 def times_away(served: list[tuple[int, int]], refused: list[tuple[str, Run]]) -> Iterator[Away]:
-    """The times between answers in which somebody was refused, in order."""
+    """The times between answers in which a client was refused, in order."""
     begins, ends = [first_ns for first_ns, _ in served], [0]
     for _, last_ns in served:
         ends.append(max(ends[-1], last_ns))

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
+from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import (
     FIRST,
@@ -31,7 +32,6 @@ from wirecheck.judge.claims.claim import (
     every_run,
     slot_name,
 )
-from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS, Settings

@@ -9,6 +9,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+from wirecheck.client_ids import broker_of
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
@@ -36,7 +37,6 @@ from wirecheck.judge.claims.claim import (
     Subject,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import broker_of
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group

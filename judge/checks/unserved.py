@@ -9,6 +9,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
+from wirecheck.client_ids import TO_BROKERS, is_internal
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge import topic_history as topics
@@ -28,7 +29,6 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
-from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
+from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of, name_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import ORDERS
@@ -28,7 +29,6 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
 )
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
-from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.thresholds import SECOND_NS

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from wirecheck.client_ids import is_internal
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_meanings import is_own_answer
@@ -55,7 +56,6 @@ from wirecheck.judge.claims.claim import (
     Subject,
     every_run,
 )
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow

@@ -5,9 +5,9 @@ client uses the highest version that both sides know, so only versions below the
 brokers and controllers go with their own upgrade.
 """
 
+from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import BETWEEN_BROKERS, keys
-from wirecheck.judge.claims.client_ids import TO_BROKERS
 from wirecheck.judge.topology import releases
 from wirecheck.streaming.store.run_result import Row
 

@@ -107,3 +107,16 @@ def test_a_lag_says_what_it_is_about(partitions, measured, behind, text):
 
 def test_ages_are_as_of_the_end():
     assert (age(None, 5), age(3_000_000_000, 7_400_000_000)) == ("?", "4 s ago")
+
+
+def test_why_and_groups_say_the_same_of_a_recreated_topic_and_a_refused_commit(run, tmp_path):
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    commit(talk, 1, "g", {0: 5})
+    commit(talk, 2, "g", {0: 900}, error=22)
+    fetch(talk, 3, 0, 1000)
+    fetch(talk, 60, 0, 12)  # recreated
+    (tmp_path / "again.pcap").write_bytes(lab.pcap())
+    (row,) = wirecheck.groups(tmp_path / "again.pcap")
+    assert row.lag == 7
+    assert "committed 5, high watermark 12, lag 7" in run("why", "g", tmp_path / "again.pcap").stdout

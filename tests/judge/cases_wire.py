@@ -549,7 +549,7 @@ def wir008_near_miss__the_only_broker_stops(lab):
 
 
 def wir008_near_miss__one_of_two_named_once(lab):
-    """It may be down: nobody asks for metadata again."""
+    """It may be down: no client asks for metadata again."""
     the_only_broker(lab, others={B1: 1}.items())
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from tests.scenarios.engines import NAMES, Scenario, frames, packets, plain
 from wirecheck.capture import frames_file
+from wirecheck.client_ids import is_internal
 from wirecheck.dashboards.verdict import blamed, sentence
 from wirecheck.decode.show.error_rows import error_rows
 from wirecheck.decode.show.traffic import Traffic
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.story.harm import NO_RESPONSE
 
 LONG_NS = 30_000_000_000

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wirecheck.client_ids import is_internal
 from wirecheck.decode import schemas
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.message import Status
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED
-from wirecheck.judge.claims.client_ids import is_internal
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
 from wirecheck.judge.claims.reduce import Rows
 

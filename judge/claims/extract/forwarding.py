@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import BETWEEN_BROKERS
-from wirecheck.decode.forwarding import codes, is_node, sampled
+from wirecheck.decode.forwarding import codes, sampled
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch, Bools, value_per
 from wirecheck.judge.claims.claim import SAMPLE, Claim
+from wirecheck.judge.claims.extract.error_answers import REPLICA_IDS
 from wirecheck.judge.claims.members import sets
 from wirecheck.judge.claims.reduce import Column, Ints
-
-FETCH = 1
-REPLICA = ("replica_id", "replica_state.replica_id")
 
 
 def samples(batch: Batch) -> Iterator[Claim]:
@@ -53,8 +52,8 @@ def server_of(batch: Batch, message: Ints) -> Column:
 def by_nodes(batch: Batch, request: Ints) -> Bools:
     found: Bools = np.isin(batch.decoded.messages.key[request], [*BETWEEN_BROKERS])
     client_ids = batch.client_id(request)
-    found |= np.array([is_node(one) for one in client_ids.values or ()], np.bool_)[client_ids.codes]
+    found |= np.array([is_of_node(one) for one in client_ids.values or ()], np.bool_)[client_ids.codes]
     if header := batch.lines("Fetch", "request"):
-        for name in REPLICA:
+        for name in REPLICA_IDS:
             found |= value_per(request, header.table, name, absent=-1) >= 0
     return found

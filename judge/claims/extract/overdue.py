@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wirecheck.client_ids import TO_BROKERS, is_internal
 from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import (
     ANSWERED,
@@ -23,7 +24,6 @@ from wirecheck.decode.connection.exchanges import (
 from wirecheck.decode.message import Status
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
-from wirecheck.judge.claims.client_ids import TO_BROKERS, is_internal
 from wirecheck.judge.claims.extract.wire_format import ROUNDS, answerable_ns, waits_ns
 
 LONG_NS = 10_000_000_000

@@ -14,14 +14,13 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SE
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, Claim, slot_name
 from wirecheck.judge.claims.extract.overdue import no_byte_missing
-from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, answerable_ns, span, waits_ns
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, SECOND_NS, answerable_ns, span, waits_ns
 from wirecheck.judge.claims.reduce import Ints, Rows, moment
 
 CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE = 1, 2, 3
 """In place of an error code: the server closed the connection, on which it had sent no response, or some; the client
 waited for a response that never came.
 """
-SECOND_NS = 1_000_000_000
 PATIENCE_NS = SECOND_NS
 """No client gives up sooner: of the libraries known, kafka-python waits the least, 2 s. A probe may."""
 

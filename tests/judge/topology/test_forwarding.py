@@ -20,7 +20,7 @@ from wirecheck.judge.judge import Judge
 REQUESTS = len(times())
 
 
-def told(story):
+def rows_of(story):
     lab = Lab()
     story(lab)
     return lab.judge()
@@ -31,18 +31,18 @@ def requests_of(rows):
 
 
 def test_a_client_behind_a_proxy_is_one_client():
-    rows = told(clu005_fires__a_balancer)
+    rows = rows_of(clu005_fires__a_balancer)
     assert requests_of(rows) == {(f"app-{n}", f"10.0.8.{n}"): REQUESTS for n in range(3)}
     assert {tuple(row["through"]) for row in rows["clients"].values()} == {("10.0.9.1:9092",)}
 
 
 def test_on_one_host_its_requests_count_once():
-    counts = requests_of(told(clu005_fires__on_one_host))
+    counts = requests_of(rows_of(clu005_fires__on_one_host))
     assert {count for (client, _), count in counts.items() if client != "app"} == {REQUESTS}
 
 
 def test_what_the_proxys_host_sends_by_itself_counts_too():
-    rows = told(clu005_fires__beside_an_application)
+    rows = rows_of(clu005_fires__beside_an_application)
     assert requests_of(rows)["beside", "10.0.9.1"] == REQUESTS
     (own,) = [row for row in rows["clients"].values() if row["client_id"] == "beside"]
     assert own["through"] == []
@@ -63,7 +63,7 @@ def refused(lab):
 
 
 def test_harm_names_the_client_in_front_and_counts_once():
-    rows = told(refused)
+    rows = rows_of(refused)
     harmed = {(row["client_id"], row["address"], row["count"]) for row in rows["harms"].values()}
     assert harmed == {("hurt", "10.0.8.9", REQUESTS)}
 

@@ -20,3 +20,8 @@ def broker_of(client_id: str | None) -> int | None:
 
 def is_internal(client_id: str | None) -> bool:
     return broker_of(client_id) is not None or RAFT.fullmatch(client_id or "") is not None
+
+
+def is_of_node(client_id: str | None) -> bool:
+    """Also of connections to other brokers for transactions and controllers."""
+    return is_internal(client_id) or TO_BROKERS.fullmatch(client_id or "") is not None

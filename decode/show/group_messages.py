@@ -1,0 +1,219 @@
+"""What members of groups and their coordinators say to each other, one step at a time; commits and high watermarks.
+
+`why` asks about one group, `groups` about all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wirecheck.decode.api_names import keys
+from wirecheck.decode.show.message_summary import topic_codes
+from wirecheck.decode.texts import Lists, Text
+from wirecheck.decode.wire import REQUEST, RESPONSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from wirecheck.decode.columns import Table
+    from wirecheck.decode.show.traffic import Chunk, Selection
+    from wirecheck.decode.wire import Ints
+
+HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+"""Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
+COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+GIVEN_ID = ("need to re-join with the given member-id", "rebalance failed due to MemberIdRequiredException")
+"""How Java's clients give as the reason that they are new (KIP-394)."""
+STATED = {
+    "JoinGroup": "",
+    "SyncGroup": "generation_id",
+    "LeaveGroup": "",
+    "Heartbeat": "generation_id",
+} | dict.fromkeys(HEARTBEATS, "member_epoch")
+"""By API of members the column of the request with its generation or epoch."""
+GIVEN = {"JoinGroup": "generation_id"} | dict.fromkeys(HEARTBEATS, "member_epoch")
+"""The same of the response."""
+PARTITION = "topics.partitions.partition_index"
+COLUMNS: Selection = (
+    ("JoinGroup", "request", ("group_id", "member_id", "group_instance_id", "reason")),
+    ("JoinGroup", "response", ("generation_id", "member_id", "error_code")),
+    ("SyncGroup", "request", ("group_id", "member_id", "generation_id")),
+    ("SyncGroup", "response", ("error_code",)),
+    ("LeaveGroup", "request", ("group_id", "member_id", "members.member_id", "members.reason")),
+    ("Heartbeat", "request", ("group_id", "member_id", "generation_id")),
+    ("Heartbeat", "response", ("error_code",)),
+    *((api, "request", ("group_id", "member_id", "member_epoch")) for api in HEARTBEATS),
+    *((api, "response", ("member_id", "member_epoch", "error_code")) for api in HEARTBEATS),
+    *((api, "request", ("group_id", PARTITION, "topics.partitions.committed_offset")) for api in COMMITS),
+    *((api, "response", (PARTITION, "topics.partitions.error_code")) for api in COMMITS),
+    ("Fetch", "response", ("responses.partitions.partition_index", "responses.partitions.high_watermark")),
+)  # fmt: skip
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class Step(NamedTuple):
+    """One request of a member, with its response. Of a LeaveGroup that names several members, one each."""
+
+    asked_ns: int
+    exchange: int
+    api: str
+    group: str
+    member: str
+    """As the response gives it, else as the request states it."""
+    stated: int
+    """Generation or epoch of the request; -1 if it states none."""
+    given: int
+    """That of the response; -1 if it gives none."""
+    error: int | None
+    """None without a response."""
+    reason: str
+
+
+class Committed(NamedTuple):
+    asked_ns: int
+    exchange: int
+    group: str
+    place: Place
+    offset: int
+
+
+def steps(chunk: Chunk, group: str | None = None) -> list[Step]:
+    """In order of time; of one group if it is named."""
+    return sorted(step for api in STATED for step in of_api(chunk, api, group))
+
+
+def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
+    there, answers = chunk.tables(keys()[api], REQUEST), chunk.tables(keys()[api], RESPONSE)[""]
+    header = there[""]
+    rows = rows_of(header, group)
+    exchange = chunk.exchange_of[header.message[rows]]
+    answer = answers_to(chunk, exchange, answers)
+
+    def asked(name: str | None, absent: Any) -> list[Any]:
+        return fields(header, rows, name)[0] if name and len(rows) else [absent] * len(rows)
+
+    def answered(name: str | None, absent: Any) -> list[Any]:
+        found = [absent] * len(rows)
+        seen = np.flatnonzero(answer >= 0) if name else ()
+        for place, one in zip(seen, fields(answers, answer[seen], name)[0] if name and len(seen) else (), strict=True):
+            found[place] = one
+        return found
+
+    given = GIVEN.get(api)
+    columns = (
+        chunk.asked_ns[exchange].tolist(),
+        exchange.tolist(),
+        asked("group_id", ""),
+        asked("member_id", ""),
+        answered("member_id" if given else None, ""),
+        asked(STATED[api], -1),
+        answered(given, -1),
+        answered("error_code" if "error_code" in answers.names else None, None),
+        asked("reason" if api == "JoinGroup" else None, ""),
+    )
+    for row, ns, index, name, member, new, stated, given_now, error, reason in zip(
+        rows.tolist(), *columns, strict=True
+    ):
+        why = "" if (reason or "").startswith(GIVEN_ID) else reason or ""
+        step = Step(ns, index, api, name or "", new or member or "", stated, given_now, error, why)
+        members = there.get("members", header)
+        inside = np.flatnonzero(members.parent == row).tolist() if api == "LeaveGroup" else []
+        for one in inside:
+            yield step._replace(member=text(members, "member_id", one), reason=text(members, "reason", one))
+        if not inside:
+            yield step
+
+
+def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = None) -> Iterator[Committed]:
+    """Those that were not answered with an error."""
+    for api in COMMITS:
+        there = chunk.tables(keys()[api], REQUEST)
+        header, topics, parts = there[""], there["topics"], there["topics.partitions"]
+        mine = rows_of(header, group)
+        if not len(mine) or not len(parts):
+            continue
+        refused = refusals(chunk, keys()[api])
+        codes, texts = topic_codes(topics, "name", "topic_id", topic_names)
+        rows = np.flatnonzero(np.isin(topics.parent[parts.parent], mine))
+        numbers = fields(parts, rows, "partition_index", "committed_offset")
+        for row, partition, offset in zip(rows.tolist(), *numbers, strict=True):
+            topic, index = int(parts.parent[row]), int(chunk.exchange_of[parts.message[row]])
+            if (index, partition) not in refused:
+                name = text(header, "group_id", int(topics.parent[topic]))
+                yield Committed(int(chunk.asked_ns[index]), index, name, (texts[int(codes[topic])], partition), offset)
+
+
+def refusals(chunk: Chunk, key: int) -> set[tuple[int, int]]:
+    """(exchange, partition) of commits that were answered with an error."""
+    parts = chunk.tables(key, RESPONSE)["topics.partitions"]
+    rows = np.flatnonzero(parts["error_code"] != 0) if len(parts) else np.zeros(0, np.int64)
+    if not len(rows):
+        return set()
+    return set(
+        zip(chunk.exchange_of[parts.message[rows]].tolist(), parts["partition_index"][rows].tolist(), strict=True)
+    )
+
+
+def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[tuple[Place, int, int]]:
+    """(place, high watermark, time in nanoseconds): the last one of each partition."""
+    there = chunk.tables(keys()["Fetch"], RESPONSE)
+    topics, parts = there["responses"], there["responses.partitions"]
+    rows = np.flatnonzero(parts["high_watermark"] >= 0) if len(parts) else np.zeros(0, np.int64)
+    if not len(rows):
+        return
+    codes, texts = topic_codes(topics, "topic", "topic_id", topic_names)
+    topic, partition = codes[parts.parent[rows]], parts["partition_index"][rows]
+    time_ns = chunk.exchanges.ts_ns[parts.message[rows]]
+    order = np.lexsort((time_ns, partition, topic))
+    ends = np.append((np.diff(topic[order]) != 0) | (np.diff(partition[order]) != 0), True)
+    last = order[ends]
+    columns = topic[last], partition[last], parts["high_watermark"][rows[last]], time_ns[last]
+    for code, number, watermark, ns in zip(*(column.tolist() for column in columns), strict=True):
+        yield (texts[code], number), watermark, ns
+
+
+def rows_of(header: Table, group: str | None) -> Ints:
+    """Requests about this group, or about any."""
+    return np.arange(len(header)) if group is None else equal(header["group_id"], group)
+
+
+def equal(column: Text, name: str) -> Ints:
+    """Rows with this text."""
+    codes, texts = column.codes()
+    return np.flatnonzero(codes == texts.index(name)) if name in texts else np.zeros(0, np.int64)
+
+
+def text(table: Table, name: str, row: int) -> str:
+    """One cell; empty if null."""
+    return fields(table, np.array([row]), name)[0][0] or ""
+
+
+def fields(table: Table, rows: Ints, *names: str) -> list[list[Any]]:
+    """Cells of these rows, by column."""
+    found: list[list[Any]] = []
+    for name in names:
+        column = table[name]
+        assert not isinstance(column, Lists)
+        if isinstance(column, Text):
+            column = Text(column.data, column.at[rows], column.length[rows])
+        found.append(column.strings() if isinstance(column, Text) else column[rows].tolist())
+    return found
+
+
+def answers_to(chunk: Chunk, exchange: Ints, answers: Table) -> Ints:
+    """Rows of the responses of exchanges; -1 where none was seen and decoded."""
+    response = chunk.exchanges.response[exchange]
+    rows = np.searchsorted(answers.message, response)
+    found = np.zeros(len(exchange), np.bool_)
+    inside = rows < len(answers)
+    found[inside] = answers.message[rows[inside]] == response[inside]
+    return np.where(found & (response >= 0), rows, -1)
+
+
+def answer_to(chunk: Chunk, exchange: int, answers: Table) -> int | None:
+    row = int(answers_to(chunk, np.array([exchange]), answers)[0])
+    return None if row < 0 else row
