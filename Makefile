@@ -69,7 +69,7 @@ demo: $(READY) ## replay a real faulty cluster's capture, by the local engine an
 
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
 STEPS := tests/laws/test_work.py
-UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
+UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
 test: check ## everything CI runs: check, and laws, unit and scenarios in one go
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)

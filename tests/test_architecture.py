@@ -7,6 +7,7 @@ limit on functions, each by name.
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,49 @@ def test_every_test_is_run_by_a_verb():
     modules = [path.name for path in tests.glob("test_*.py")]
     folders = [path.name for path in tests.iterdir() if any(path.rglob("test_*.py"))]
     assert [name for name in sorted(modules + folders) if f"tests/{name}" not in verbs] == []
+
+
+@cache
+def bound(path: Path) -> set[str]:
+    """Names that a module has at its top level, and where it looks them up itself, none."""
+    names, left = set[str](), list[ast.AST](ast.parse(path.read_text()).body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update((one.asname or one.name).split(".")[0] for one in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        else:
+            left += ast.iter_child_nodes(node)
+    return names
+
+
+@cache
+def file_of(name: str) -> Path | None:
+    path = ROOT.joinpath(*name.split("."))
+    return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)
+
+
+def test_what_is_imported_of_the_project_exists():
+    """Also in tests and tools, which no type checker reads."""
+    missing = []
+    for folder in (*PACKAGES, "wirecheck", "bench", "fuzz", "tests", "tools"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if (
+                    not isinstance(node, ast.ImportFrom)
+                    or node.module is None
+                    or (known := file_of(node.module)) is None
+                ):
+                    continue
+                names = bound(known)
+                missing += [
+                    f"{relative(path)}:{node.lineno} {node.module}.{one.name}"
+                    for one in node.names
+                    if one.name not in names
+                    and "__getattr__" not in names
+                    and file_of(f"{node.module}.{one.name}") is None
+                ]
+    assert missing == []

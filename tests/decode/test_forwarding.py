@@ -5,7 +5,7 @@ import random
 import pytest
 
 from wirecheck.decode import forwarding
-from wirecheck.decode.forwarding import MOST_SAMPLED, Leg, Sample, Sampled, all_legs, forwarders, is_node
+from wirecheck.decode.forwarding import MOST_SAMPLED, Leg, Sample, Sampled, all_legs, forwarders
 
 MS = 1_000_000
 STRETCH = 1 << forwarding.STRETCH_BITS
@@ -135,10 +135,3 @@ def test_what_was_compared_and_not_found_is_not_counted_by_number():
     proxies = found(received(range(20)), {LEG: sent(range(20)), own: sent(range(20), code=99)})
     asked = {Leg("beside", "10.0.8.1", FRONT): {"Fetch:13": 9}, own: {"Fetch:13": 9}}
     assert all_legs(proxies, asked) == {LEG: FRONT}
-
-
-def test_nodes_are_known_by_their_client_ids():
-    assert [is_node(one) for one in ("1", "broker-1-fetcher-0", "raft-client-3", "broker-2-txn-marker-sender")] == [
-        True
-    ] * 4
-    assert [is_node(one) for one in (None, "", "app-1", "broker-x")] == [False] * 4
