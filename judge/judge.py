@@ -14,9 +14,10 @@ import orjson
 from wirecheck.judge.agents import AgentFrontiers, Marks, claims_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import CHUNK, Snapshots
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS
 from wirecheck.judge.connections import Connections
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, FORWARDERS, UNAUTHENTICATED_HOSTS, Failures, failure
 from wirecheck.judge.ledger import ageing
@@ -238,7 +239,7 @@ class Judge:
         """An endpoint's first report of a topic ID, and when it reported or served it last."""
         own = [claim for claim in self.ledger.claims_of("id", topic_id).values() if claim.server() == endpoint]
         reported = [claim for claim in own if claim.kind == "binding" and claim["source"] in REPORTS]
-        served = (run[LAST] for claim in own if claim.kind == "use" for run in every_run(claim.runs, {SUCCESS}))
+        served = (run.last_ns for claim in own if claim.kind == "use" for run in claim.outcomes.runs({SUCCESS}))
         first = min(reported, key=lambda claim: (claim.first, repr(claim.key)), default=None)
         return (first, max([*(claim.last.ts_ns for claim in reported), *served])) if first is not None else None
 

@@ -18,7 +18,6 @@ from typing import Any
 from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    Streak,
     answers_as,
     by_id_and_name,
     clients_of,
@@ -34,22 +33,14 @@ from wirecheck.judge.checks.shapes import (
     stuck_client,
 )
 from wirecheck.judge.checks.topic_ids import recreation
-from wirecheck.judge.claims.claim import (
-    FIRST,
-    LAST,
-    SUCCESS,
-    Claim,
-    Run,
-    Sighting,
-    Subject,
-    error_name,
-    every_run,
-)
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED
+from wirecheck.judge.claims.outcomes import SUCCESS, Run
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -386,7 +377,7 @@ def denials_in_epoch(
     end_ns = min((one.first.ts_ns for one in states if one["leader_epoch"] > epoch), default=1 << 63)
     found = []
     for claim, answers in answered:
-        streak = storm(run for run in answers if begin_ns <= run[FIRST] and run[LAST] <= end_ns)
+        streak = storm(run for run in answers if begin_ns <= run.first_ns and run.last_ns <= end_ns)
         lasted = min(streak.seconds, (last_ns - streak.first_ns) / SECOND_NS) >= settings.stuck_s
         if lasted and streak.count >= settings.stuck_answers:
             found.append((claim, streak, named[0]))
@@ -400,14 +391,12 @@ def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContex
     if topic_id is None:
         answers = context.claims("named_answer", group, "client", client_id or "", host)
         mine = [claim for claim in answers if claim["name"] == name]
-        runs = (
-            ports.get(str(refused["partition"])) for claim in mine for ports in claim.runs.get(SUCCESS, {}).values()
-        )
-        return any(run and streak.first_ns < run[LAST] and run[FIRST] < streak.last_ns for run in runs)
+        runs = (run for claim in mine for run in claim.outcomes.runs({SUCCESS}, refused["partition"]))
+        return any(streak.first_ns < run.last_ns and run.first_ns < streak.last_ns for run in runs)
     uses = context.claims("use", group, "id", topic_id)
     same = (c for c in uses if (c["client_id"], c["host"], c["endpoint"]) == (client_id, host, refused["endpoint"]))
-    good = (run for claim in same for run in every_run(claim.runs, (SUCCESS,)))
-    return any(streak.first_ns < run[LAST] and run[FIRST] < streak.last_ns for run in good)
+    good = (run for claim in same for run in claim.outcomes.runs({SUCCESS}))
+    return any(streak.first_ns < run.last_ns and run.first_ns < streak.last_ns for run in good)
 
 
 def latest(states: list[Claim]) -> dict[int, list[Claim]]:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import present_denials
 from wirecheck.judge.checks.shapes import (
-    Streak,
     all_begun,
     answers_as,
     brokers_of,
@@ -31,22 +30,11 @@ from wirecheck.judge.checks.shapes import (
     stuck_client,
     with_former,
 )
-from wirecheck.judge.claims.claim import (
-    COUNT,
-    FIRST,
-    LAST,
-    LEAST,
-    MOST_MEMBERS,
-    RESERVED,
-    SLOT_NS,
-    Claim,
-    Sighting,
-    Subject,
-    error_name,
-    every_run,
-)
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, RESERVED, Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.extract.client_sets import UNASKED
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -109,13 +97,13 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
     deletions = [start_ns(int(slot)) for c in context.claims("deletions", group, "server") for slot in c.tally]
     grace_ns = context.settings.client_grace_ns
     for claim in context.claims("answer", group, *subject):
-        flips = sorted(every_run(claim.runs, {str(SESSION_TOPIC_ID)}), key=lambda run: run[FIRST])
+        flips = sorted(claim.outcomes.runs({SESSION_TOPIC_ID}), key=lambda run: run.first_ns)
         if claim["api"] != "Fetch" or not flips:
             continue
         context.watch()
-        alone = [run for run in flips if all(abs(run[FIRST] - ts_ns) > grace_ns for ts_ns in deletions)]
-        if len(alone) >= 3 and alone[-1][LAST] - alone[0][FIRST] > grace_ns:
-            streak = Streak(sum(run[COUNT] for run in flips), alone[0][FIRST], alone[-1][LAST])
+        alone = [run for run in flips if all(abs(run.first_ns - ts_ns) > grace_ns for ts_ns in deletions)]
+        if len(alone) >= 3 and alone[-1].last_ns - alone[0].first_ns > grace_ns:
+            streak = Streak(sum(run.count for run in flips), alone[0].first_ns, alone[-1].last_ns)
             words = {"server": servers_of([claim], context)}
             yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
 
@@ -124,7 +112,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     settings = context.settings
     fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
     for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
-        streak = storm(run for claim in claims for run in every_run(claim.runs))
+        streak = storm(run for claim in claims for run in claim.outcomes.runs())
         if not streak.is_long(settings):
             continue
         context.watch()

@@ -23,7 +23,7 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
 )
 from wirecheck.judge.checks.topic_id_uses import end_of
-from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, Claim, Sighting, Subject, every_run
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -96,12 +96,12 @@ def is_not_fetched(topic_id: str, since_ns: int, state: Claim, group: Group, con
     """Whether no client fetched the topic since then, although its leader's answers are in the capture."""
     context.watch()
     uses = context.claims("use", group, "id", topic_id)
-    if any(run[LAST] > since_ns for use in uses if use["api"] in READS for run in every_run(use.runs)):
+    if any(run.last_ns > since_ns for use in uses if use["api"] in READS for run in use.outcomes.runs()):
         return False
     until_ns = since_ns + context.settings.broker_grace_ns
     at = (end for end in group.endpoints if context.clusters.broker(end, until_ns) == state["leader"])
     answered = (one for end in at for one in context.claims("answered", group, "link", end))
-    return any(run[LAST] > until_ns for one in answered for run in every_run(one.runs))
+    return any(run.last_ns > until_ns for one in answered for run in one.outcomes.runs())
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

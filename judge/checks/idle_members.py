@@ -14,9 +14,10 @@ from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
-from wirecheck.judge.claims.claim import LAST, LEAST, MOST_MEMBERS, OTHERS, SLOT_NS, Claim, Subject
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.members import hashed, named, of_partition
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.thresholds import SECOND_NS
@@ -185,10 +186,9 @@ def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, cont
 def answered_last_ns(port: str, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
     """When a connection's fetch was answered last, as far as connections are kept apart."""
     mine = (claim for claim in context.claims("answer", group, *client) if claim["endpoint"] == asks["endpoint"])
-    runs = (slots for claim in mine if claim["api"] == FETCH for slots in claim.runs.values())
-    return max(
-        (ports[p][LAST] for slots in runs for ports in slots.values() for p in (port, OTHERS) if p in ports), default=0
-    )
+    every = (claim.outcomes for claim in mine if claim["api"] == FETCH)
+    runs = (run for outcomes in every for part in (port, OTHERS) for run in outcomes.runs(part=part))
+    return max((run.last_ns for run in runs), default=0)
 
 
 def is_led(held: Held, group: Group, context: CheckContext) -> bool:

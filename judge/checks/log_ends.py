@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import about, by_id_and_name, end_ns, gathered, start_ns
-from wirecheck.judge.claims.claim import ALONE, AT, RESERVED, SLOT_NS, ZERO, Claim, Subject, slot_of
+from wirecheck.judge.claims.claim import ALONE, AT, RESERVED, ZERO, Claim, Subject, slot_of
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Side, last_of
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of

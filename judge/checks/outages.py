@@ -12,38 +12,32 @@ from typing import Any, NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    ASKS_AGAIN_NS,
-    PAUSE_NS,
-    RETRY_NS,
-    Streak,
     clients_of,
     clock,
     gathered,
     lasting,
     of_id,
     resting_on,
-    streaks,
     stuck_client,
     with_unseen,
-    without_pause,
 )
-from wirecheck.judge.claims.claim import (
-    FIRST,
-    LAST,
-    OTHERS,
-    SUCCESS,
-    TURNED_AWAY,
-    ZERO,
-    Claim,
-    Run,
-    Runs,
-    Subject,
-    add_runs,
-    every_run,
-)
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.outcomes import SUCCESS, TURNED_AWAY, Run
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.thresholds import SECOND_NS, Settings
+from wirecheck.judge.streaks import (
+    ASKS_AGAIN_NS,
+    PAUSE_NS,
+    Streak,
+    is_unavailable,
+    longest_of,
+    longest_outage,
+    partitions,
+    streaks,
+    together,
+    without_pause,
+)
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
@@ -71,12 +65,12 @@ LOOKS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata
 
 def without_coordinator(claims: Iterable[Claim]) -> Streak | None:
     """The longest time in which a client asked brokers for its coordinator without a pause, and none knew it."""
-    runs = of_claims(claims)
-    errors, found = [*every_run(runs, {str(COORDINATOR_NOT_AVAILABLE)})], list[Streak]()
-    for streak in streaks(runs, (COORDINATOR_NOT_AVAILABLE,)):
-        within = (run for run in errors if streak.first_ns <= run[FIRST] and run[LAST] <= streak.last_ns)
+    outcomes = together(claims)
+    errors, found = outcomes.runs({COORDINATOR_NOT_AVAILABLE}), list[Streak]()
+    for streak in streaks(outcomes, (COORDINATOR_NOT_AVAILABLE,)):
+        within = (run for run in errors if streak.first_ns <= run.first_ns and run.last_ns <= streak.last_ns)
         found += [replace(one, ended=streak.ended) for one in without_pause(within, PAUSE_NS)]
-    return max(found, key=lambda one: (one.seconds, one.count), default=None)
+    return longest_of(found)
 
 
 def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: Iterable[Claim]) -> dict[int, Streak]:
@@ -85,17 +79,18 @@ def without_leader(answers: Iterable[Claim], by_name: Iterable[Claim], states: I
     `by_name`: how its requests about the topic were answered; a write or read that succeeds meanwhile breaks the time.
     `states`: what is known of the partitions; a new leader in a Metadata response ends it.
     """
-    slots = of_claims(answers).get(str(LEADER_NOT_AVAILABLE), {})
-    accepted = of_claims(claim for claim in by_name if claim["api"] in WRITES_AND_READS).get(SUCCESS, {})
+    refused, no_leader = together(answers), {LEADER_NOT_AVAILABLE}
+    accepted = together(claim for claim in by_name if claim["api"] in WRITES_AND_READS)
     led: dict[int, list[int]] = {}
     for state in states:
         if state["leader"] >= 0 and state["source"] == REPORTED:
             led.setdefault(state["partition"], []).append(state.first.ts_ns)
     found = {}
-    for number in sorted(map(int, {port for ports in slots.values() for port in ports} - {OTHERS})):
-        longest = longest_outage(of_port(slots, number), led.get(number, []), of_port(accepted, number))
-        if longest is not None:
-            found[number] = longest
+    for number in partitions(refused, no_leader):
+        of_partition, served = refused.runs(no_leader, number), accepted.runs({SUCCESS}, number)
+        outage = longest_outage(of_partition, led.get(number, []), served)
+        if outage is not None:
+            found[number] = outage
     return found
 
 
@@ -104,33 +99,11 @@ def without_topic(answers: Iterable[Claim], served: Collection[Run], named_ns: C
 
     `served`: successes of its requests about the topic; `named_ns`: when the topic got an ID.
     """
-    runs = every_run(of_claims(answers), {str(UNKNOWN_TOPIC_OR_PARTITION)})
-    return longest_outage(runs, named_ns, served)
+    return longest_outage(together(answers).runs({UNKNOWN_TOPIC_OR_PARTITION}), named_ns, served)
 
 
 REFUSED_AGAIN_NS = 40 * SECOND_NS
 """A client that is refused connects again within this time: kafka-python waits up to 30 s and a fifth."""
-
-
-def longest_outage(
-    runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run], pause_ns: int = RETRY_NS
-) -> Streak | None:
-    """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
-    succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
-    """
-    outages: list[list[Run]] = []
-    for run in sorted(runs, key=lambda run: run[FIRST:]):
-        if not outages or came_back(outages[-1][-1], run, named_ns, served):
-            outages.append([])
-        outages[-1].append(run)
-    waited = (one for outage in outages for one in without_pause(outage, pause_ns) if not succeeded_during(one, served))
-    return max(waited, key=lambda one: (one.seconds, one.count), default=None)
-
-
-def came_back(last: Run, run: Run, named_ns: Iterable[int], served: Iterable[Run]) -> bool:
-    pause = Streak(0, last[LAST], run[FIRST])
-    named = any(last[FIRST] < ts_ns <= run[FIRST] for ts_ns in named_ns)
-    return named or (run[FIRST] - last[LAST] >= PAUSE_NS and succeeded_during(pause, served))
 
 
 def works(client: Subject, group: Group, context: CheckContext) -> bool:
@@ -144,11 +117,6 @@ def waits_for_a_leader(one: Streak) -> bool:
     return one.seconds * SECOND_NS <= one.count * PAUSE_NS
 
 
-def is_unavailable(one: Streak, settings: Settings) -> bool:
-    """Whether a client asked for a partition or a topic for so long that it is an outage."""
-    return one.count >= settings.stuck_answers and one.seconds >= settings.unavailable_s
-
-
 def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[str | None, str], list[Claim]]:
     """Who writes or reads a topic by one of its IDs, and how that was answered: by client ID and address."""
     bound = {claim["topic_id"] for claim in context.claims("binding", group, "name", name)} - {None, ZERO}
@@ -158,23 +126,6 @@ def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[st
         if claim["api"] in WRITES_AND_READS:
             found.setdefault((claim["client_id"], claim["host"]), []).append(claim)
     return found
-
-
-def of_claims(claims: Iterable[Claim]) -> Runs:
-    """Their answers over time, together."""
-    runs: Runs = {}
-    for claim in claims:
-        add_runs(runs, claim.runs)
-    return runs
-
-
-def of_port(slots: Mapping[str, Mapping[str, Run]], number: int) -> list[Run]:
-    return [ports[str(number)] for ports in slots.values() if str(number) in ports]
-
-
-def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
-    """Whether the first or the last success of a run came between the first and the last error."""
-    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in run[FIRST:])
 
 
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -198,7 +149,7 @@ def rejected_writes(
     """By topic ID, or, of producers that name topics, by client."""
     by_id = subject[0] == "id"
     errors = context.claims("refused" if by_id else "named_answer", group, *subject)
-    if not any(claim["api"] == "Produce" and str(error) in claim.runs for claim in errors):
+    if not any(claim["api"] == "Produce" and error in claim.outcomes for claim in errors):
         return
     every = context.claims("use", group, *subject) if by_id else errors
     writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
@@ -293,7 +244,7 @@ def missing_topic_in_use(subject: Subject, group: Group, context: CheckContext) 
     for who, answers in gathered(claims, lambda claim: (claim["client_id"], claim["host"])):
         by_name = context.claims("named_answer", group, "client", who[0] or "", who[1])
         uses = [claim for claim in by_name if claim["name"] == name and claim["api"] in WRITES_AND_READS]
-        served = [run for claim in (*uses, *users.get(who, ())) for run in every_run(claim.runs, (SUCCESS,))]
+        served = [run for claim in (*uses, *users.get(who, ())) for run in claim.outcomes.runs({SUCCESS})]
         longest = without_topic(answers, served, named_ns) if served and not is_internal(who[0]) else None
         if longest is not None and is_unavailable(longest, context.settings):
             stuck[who] = longest
@@ -322,11 +273,11 @@ def address_refuses_connections(subject: Subject, group: Group, context: CheckCo
     """
     claims = context.claims("turned_away", group, *subject)
     answers = context.claims("answered", group, *subject) if claims else []
-    served = [run for claim in answers for run in every_run(claim.runs, (SUCCESS,))]
-    longest = longest_outage(every_run(of_claims(claims), {TURNED_AWAY}), (), served, REFUSED_AGAIN_NS)
+    served = [run for claim in answers for run in claim.outcomes.runs({SUCCESS})]
+    longest = longest_outage(together(claims).runs({TURNED_AWAY}), (), served, REFUSED_AGAIN_NS)
     if longest is None or not is_unavailable(longest, context.settings):
         return
-    if any(run[LAST] > longest.first_ns for run in served):
+    if any(run.last_ns > longest.first_ns for run in served):
         return
     context.watch()
     endpoint, named_ns = subject[1], longest.first_ns + context.settings.broker_grace_ns
@@ -359,9 +310,7 @@ def connections_refused(subject: Subject, group: Group, context: CheckContext) -
     both addresses.
     """
     endpoint, claims = subject[1], context.claims("turned_away", group, *subject)
-    found = [
-        (claim, longest_outage(every_run(claim.runs, {TURNED_AWAY}), (), (), REFUSED_AGAIN_NS)) for claim in claims
-    ]
+    found = [(claim, longest_outage(claim.outcomes.runs({TURNED_AWAY}), (), (), REFUSED_AGAIN_NS)) for claim in claims]
     long = [(claim, one) for claim, one in found if one is not None and one.is_long(context.settings)]
     if not long or any(True for _ in context.claims("answered", group, *subject)):
         return
@@ -421,16 +370,16 @@ class Away(NamedTuple):
 
     @property
     def first_ns(self) -> int:
-        return self.since_ns or min(run[FIRST] for _, run in self.refused)
+        return self.since_ns or min(run.first_ns for _, run in self.refused)
 
     @property
     def last_ns(self) -> int:
-        return self.until_ns or max(run[LAST] for _, run in self.refused)
+        return self.until_ns or max(run.last_ns for _, run in self.refused)
 
     @property
     def asked_s(self) -> float:
         """For how long clients were refused."""
-        times = [ts_ns for _, run in self.refused for ts_ns in run[FIRST:]]
+        times = [ts_ns for _, run in self.refused for ts_ns in (run.first_ns, run.last_ns)]
         return (max(times) - min(times)) / SECOND_NS
 
 
@@ -444,10 +393,8 @@ def all_brokers_away(subject: Subject, group: Group, context: CheckContext) -> I
         return
     context.watch()
     answers = [one for link in links for one in context.claims("answered", group, *link) if is_broker(one, context)]
-    served = sorted((run[FIRST], run[LAST]) for one in answers for run in every_run(one.runs, {SUCCESS}))
-    every = [
-        (at, run) for at, claims in refused.items() for one in claims for run in every_run(one.runs, {TURNED_AWAY})
-    ]
+    served = sorted((run.first_ns, run.last_ns) for one in answers for run in one.outcomes.runs({SUCCESS}))
+    every = [(at, run) for at, claims in refused.items() for one in claims for run in one.outcomes.runs({TURNED_AWAY})]
     named = context.claims("address", group, *subject)
     for away in times_away(served, every):
         long = away.asked_s >= context.settings.unavailable_s and len(away.refused) >= context.settings.stuck_answers
@@ -466,10 +413,10 @@ def times_away(served: list[tuple[int, int]], refused: list[tuple[str, Run]]) ->
         ends.append(max(ends[-1], last_ns))
     found: dict[int, list[tuple[str, Run]]] = {}
     for address, run in refused:
-        found.setdefault(bisect(begins, run[FIRST]), []).append((address, run))
+        found.setdefault(bisect(begins, run.first_ns), []).append((address, run))
     for place, within in sorted(found.items()):
         until_ns = begins[place] if place < len(begins) else 0
-        mine = [one for one in within if one[1][FIRST] > ends[place] and (not until_ns or one[1][LAST] < until_ns)]
+        mine = [one for one in within if one[1].first_ns > ends[place] and (not until_ns or one[1].last_ns < until_ns)]
         if mine:
             yield Away(ends[place], until_ns, mine)
 
@@ -486,6 +433,6 @@ def without_brokers(away: Away, refused: Mapping[str, list[Claim]], nodes: list[
     when = f"from {clock(away.first_ns)} to {clock(away.last_ns)}" if away.until_ns else f"since {clock(away.first_ns)}"
     words = {"when": when, "seconds": f"{(away.last_ns - away.first_ns) / SECOND_NS:.0f}", "brokers": len(nodes)}
     words |= {"until": clock(away.until_ns)} if away.until_ns else {}
-    count = sum(run[0] for _, run in away.refused)
+    count = sum(run.count for _, run in away.refused)
     times = {"first_ns": away.first_ns, "last_ns": away.last_ns, "count": count}
     return resting_on(claims, clock(away.first_ns), brokers=tuple(nodes), **times, words=words)

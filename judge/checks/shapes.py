@@ -1,188 +1,22 @@
-"""What checks share: claims that make one finding, errors that last, who sent a request, and whether all of it was
-captured.
+"""What checks share: claims that make one finding, who sent a request, and whether all of it was captured.
 
-Rules: a finding shows the first and the last sighting of each of its claims and counts all of them, unless its check
-states otherwise. A success ends a streak of errors. Where a slot of time has both, an error counts for a streak only if
-it certainly came before the first success or after the last. The connections of one client are looked at together and
-one by one: a success on one of them does not hide errors on another.
+Rule: a finding shows the first and the last sighting of each of its claims and counts all of them, unless its check
+states otherwise.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import reduce
 from typing import Any
 
 from wirecheck.client_ids import broker_of
 from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
-from wirecheck.judge.claims.claim import (
-    FIRST,
-    LAST,
-    LEAST,
-    OTHERS,
-    SLOT_NS,
-    SUCCESS,
-    WAITED,
-    Claim,
-    Run,
-    Runs,
-    Sighting,
-    Subject,
-    add_runs,
-    every_run,
-    slot_name,
-)
+from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
+from wirecheck.judge.claims.outcomes import SLOT_NS, Run
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.thresholds import SECOND_NS, Settings
+from wirecheck.judge.streaks import PAUSE_NS, Streak, longest_of, stuck, with_successes, without_pause
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
-
-PAUSE_NS = 5 * SECOND_NS
-"""A client that is refused at one broker without a pause this long was refused there all the time."""
-WINDOW = 3
-"""Slots of 10 s."""
-ASKS_AGAIN_NS = 10 * SECOND_NS
-"""A client that is refused asks again within this time, at whatever broker."""
-RETRY_NS = 30 * SECOND_NS
-"""Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
-
-
-@dataclass(frozen=True)
-class Streak:
-    """Errors from one time to another with no success between."""
-
-    count: int
-    first_ns: int
-    last_ns: int
-    errors: tuple[int, ...] = ()
-    ended: bool = False
-    """Whether a success came after it."""
-
-    @property
-    def seconds(self) -> float:
-        return (self.last_ns - self.first_ns) / SECOND_NS
-
-    def is_long(self, settings: Settings) -> bool:
-        """Whether it has so many errors over so long a time that its client is stuck."""
-        return self.count >= settings.stuck_answers and self.seconds >= settings.stuck_s
-
-    def joined(self, later: "Streak") -> "Streak":
-        errors = tuple(sorted({*self.errors, *later.errors}))
-        first_ns, last_ns = min(self.first_ns, later.first_ns), max(self.last_ns, later.last_ns)
-        return Streak(self.count + later.count, first_ns, last_ns, errors)
-
-
-def stuck(claim: Claim, bad: Collection[int], context: CheckContext) -> Streak | None:
-    """The longest streak that makes its client stuck: some errors over a long time, or very many on one connection
-    that still go on.
-    """
-    if claim.runs.keys().isdisjoint(map(str, bad)):
-        return None
-    settings = context.settings
-    ports = sorted({port for error in bad for found in claim.runs.get(str(error), {}).values() for port in found})
-    one_by_one = [streak for port in ports for streak in streaks(claim.runs, bad, port)]
-    every = [*streaks(claim.runs, bad), *one_by_one]
-    long = [one for one in every if one.is_long(settings)]
-    fast = [
-        one
-        for one in one_by_one
-        if not one.ended
-        and one.count >= settings.stuck_fast_answers
-        and one.seconds >= settings.stuck_fast_s
-        and not context.passed(one.last_ns + settings.stuck_pause_s * SECOND_NS)
-    ]
-    return max([*long, *fast], key=lambda streak: (streak.seconds, streak.count), default=None)
-
-
-def refused_in_part(claim: Claim, bad: Collection[int], settings: Settings) -> Streak | None:
-    """The longest time in which errors were a good part of a client's answers, whatever succeeded between: at least one
-    in `partly_one_in` in each window of three slots, so often and so long as a streak that makes it stuck.
-    """
-    errors = {int(slot): found for slot, found in of_errors(claim.runs, bad, None).items()}
-    good = {int(slot): one.count for slot, one in of_successes(claim.runs, None).items()}
-    parts = [list[Streak]()]
-    for number in range(min(errors, default=0), max(errors, default=-1) + 1):
-        window = range(number - WINDOW + 1, number + 1)
-        failed = sum(one.count for at in window for one in errors.get(at, ()))
-        if not failed or failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
-            parts += [[]] if parts[-1] else []
-            continue
-        for one in errors.get(number, ()):
-            if parts[-1] and one.first_ns > parts[-1][-1].last_ns + ASKS_AGAIN_NS:  # perhaps it was served meanwhile
-                parts.append([])
-            parts[-1].append(one)
-    every = (reduce(Streak.joined, part) for part in parts if part)
-    last_ns = max((run[LAST] for run in every_run(claim.runs, {SUCCESS})), default=0)
-    long = (replace(one, ended=one.last_ns < last_ns) for one in every if one.is_long(settings))
-    return max(long, key=lambda streak: (streak.seconds, streak.count), default=None)
-
-
-def streaks(runs: Runs, bad: Collection[int], port: str | None = None) -> list[Streak]:
-    """All streaks of these errors, oldest first; of one connection, or of all together."""
-    found: list[Streak] = []
-    open_streak: Streak | None = None
-    errors, good = of_errors(runs, bad, port), of_successes(runs, port)
-    for slot in sorted(errors.keys() | good.keys()):
-        success = good.get(slot)
-        before, after = sides(errors.get(slot, []), success)
-        for one in before:
-            open_streak = open_streak.joined(one) if open_streak else one
-        if success is not None:
-            found += [replace(open_streak, ended=True)] if open_streak else []
-            open_streak = None
-        for one in after:
-            open_streak = open_streak.joined(one) if open_streak else one
-    return [*found, open_streak] if open_streak else found
-
-
-def of_errors(runs: Runs, bad: Collection[int], port: str | None) -> dict[str, list[Streak]]:
-    """By slot the errors that count, in the order of their first."""
-    found: dict[str, list[Streak]] = {}
-    for error in bad:
-        for slot, ports in runs.get(str(error), {}).items():
-            for name, (count, first_ns, last_ns) in ports.items():
-                if port is None or name == port:
-                    found.setdefault(slot, []).append(Streak(count, first_ns, last_ns, (error,)))
-    return {slot: sorted(ones, key=lambda one: (one.first_ns, one.last_ns)) for slot, ones in found.items()}
-
-
-def of_successes(runs: Runs, port: str | None) -> dict[str, Streak]:
-    """By slot the successes that may be the connection's: those of its port, and of ports that are not kept apart."""
-    found: dict[str, Streak] = {}
-    for slot, ports in runs.get(SUCCESS, {}).items():
-        for name, (count, first_ns, last_ns) in ports.items():
-            if port in {None, OTHERS} or name in {port, OTHERS}:
-                one = Streak(count, first_ns, last_ns)
-                found[slot] = found[slot].joined(one) if slot in found else one
-    return found
-
-
-def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak], list[Streak]]:
-    """What of a slot's errors surely came before its first success, and what after its last."""
-    before: list[Streak] = []
-    after: list[Streak] = []
-    for one in errors:
-        if success is None or one.last_ns < success.first_ns:
-            before.append(one)
-        elif one.first_ns > success.last_ns:
-            after.append(one)
-        else:
-            before += [Streak(1, one.first_ns, one.first_ns, one.errors)] if one.first_ns < success.first_ns else []
-            after += [Streak(1, one.last_ns, one.last_ns, one.errors)] if one.last_ns > success.last_ns else []
-    return before, after
-
-
-def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]:
-    """Streaks in which a client asked again before a pause, oldest first."""
-    found: list[Streak] = []
-    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
-        one = Streak(count, first_ns, last_ns)
-        if found and first_ns <= found[-1].last_ns + pause_ns:
-            found[-1] = found[-1].joined(one)
-        else:
-            found.append(one)
-    return found
 
 
 def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
@@ -200,42 +34,15 @@ def with_unseen(claim: Claim, group: Group, context: CheckContext) -> Claim:
     )
 
 
-def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
-    """With a success in each long pause between errors where `between` finds one, of the last error before the pause
-    and the first after it.
-    """
-    errors = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, claim.runs.keys() - {SUCCESS}))
-    if not errors:
-        return claim
-    found, last_ns = claim, errors[0][1]
-    for first_ns, until_ns in errors[1:]:
-        if first_ns - last_ns >= PAUSE_NS and between(last_ns, first_ns):
-            found = found if found is not claim else claim.copy()
-            add_runs(found.runs, {SUCCESS: {slot_name(first_ns // SLOT_NS): {OTHERS: [1, first_ns - 1, first_ns - 1]}}})
-        last_ns = max(last_ns, until_ns)
-    return found
-
-
 def storm(runs: Iterable[Run]) -> Streak:
     """The longest time of errors without a long pause."""
-    return max(without_pause(runs), key=lambda streak: (streak.seconds, streak.count), default=Streak(0, 0, 0))
+    return longest_of(without_pause(runs)) or Streak(0, 0, 0)
 
 
 def answers_as(broker: int, claims: Iterable[Claim], context: CheckContext) -> list[Run]:
     """What claims' endpoints answered while they were this broker's."""
     at = context.clusters.broker
-    return [run for claim in claims for run in every_run(claim.runs) if at(claim["endpoint"], run[FIRST]) == broker]
-
-
-def waits(claim: Claim) -> list[Streak]:
-    """When a client waited without a response, oldest first."""
-    return without_pause(every_run(claim.runs, {WAITED}))
-
-
-def longest_wait(claim: Claim, context: CheckContext) -> Streak | None:
-    """The longest of them that hurts its client, which then had to give up."""
-    hurts = (one for one in waits(claim) if one.seconds >= context.settings.patience_s)
-    return max(hurts, key=lambda one: (one.seconds, -one.first_ns), default=None)
+    return [run for claim in claims for run in claim.outcomes.runs() if at(claim["endpoint"], run.first_ns) == broker]
 
 
 def goes_on(claim: Claim, since_ns: int, for_ns: int) -> bool:
@@ -388,7 +195,7 @@ def with_former(claim: Claim, subject: Subject, group: Group, context: CheckCont
     for one in former:
         for other in context.claims(claim.kind, one, *subject):
             if other.key == claim.key and other.last.ts_ns <= claim.first.ts_ns:
-                add_runs(found.runs, other.runs)
+                found.outcomes.merge(other.outcomes)
     return found
 
 
@@ -397,7 +204,7 @@ def lasting(
 ) -> Iterator[tuple[Claim, Streak]]:
     """Claims about answers of some APIs, or all, with errors that make a client stuck, and from when to when."""
     for claim in claims:
-        if (apis is None or claim["api"] in apis) and (streak := stuck(claim, errors, context)) is not None:
+        if (apis is None or claim["api"] in apis) and (streak := stuck(claim.outcomes, errors, context)) is not None:
             yield claim, streak
 
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import controllers_named, end_ns, slots, stale_controllers, start_ns, whole
-from wirecheck.judge.claims.claim import AT, FIRST, LAST, RESERVED, SUCCESS, Claim, every_run
+from wirecheck.judge.claims.claim import AT, RESERVED, Claim
 from wirecheck.judge.claims.extract.log_entries import SOURCE
+from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
 from wirecheck.judge.topology.log_generations import ALWAYS
 
@@ -146,7 +147,7 @@ def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Ite
             yield StatedId(topic_id, claim, CONTROLLER, by, api, spans(claim), claim.last.ts_ns)
     for topic_id in ids:
         for claim in context.claims("use", topic.group, "id", topic_id):
-            granted = sorted((run[FIRST], run[LAST]) for run in every_run(claim.runs, {SUCCESS}))
+            granted = sorted((run.first_ns, run.last_ns) for run in claim.outcomes.runs({SUCCESS}))
             if granted:
                 last_ns = max(last for _, last in granted)
                 yield StatedId(topic_id, claim, BROKER, party(claim, context), claim["api"], granted, last_ns)

@@ -26,17 +26,7 @@ from wirecheck.judge.checks.shapes import (
 )
 from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
-from wirecheck.judge.claims.claim import (
-    COUNT,
-    FIRST,
-    LAST,
-    METADATA_LOG,
-    RESERVED,
-    ZERO,
-    Claim,
-    Subject,
-    every_run,
-)
+from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -145,14 +135,14 @@ def lasts(claims: list[Claim], since_ns: int, for_ns: int) -> bool:
 
 def spans(claim: Claim, since_ns: int) -> list[tuple[int, int]]:
     """From when to when an ID was used after a time, by its answers; else by its first and its last use."""
-    if claim.runs:
-        return [(run[FIRST], run[LAST]) for run in every_run(claim.runs) if run[LAST] >= since_ns]
+    if claim.outcomes:
+        return [(run.first_ns, run.last_ns) for run in claim.outcomes.runs() if run.last_ns >= since_ns]
     first_ns, last_ns = claim.first.ts_ns, used_ns(claim)
     return [(first_ns if first_ns >= since_ns else last_ns, last_ns)]
 
 
 def after(claim: Claim, ts_ns: int) -> int:
-    return sum(run[COUNT] for run in every_run(claim.runs) if run[FIRST] >= ts_ns)
+    return sum(run.count for run in claim.outcomes.runs() if run.first_ns >= ts_ns)
 
 
 def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, Side] | None:

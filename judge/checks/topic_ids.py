@@ -28,8 +28,9 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
     whole,
 )
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
+from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, seen_after, times, topic_of
@@ -343,8 +344,8 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
         if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
-        good = [run for run in every_run(claim.runs, {SUCCESS}) if run[FIRST] > ts_ns]
-        lasts = bool(good) and max(run[LAST] for run in good) >= min(run[FIRST] for run in good) + for_ns
+        good = [run for run in claim.outcomes.runs({SUCCESS}) if run.first_ns > ts_ns]
+        lasts = bool(good) and max(run.last_ns for run in good) >= min(run.first_ns for run in good) + for_ns
         here = not listeners or listener(claim["endpoint"]) in listeners
         if claim["api"] == "Fetch" and lasts and here:
             yield claim

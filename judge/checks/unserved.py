@@ -15,24 +15,23 @@ from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge import topic_history as topics
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
-    Streak,
     apis_of,
     brokers_of,
     clients_of,
     clock,
     counted,
     gathered,
-    longest_wait,
     resting_on,
     servers_of,
-    without_pause,
 )
 from wirecheck.judge.checks.versions import version_rejected
-from wirecheck.judge.claims.claim import FIRST, LAST, OTHERS, SUCCESS, Claim, Run, Subject, error_name, every_run
+from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.unserved import CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
+from wirecheck.judge.claims.outcomes import OTHERS, Run
 from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.streaks import Streak, longest_wait, without_pause
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
@@ -96,7 +95,7 @@ class Unserved(NamedTuple):
 
 def unserved(claim: Claim, subject: Subject, group: Group, context: CheckContext) -> Unserved | None:
     """None where the server granted the client something before, or another check says why it does not."""
-    if not claim.runs:
+    if not claim.outcomes:
         return None
     every, closed = joined(claim, errors_in(claim)), joined(claim, {CLOSED, CLOSED_AFTER_GREETING})
     answered_ns = first_answer_ns(claim, subject, group, context)
@@ -107,12 +106,12 @@ def unserved(claim: Claim, subject: Subject, group: Group, context: CheckContext
 
 def joined(claim: Claim, errors: Collection[int]) -> Streak:
     """All its runs of these errors."""
-    found = without_pause(every_run(claim.runs, {*map(str, errors)}))
+    found = without_pause(claim.outcomes.runs(errors))
     return reduce(Streak.joined, found) if found else Streak(0, claim.first.ts_ns, claim.first.ts_ns)
 
 
 def errors_in(claim: Claim) -> set[int]:
-    return {int(error) for error in claim.runs}
+    return claim.outcomes.codes()
 
 
 def never_answered(found: Unserved, longest: Streak, context: CheckContext) -> Evidence:
@@ -141,15 +140,13 @@ def first_answer_ns(closed: Claim, subject: Subject, group: Group, context: Chec
 
 
 def connections_of(claim: Claim, errors: Collection[int] | None = None) -> int:
-    kept = {*map(str, errors)} if errors else claim.runs.keys()
-    of_errors = (slots for error, slots in claim.runs.items() if error in kept)
-    return len({port for slots in of_errors for ports in slots.values() for port in ports})
+    return len(claim.outcomes.parts(errors or errors_in(claim)))
 
 
 def number_of_connections(claims: Collection[Claim]) -> str:
     """So many ports are kept apart, and the others as one."""
     count = sum(map(connections_of, claims))
-    others = any(OTHERS in ports for claim in claims for slots in claim.runs.values() for ports in slots.values())
+    others = any(OTHERS in claim.outcomes.parts(errors_in(claim)) for claim in claims)
     return f"more than {count - 1} connections" if others else counted(count, "connection")
 
 
@@ -172,7 +169,7 @@ def server_is_not_kafka(subject: Subject, group: Group, context: CheckContext) -
         return
     found = context.claims("not_kafka", group, *subject)
     for (host, endpoint), claims in gathered(found, "host endpoint"):
-        count = sum(run[0] for claim in claims for run in every_run(claim.runs))
+        count = sum(run.count for claim in claims for run in claim.outcomes.runs())
         if sum(map(connections_of, claims)) >= context.settings.never_served_on:
             protocols = " or ".join(sorted({IN_WORDS[claim["protocol"]] for claim in claims}))
             words = {"host": host, "server": endpoint, "protocol": protocols}
@@ -224,11 +221,11 @@ def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) ->
         return
     errors = [one for one in context.claims("named_answer", group, *subject) if one["api"] == PRODUCE]
     errors += [one for one in context.claims("refused", group, *subject) if one["api"] == PRODUCE]
-    if not any(claim.runs.keys() - {SUCCESS} for claim in errors):
+    if not any(claim.outcomes.errors() for claim in errors):
         return
     quiet_ns, spans = context.settings.fell_silent_s * SECOND_NS, connection_spans(subject, context)
     writes = [*errors, *successes(errors, subject, group, context)]
-    streaks = without_pause((run for claim in writes for run in every_run(claim.runs)), quiet_ns)
+    streaks = without_pause((run for claim in writes for run in claim.outcomes.runs()), quiet_ns)
     if not all(restarted(one, after, spans) for one, after in pairwise(streaks)):
         return
     for wrote, after in zip(reversed(streaks), [None, *reversed(streaks[1:])], strict=True):
@@ -256,7 +253,7 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
     """One per topic of the last write. That it writes again after a restart shows that it had stopped by mistake."""
     wrote, after, connected_ns = silence
     for (topic,), claims in gathered(errors, lambda claim: (topic_of(claim, group, context),)):
-        ended_by = {code for claim in claims for code, run in errors_of(claim) if run[LAST] == wrote.last_ns}
+        ended_by = {code for claim in claims for code, run in errors_of(claim) if run.last_ns == wrote.last_ns}
         if not ended_by or ended_by & NO_OUTCOME:
             continue
         words = {
@@ -306,7 +303,7 @@ def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int,
     asked = context.ledger.claims("client", *subject)
     found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
     idle = (one for one in found if (one["host"], one["client_hash"]) == (host, hashed))
-    return [(run[FIRST], run[LAST]) for one in (*asked, *idle) for run in every_run(one.runs)]
+    return [(run.first_ns, run.last_ns) for one in (*asked, *idle) for run in one.outcomes.runs()]
 
 
 def wrote_last_ns(subject: Subject, context: CheckContext) -> int:
@@ -333,6 +330,6 @@ def topic_of(claim: Claim, group: Group, context: CheckContext) -> str:
 
 
 def errors_of(claim: Claim) -> Iterator[tuple[int, Run]]:
-    for code in claim.runs.keys() - {SUCCESS}:
-        for run in every_run(claim.runs, {code}):
-            yield int(code), run
+    for code in claim.outcomes.errors():
+        for run in claim.outcomes.runs({code}):
+            yield code, run

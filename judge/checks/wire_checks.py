@@ -21,27 +21,19 @@ from wirecheck.judge.checks.shapes import (
     counted,
     end_ns,
     gathered,
-    longest_wait,
     of_link,
     resting_on,
     server_name,
     servers_of,
 )
-from wirecheck.judge.claims.claim import (
-    FIRST,
-    LAST,
-    SUCCESS,
-    WAITED,
-    Claim,
-    Subject,
-    error_name,
-    slot_name,
-)
+from wirecheck.judge.claims.claim import Claim, Subject, error_name
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, OVERDUE_NS, SECOND_NS
+from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side
+from wirecheck.judge.streaks import longest_wait
 from wirecheck.judge.topology.clusters import Group
 
 TOLERATED = {
@@ -201,19 +193,19 @@ class Pause(NamedTuple):
 
 def pauses(claim: Claim, context: CheckContext) -> list[Pause]:
     """Silences of a server after which several connections got what they had waited for."""
-    answers, waited = claim.runs.get(SUCCESS, {}), claim.runs.get(WAITED, {})
+    answers, waited = claim.outcomes.of(SUCCESS), claim.outcomes.of(WAITED)
     found = []
     for before, after in pairwise(sorted(answers)) if waited else ():
-        first_ns = max(run[LAST] for run in answers[before].values())
-        last_ns = min(run[FIRST] for run in answers[after].values())
+        first_ns = max(run.last_ns for run in answers[before].values())
+        last_ns = min(run.first_ns for run in answers[after].values())
         if last_ns - first_ns < context.settings.pause_s * SECOND_NS:
             continue
-        slots = (after, slot_name(int(after) + 1))
+        slots = (after, after + 1)
         asked_ns = {
-            client: run[FIRST]
+            client: run.first_ns
             for slot in slots
             for client, run in waited.get(slot, {}).items()
-            if run[FIRST] < last_ns - OVERDUE_NS and run[LAST] >= last_ns
+            if run.first_ns < last_ns - OVERDUE_NS and run.last_ns >= last_ns
         }
         if len(asked_ns) < context.settings.paused_clients:
             continue

@@ -18,7 +18,7 @@ from wirecheck.decode.message import Decoded, Dialect, Status
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
-from wirecheck.judge.claims.claim import SLOT_NS
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
 
 Bools = NDArray[np.bool_]

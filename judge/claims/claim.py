@@ -6,7 +6,7 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. Other state does not belong in a claim.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,8 +16,9 @@ from wirecheck.decode import schemas
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
+from wirecheck.judge.claims.outcomes import MOST_SLOTS, SUCCESS, Outcomes, from_flat
 
-__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
+__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
 
 Key = tuple[Any, ...]
@@ -28,14 +29,10 @@ IDs.
 METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
 """The reserved topic ID of __cluster_metadata."""
 RESERVED = frozenset({ZERO, METADATA_LOG})
-SLOT_NS = 10_000_000_000
-"""Tallies over time count in slots of 10 s."""
 AT = "at:"
 """Before the slot in the name of what was last at some time."""
 ALONE = ":1"
 """After the slot in the name of the end of a log that the leader alone has granted (acks=1)."""
-MOST_SLOTS = 720
-"""Two hours of slots are kept per claim: the longest window of a check is one."""
 LEAST = "least:"
 """Before the members of a set among the peaks, which are written so that they sort as they are."""
 SAMPLE = "sample:"
@@ -43,26 +40,10 @@ SAMPLE = "sample:"
 SETS = (LEAST, SAMPLE)
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
-SUCCESS = "0"
-WAITED = "waited"
-"""Among answers over time: those to requests that had waited, from when the first of them was sent."""
-TURNED_AWAY = "turned away"
-"""Among answers over time: connections that the server refused."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
 """What a sentence writes for fields that were not on the wire. For example, the metadata log removes topics by ID
 alone.
 """
-
-
-MOST_PORTS = 16
-"""Of one client's connections so many are kept apart per slot; the others count as one."""
-OTHERS = ""
-"""The port under which connections beyond those are counted."""
-COUNT, FIRST, LAST = range(3)
-Run = list[int]
-"""How many answers, and when the first and the last of them came."""
-Runs = dict[str, dict[str, dict[str, Run]]]
-"""By error code (0: success), slot of time and the client's port; of some kinds the partition instead."""
 
 
 class Sighting(NamedTuple):
@@ -93,7 +74,7 @@ sighting: Callable[[Iterable[Any]], Sighting] = partial(tuple.__new__, Sighting)
 class Claim:
     """One statement; mutable only by `merge`."""
 
-    __slots__ = ("count", "first", "key", "kind", "last", "peak", "runs", "tally")
+    __slots__ = ("count", "first", "key", "kind", "last", "outcomes", "peak", "tally")
 
     def __init__(
         self,
@@ -105,15 +86,14 @@ class Claim:
         count: int = 1,
         tally: dict[str, int] | None = None,
         peak: dict[str, Any] | None = None,
-        runs: Runs | None = None,
+        outcomes: Outcomes | None = None,
     ) -> None:
         self.kind, self.key, self.first, self.last, self.count = kind, key, first, last or first, count
         self.tally = tally or {}
         """Counters that add up, by name or by slot of time."""
         self.peak = peak or {}
         """Values of which the greatest is kept: cumulative counts, offsets, or [time, value] for the latest value."""
-        self.runs = runs or {}
-        """Answers over time, by error code and connection."""
+        self.outcomes = outcomes or Outcomes()
 
     def merge(self, other: "Claim") -> bool:
         """Merge another claim into this one. Returns whether that is news: anything but a greater count, a later last
@@ -143,9 +123,8 @@ class Claim:
                 news = news or is_other(name, known, value, kinds.KINDS[self.kind].growing)
         if grown:
             self.bound()
-        if other.runs:
-            news = news or not other.runs.keys() <= self.runs.keys()
-            add_runs(self.runs, other.runs)
+        if other.outcomes and self.outcomes.merge(other.outcomes):
+            news = True
         return news or (bool(members) and any(name in self.peak and not name.startswith(AT) for name in members))
 
     def bound(self) -> None:
@@ -160,8 +139,7 @@ class Claim:
         tally, peak = dict(self.tally), dict(self.peak)
         copied = Claim(self.kind, self.key, self.first, self.last, count=self.count, tally=tally, peak=peak)
         copied.bound()
-        if self.runs:
-            add_runs(copied.runs, self.runs)
+        copied.outcomes.merge(self.outcomes)
         return copied
 
     def __getitem__(self, field: str) -> Any:
@@ -176,21 +154,21 @@ class Claim:
         return f"Claim{self.state()}"
 
     def state(self) -> tuple[Any, ...]:
-        return (self.kind, self.key, self.first, self.last, self.count, self.tally, self.peak, self.runs)
+        return (self.kind, self.key, self.first, self.last, self.count, self.tally, self.peak, self.outcomes)
 
     def row(self, first: int, last: int) -> list[Any]:
         """As it is stored, with the numbers of its sightings."""
-        return [self.kind, self.key, first, last, self.count, self.tally, self.peak, self.runs or None]
+        return [self.kind, self.key, first, last, self.count, self.tally, self.peak, self.outcomes.flat()]
 
     @property
     def succeeded(self) -> bool:
         """Whether any of its answers had no error."""
-        return SUCCESS in self.runs
+        return SUCCESS in self.outcomes
 
     @property
     def flows(self) -> bool:
         """Whether it only shows that traffic continues."""
-        return self.kind in kinds.TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
+        return self.kind in kinds.TRAFFIC and not self.outcomes.errors()
 
     @property
     def last_word(self) -> Sighting:
@@ -248,67 +226,6 @@ def is_other(name: str, before: Any, value: Any, growing: frozenset[str]) -> boo
     return bool(before[-1] != value[-1]) if isinstance(before, list | tuple) else True
 
 
-def add_runs(mine: Runs, others: Runs) -> None:
-    """Add answers over time; the oldest slots, and ports, that are too many go."""
-    grown = False
-    for error, slots in others.items():
-        kept = mine.setdefault(error, {})
-        for slot, ports in slots.items():
-            found = kept.get(slot)
-            if found is None:
-                found, grown = kept.setdefault(slot, {}), True
-            for port, run in ports.items():
-                add_run(found, port, run)
-            if len(found) > MOST_PORTS:
-                kept[slot] = few_ports(found)
-    if grown and sum(map(len, mine.values())) > MOST_SLOTS:
-        newest = sorted({slot for slots in mine.values() for slot in slots})[-MOST_SLOTS:]
-        without_runs(mine, int(newest[0]))
-
-
-def add_run(found: dict[str, Run], port: str, run: Run) -> None:
-    known = found.get(port)
-    if known is None:
-        found[port] = [*run]
-    else:
-        known[COUNT] += run[COUNT]
-        known[FIRST] = min(known[FIRST], run[FIRST])
-        known[LAST] = max(known[LAST], run[LAST])
-
-
-def every_run(runs: Runs, errors: Collection[str] | None = None) -> Iterator[Run]:
-    """Counts and times of all answers, or of those with some errors."""
-    for error, slots in runs.items():
-        if errors is None or error in errors:
-            for ports in slots.values():
-                yield from ports.values()
-
-
-def few_ports(found: dict[str, Run]) -> dict[str, Run]:
-    """The least ports as they are, the others as one: a port that is not kept once is never kept."""
-    kept = {*sorted(found.keys() - {OTHERS})[:MOST_PORTS], OTHERS}
-    less: dict[str, Run] = {}
-    for port, run in found.items():
-        add_run(less, port if port in kept else OTHERS, run)
-    return less
-
-
-def slot_name(slot: int) -> str:
-    """Names of slots sort as slots do."""
-    return f"{slot:012}"
-
-
-def without_runs(runs: Runs, before: int) -> bool:
-    """Take the slots before one out; whether there were any."""
-    oldest = slot_name(max(before, 0))
-    old = [error for error, slots in runs.items() if min(slots) < oldest]
-    for error in old:
-        runs[error] = {slot: ports for slot, ports in runs[error].items() if slot >= oldest}
-        if not runs[error]:
-            del runs[error]
-    return bool(old)
-
-
 def newest(counters: dict[str, Any]) -> dict[str, Any]:
     """Without the oldest slots, where there are too many: what is dropped once is dropped whenever it comes."""
     heads = [name.removeprefix(AT).partition(":")[0] for name in counters]
@@ -364,8 +281,8 @@ def unpack(blob: bytes) -> list[Claim]:
 
 
 def stored_claim(row: list[Any], first: Sighting, last: Sighting) -> Claim:
-    kind, key, _, _, count, tally, peak, runs = row
-    return Claim(kind, tuple(key), first, last, count=count, tally=tally, peak=peak, runs=runs)
+    kind, key, _, _, count, tally, peak, outcomes = row
+    return Claim(kind, tuple(key), first, last, count=count, tally=tally, peak=peak, outcomes=from_flat(outcomes))
 
 
 def error_name(number: int | None) -> str:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.peer import Conversation
 from wirecheck.decode.texts import Lists, Text, id_codes
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, Sighting, slot_name
+from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.claims.outcomes import SLOT_NS, Outcomes, Run
 
 Ints = NDArray[np.int64]
 SPARSE = 16
@@ -126,7 +127,7 @@ class Sightings:
         """By kind the claims that lack a text, because its bytes were not captured."""
         self.ts_ns = columns["ts_ns"].codes
         connection = columns["connection"]
-        ports = {name: str(Conversation.of(name).client.port) for name in connection.values or ()}
+        ports = {name: Conversation.of(name).client.port for name in connection.values or ()}
         places = {port: place for place, port in enumerate(dict.fromkeys(ports.values()))}
         codes = np.array([places[ports[name]] for name in connection.values or ()], np.int64)
         self.port = Column(codes[connection.codes], [*places])
@@ -200,7 +201,7 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
     group, sample = grouped(rows.key)
     first, last, counts = spans(sightings.rank[rows.message], group, len(sample))
     tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
-    runs = over_time(rows, group, sightings)
+    outcomes = over_time(rows, group, sightings)
     keys = zip(*(column.at(sample) for column in rows.key), strict=True)
     seen = zip(keys, sightings.at_ranks(first), sightings.at_ranks(last), strict=True)
     for number, (key, first_seen, last_seen) in enumerate(seen):
@@ -215,7 +216,7 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
             count=counts[number],
             tally=tallies[number],
             peak=peaks[number],
-            runs=runs.get(number),
+            outcomes=outcomes.get(number),
         )
 
 
@@ -230,9 +231,9 @@ def tallied(rows: Rows, group: Ints, groups: int) -> list[dict[str, int]]:
     return found
 
 
-def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
-    """By key its answers by error, slot of time and port."""
-    found: dict[int, Runs] = {}
+def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Outcomes]:
+    """By key."""
+    found: dict[int, Outcomes] = {}
     if rows.error is None:
         return found
     ts_ns, port = sightings.ts_ns[rows.message], rows.apart or sightings.port.take(rows.message)
@@ -241,8 +242,10 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     first, last, counts = spans(ts_ns, each, len(sample))
     where = (group[sample].tolist(), rows.error[sample].tolist(), slot[sample].tolist(), port.at(sample))
     for key, error, in_slot, at_port, *run in zip(*where, counts, first, last, strict=True):
-        by_slot = found.setdefault(key, {}).setdefault(str(error), {})
-        by_slot.setdefault(slot_name(in_slot), {})[str(at_port)] = run
+        outcomes = found.get(key)
+        if outcomes is None:
+            outcomes = found[key] = Outcomes()
+        outcomes.add(error, in_slot, at_port, Run(*run))
     return found
 
 

@@ -24,24 +24,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from wirecheck.judge.claims.claim import (
-    ALONE,
-    AT,
-    FIRST,
-    LAST,
-    MOST_PORTS,
-    SLOT_NS,
-    SUCCESS,
-    Claim,
-    Runs,
-    Subject,
-    add_run,
-    few_ports,
-    slot_of,
-    without_runs,
-    without_slots,
-)
+from wirecheck.judge.claims.claim import ALONE, AT, Claim, Subject, slot_of, without_slots
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Outcomes
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
@@ -109,7 +94,7 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
             kept = without_slots(claim.tally, slot)
             if len(kept) < len(claim.tally):
                 claim.tally, found = kept, True
-        if claim.runs and without_runs(claim.runs, slot):
+        if claim.outcomes.drop_before(slot):
             found = True
     return found
 
@@ -120,7 +105,7 @@ def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
-            blocks = [attempt(subject, folded, claim.runs, before) for claim in claims]
+            blocks = [attempt(subject, folded, claim.outcomes, before) for claim in claims]
             served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind == "serves"]
             ends = [attempt(subject, folded_ends, claim, oldest_ns // SLOT_NS) for claim in served]
             if any(blocks) or any(ends):
@@ -162,33 +147,30 @@ def few(names: list[str]) -> list[str]:
 
 def foldable(claims: Iterable[Claim]) -> list[Claim]:
     """Those with successes; not what an endpoint of several ClusterIds stated, which shows when it changed."""
-    found, ids = [claim for claim in claims if SUCCESS in claim.runs], dict[str, set[str]]()
+    found, ids = [claim for claim in claims if claim.succeeded], dict[str, set[str]]()
     for claim in found:
         if claim.kind == "cluster_id":
             ids.setdefault(claim["endpoint"], set()).add(claim["cluster_id"])
     return [claim for claim in found if claim.kind != "cluster_id" or len(ids[claim["endpoint"]]) == 1]
 
 
-def folded(runs: Runs, before: int) -> bool:
+def folded(outcomes: Outcomes, before: int) -> bool:
     """Whether successes of blocks before this one became fewer. A streak of errors ends, or begins, at a success, so
     blocks with other answers, and their neighbours, stay as they are. Pauses of more than a slot stay, too.
     """
-    other = {int(slot) for error, slots in runs.items() if error != SUCCESS for slot in slots}
+    other = {slot for error in outcomes.errors() for slot in outcomes.of(error)}
     near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
-    good, begin, until_ns, found = runs[SUCCESS], "", 0, False
+    good, begin, until_ns, found = outcomes.of(SUCCESS), -1, 0, False
     for slot in sorted(good):
-        block, ports = int(slot) // BLOCK, good[slot]
-        first_ns, last_ns = min(run[FIRST] for run in ports.values()), max(run[LAST] for run in ports.values())
-        goes_on = bool(begin) and int(begin) // BLOCK == block and first_ns - until_ns <= SLOT_NS
+        block, runs = slot // BLOCK, good[slot].values()
+        first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
+        goes_on = begin >= 0 and begin // BLOCK == block and first_ns - until_ns <= SLOT_NS
         until_ns = last_ns
         if not goes_on or block >= before or block in near:
             begin = slot
             continue
         found = True
-        for port, run in good.pop(slot).items():
-            add_run(good[begin], port, run)
-        if len(good[begin]) > MOST_PORTS:
-            good[begin] = few_ports(good[begin])
+        outcomes.move(SUCCESS, slot, begin)
     return found
 
 

@@ -19,7 +19,7 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 MAGIC = b"wirecheck ledger %d" % STATE_VERSION
 """The first line of a stored shard, followed by COMPRESSED if the rest is compressed."""
 COMPRESSED = b" zlib"

@@ -11,7 +11,8 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Subject, sighting, stored_claim
+from wirecheck.judge.claims.claim import Claim, Key, Subject, sighting, stored_claim
+from wirecheck.judge.claims.outcomes import SUCCESS, holds
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, bool, dict[str, Any], int, int]
@@ -74,8 +75,8 @@ class Shard:
         """A subject's claims without making them."""
         for claim in self.claims.get(subject, {}).values():
             yield claim.kind, claim.succeeded, claim.peak, claim.first.ts_ns, claim.last.ts_ns
-        for kind, _, first, last, _, _, peak, runs in self.rows.get(subject) or ():
-            yield kind, SUCCESS in (runs or ()), peak, self.sightings[first][0], self.sightings[last][0]
+        for kind, _, first, last, _, _, peak, outcomes in self.rows.get(subject) or ():
+            yield kind, holds(outcomes, SUCCESS), peak, self.sightings[first][0], self.sightings[last][0]
 
     def packed(self) -> bytes:
         """All subjects as bytes, in the order in which they came, without sightings that are no longer used."""

@@ -23,43 +23,34 @@ from wirecheck.judge.checks.outages import (
     METADATA,
     UNKNOWN_TOPIC_OR_PARTITION,
     WRITES_AND_READS,
-    is_unavailable,
-    of_claims,
-    succeeded_during,
     waits_for_a_leader,
     without_coordinator,
     without_leader,
     without_topic,
     works,
 )
-from wirecheck.judge.checks.shapes import (
-    ASKS_AGAIN_NS,
-    Streak,
-    gathered,
-    refused_in_part,
-    streaks,
-    stuck,
-    waits,
-    with_former,
-    with_successes,
-    with_unseen,
-)
+from wirecheck.judge.checks.shapes import gathered, with_former, with_unseen
 from wirecheck.judge.checks.versions import version_rejected
-from wirecheck.judge.claims.claim import (
-    COUNT,
-    FIRST,
-    LAST,
-    OTHERS,
-    SUCCESS,
-    ZERO,
-    Claim,
-    Subject,
-    every_run,
-)
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
+from wirecheck.judge.streaks import (
+    ASKS_AGAIN_NS,
+    Streak,
+    is_unavailable,
+    longest_of,
+    partitions,
+    refused_in_part,
+    streaks,
+    stuck,
+    succeeded_during,
+    together,
+    waits,
+    with_successes,
+)
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of
 from wirecheck.judge.topology.clusters import Group
@@ -81,9 +72,9 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             for word in claim.tally:
                 api, _, version = word.rpartition(":")
                 used.setdefault(api, set()).add(int(version))
-        runs = [run for claim in requests for run in every_run(claim.runs)]
+        runs = [run for claim in requests for run in claim.outcomes.runs()]
         times = [ts_ns for claim in requests for ts_ns in (claim.first.ts_ns, claim.last.ts_ns)]
-        times += [ts_ns for run in runs for ts_ns in (run[FIRST], run[LAST])]
+        times += [ts_ns for run in runs for ts_ns in (run.first_ns, run.last_ns)]
         yield ResultRow.of(
             "clients",
             "|".join((key, *subject[1:])),
@@ -223,7 +214,7 @@ def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> l
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
-        refused = (c for c in context.claims("named_answer", group, *subject) if c.runs.keys() != {SUCCESS})
+        refused = (c for c in context.claims("named_answer", group, *subject) if c.outcomes.codes() != {SUCCESS})
         for (name,), claims in gathered(refused, "name"):
             topic = RefusedTopic(name, None)
             by_id = uses_of_topic(topic, group, context)
@@ -248,7 +239,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
 
 def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
     """A fetch names topics while the client lacks the ID of one of them, and has their IDs before and after."""
-    accepted = [run for claim in by_id for run in every_run(claim.runs, (SUCCESS,))]
+    accepted = [run for claim in by_id for run in claim.outcomes.runs({SUCCESS})]
 
     def succeeded(last_ns: int, first_ns: int) -> bool:
         return succeeded_during(Streak(0, last_ns, first_ns), accepted)
@@ -286,13 +277,13 @@ def harms_of_answers(subject: Subject, group: Group, context: CheckContext) -> I
 
 def denial(claims: list[Claim], api: str, name: str | None, context: CheckContext) -> Harm | None:
     """What all brokers together refused a client for so long that it is hurt."""
-    runs = of_claims(claims)
-    errors = [error for error in map(int, runs.keys() - {SUCCESS}) if not is_own_answer(api, named(error))]
-    longest = max(streaks(runs, errors), key=lambda one: (one.seconds, one.count), default=None)
+    outcomes = together(claims)
+    errors = [error for error in outcomes.errors() if not is_own_answer(api, named(error))]
+    longest = longest_of(streaks(outcomes, errors))
     settings = context.settings
     if longest is None or (api == FIND_COORDINATOR and longest.errors == (COORDINATOR_NOT_AVAILABLE,)):
         return None
-    never = SUCCESS not in runs and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
+    never = SUCCESS not in outcomes and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
     if not (never or longest.is_long(settings)):
         return None
     who = (claims[0]["client_id"], claims[0]["host"], api)
@@ -338,11 +329,11 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
         topic, client = RefusedTopic(name, None), (claims[0]["client_id"], claims[0]["host"])
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
         uses = [claim for api in WRITES_AND_READS for claim in of_client((*client, api), tables)]
-        served = [run for claim in uses for run in every_run(claim.runs, (SUCCESS,))]
+        served = [run for claim in uses for run in claim.outcomes.runs({SUCCESS})]
         named_ns = [claim.first.ts_ns for claim in context.claims("binding", group, "name", name)]
         longest = without_topic(claims, served, named_ns) if served and not is_internal(client[0]) else None
         if longest is not None and is_unavailable(longest, context.settings):
-            later_ns = max([*named_ns, *(run[LAST] for run in served)])
+            later_ns = max([*named_ns, *(run.last_ns for run in served)])
             longest = replace(longest, ended=later_ns > longest.last_ns)
             error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
             harm = Harm(who, topic, claims, HURT, [longest], [], error, longest.count, longest_ms([longest]))
@@ -427,7 +418,7 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
         return None
     where = {claim["endpoint"]: streak for mine, streak, claim in found if mine == level}
     count = sum(responses(claim, where[at]) for claim in one.refusals if (at := claim["endpoint"]) in where)
-    numbers = {port for claim in one.refusals for port in partitions_of(claim)}
+    numbers = {number for claim in one.refusals for number in partitions(claim.outcomes, claim.outcomes.errors())}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
     blocked = blocked_ms([*one.refusals, *one.of_topic])
     return Harm(
@@ -440,11 +431,12 @@ def responses(refused: Claim, streak: Streak) -> int:
     partition that most of them name.
     """
     count = 0
-    for error in map(str, streak.errors):
-        for partitions in refused.runs.get(error, {}).values():
-            runs = partitions.values()
-            within = (run for run in runs if run[FIRST] <= streak.last_ns and run[LAST] >= streak.first_ns)
-            count += max((run[COUNT] for run in within), default=0)
+    for error in streak.errors:
+        for of_slot in refused.outcomes.of(error).values():
+            within = (
+                run for run in of_slot.values() if run.first_ns <= streak.last_ns and run.last_ns >= streak.first_ns
+            )
+            count += max((run.count for run in within), default=0)
     return min(count, streak.count)
 
 
@@ -454,14 +446,13 @@ def last_accepted_ns(one: Refused, topic: RefusedTopic, group: Group, context: C
     if topic.topic_id is None:
         named_answers = context.by("name api", "named_answer", group, "client", client_id or "", host)
         answers = named_answers.get((topic.name, api), [])
-    return max((run[LAST] for claim in answers for run in every_run(claim.runs, (SUCCESS,))), default=0)
+    return max((run.last_ns for claim in answers for run in claim.outcomes.runs({SUCCESS})), default=0)
 
 
 def blocked_ms(claims: Iterable[Claim]) -> int:
     """The longest time between errors without a success: of all IDs, partitions and brokers together."""
-    runs = of_claims(claims)
-    errors = [int(error) for error in runs if error != SUCCESS]
-    return longest_ms(streaks(runs, errors))
+    outcomes = together(claims)
+    return longest_ms(streaks(outcomes, outcomes.errors()))
 
 
 def longest_ms(found: Iterable[Streak]) -> int:
@@ -478,7 +469,7 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
         for claim, wait in longest
         if (wait.seconds >= patience_s) == (level == HURT)
     ]
-    accepted = [run for claim in one.of_topic for run in every_run(claim.runs, (SUCCESS,))]
+    accepted = [run for claim in one.of_topic for run in claim.outcomes.runs({SUCCESS})]
     blocked = longest_ms(wait for wait in of_level if not succeeded_during(wait, accepted))
     count = sum(wait.count for wait in of_level)
     return Harm(one.who, topic, one.refusals, level, of_level, [], [NO_RESPONSE], count, blocked)
@@ -486,7 +477,7 @@ def unanswered(one: Refused, topic: RefusedTopic, group: Group, context: CheckCo
 
 def answers_after(claim: Claim, ts_ns: int, group: Group, context: CheckContext) -> bool:
     every = context.claims("answered", group, "link", claim["endpoint"])
-    return any(run[LAST] >= ts_ns for one in every for run in every_run(one.runs, (SUCCESS,)))
+    return any(run.last_ns >= ts_ns for one in every for run in one.outcomes.runs({SUCCESS}))
 
 
 def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
@@ -518,7 +509,7 @@ def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
 def granted_before(harm: Harm) -> bool:
     """Whether a request of the client with this API and topic succeeded before the first error."""
     first_ns = min(streak.first_ns for streak in harm.streaks)
-    return any(run[FIRST] < first_ns for claim in harm.answers for run in every_run(claim.runs, (SUCCESS,)))
+    return any(run.first_ns < first_ns for claim in harm.answers for run in claim.outcomes.runs({SUCCESS}))
 
 
 def sides_of(harm: Harm) -> list[Side]:
@@ -534,27 +525,20 @@ def sides_of(harm: Harm) -> list[Side]:
 
 def worst(claim: Claim, context: CheckContext) -> tuple[str, Streak] | None:
     """The longest time that a client was refused by one broker, and what that means to it."""
-    bad = sorted(int(error) for error in claim.runs if error != SUCCESS)
+    outcomes, bad = claim.outcomes, claim.outcomes.errors()
     if not bad:
         return None
-    lasting = stuck(claim, bad, context)
+    lasting = stuck(outcomes, bad, context)
     if lasting is not None:
         return HURT, lasting
-    longest = max(streaks(claim.runs, bad), key=lambda streak: (streak.seconds, streak.count), default=None)
-    if longest is None:  # all of them among successes
+    most = longest_of(streaks(outcomes, bad))
+    if most is None:  # all of them among successes
         return None
     settings = context.settings
-    if (part := refused_in_part(claim, bad, settings)) is not None:
+    if (part := refused_in_part(outcomes, bad, settings)) is not None:
         return HURT, part
-    never = not claim.succeeded and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
-    return (HURT if never or longest.seconds >= settings.client_grace_s else BRIEFLY), longest
-
-
-def partitions_of(claim: Claim) -> set[int]:
-    found = {
-        port for error, slots in claim.runs.items() if error != SUCCESS for ports in slots.values() for port in ports
-    }
-    return {int(port) for port in found - {OTHERS}}
+    never = not claim.succeeded and most.count >= settings.never_answers and most.seconds >= settings.never_s
+    return (HURT if never or most.seconds >= settings.client_grace_s else BRIEFLY), most
 
 
 def named(error: int) -> str:

@@ -339,7 +339,7 @@ class Clusters:
         found: dict[int, tuple[Group, Claim]] = {}
         for number, part in pieces(claim, [one.since_ns for one in since]):
             group = groups[number]
-            if claim.runs:
+            if claim.outcomes:
                 yield group, part
             elif id(group) in found:
                 found[id(group)][1].merge(part)

@@ -14,7 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.claims.claim import AT, COUNT, FIRST, LAST, SLOT_NS, Claim, Runs, every_run, slot_of
+from wirecheck.judge.claims.claim import AT, Claim, slot_of
+from wirecheck.judge.claims.outcomes import SLOT_NS
 
 REQUESTS = "client"
 """The kind of claims that count every request, by the slot in which its connection began."""
@@ -105,11 +106,11 @@ def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
 
 def statements_of(claim: Claim) -> Iterable[Statement]:
     """By slot of time, as far as slots are kept; else from the first to the last."""
-    runs, cluster_id = [*every_run(claim.runs)], claim["cluster_id"]
+    runs, cluster_id = claim.outcomes.runs(), claim["cluster_id"]
     if not runs:
         return [Statement(claim.first.ts_ns, claim.last.ts_ns, cluster_id)]
     ends = [Statement(seen.ts_ns, seen.ts_ns, cluster_id) for seen in (claim.first, claim.last)]
-    return [*ends, *(Statement(run[FIRST], run[LAST], cluster_id) for run in runs)]
+    return [*ends, *(Statement(run.first_ns, run.last_ns, cluster_id) for run in runs)]
 
 
 def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]) -> dict[str, list[Statement]]:
@@ -193,7 +194,7 @@ def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
     for number, at_ns in enumerate(places):
         early, rest = cut(rest, at_ns)
         if number:
-            seen = [run[FIRST] for run in every_run(early.runs)], [run[LAST] for run in every_run(early.runs)]
+            seen = [run.first_ns for run in early.outcomes.runs()], [run.last_ns for run in early.outcomes.runs()]
             if not all(seen):
                 continue
             early.first, early.last = claim.last._replace(ts_ns=min(seen[0])), claim.last._replace(ts_ns=max(seen[1]))
@@ -208,8 +209,8 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
     for seen, early in ((claim.first, True), (claim.last, False)):
         tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
         peak = {name: value for name, value in claim.peak.items() if of_part(claim, name, at_ns, early=early)}
-        runs = runs_of(claim.runs, at_ns, early=early)
-        parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, runs=runs))
+        outcomes = claim.outcomes.split(at_ns, early=early)
+        parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, outcomes=outcomes))
     parts[0].count = early_count(claim, *parts)
     parts[1].count = claim.count - parts[0].count
     return parts[0], parts[1]
@@ -221,26 +222,10 @@ def early_count(claim: Claim, early: Claim, late: Claim) -> int:
     """
     slots = {name: n for name, n in claim.tally.items() if slot_of(name) is not None}
     if claim.kind == REQUESTS:
-        before = claim.count - sum(run[COUNT] for run in every_run(late.runs))
+        before = claim.count - sum(run.count for run in late.outcomes.runs())
     else:
         before = sum(n for name, n in slots.items() if name in early.tally) if sum(slots.values()) == claim.count else 1
     return min(max(1, before), claim.count - 1)
-
-
-def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:
-    """The answers of one part; of those that came both before the time and after it the first and the last are known,
-    one by one.
-    """
-    found: Runs = {}
-    for error, slots in runs.items():
-        for slot, ports in slots.items():
-            for port, (count, first_ns, last_ns) in ports.items():
-                seen_ns = first_ns if early else last_ns
-                if (seen_ns < at_ns) is early:
-                    both = first_ns < at_ns <= last_ns
-                    run = [1, seen_ns, seen_ns] if both else [count, first_ns, last_ns]
-                    found.setdefault(error, {}).setdefault(slot, {})[port] = run
-    return found
 
 
 def of_part(claim: Claim, name: str, at_ns: int, *, early: bool) -> bool:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import AT, SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.claim import AT, Claim, Sighting
+from wirecheck.judge.claims.outcomes import SLOT_NS
 
 MS, MARGIN_NS = 1_000_000, 1_000_000_000
 ALWAYS = -(1 << 63)

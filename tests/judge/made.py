@@ -1,6 +1,7 @@
 """Claims made by hand, for tests of the ledger that need no bytes."""
 
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting, add_runs, slot_name
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.outcomes import SLOT_NS, Outcomes, Run, single
 
 S = 1_000_000_000
 EAST, WEST = "10.0.0.1:9092", "10.0.9.1:9092"
@@ -28,10 +29,10 @@ def carries(server, topic_id, at):
     return claim("carries", server, at=at, server=server, peak={f"least:{topic_id}": -int(at * S)})
 
 
-def runs(*answers, port="40000"):
+def outcomes(*answers, port=40000):
     """Answers over time, from (second, error) or (second, error, count)."""
-    made = {}
+    made = Outcomes()
     for at, error, *count in answers:
-        one = {str(error): {slot_name(int(at * S) // SLOT_NS): {port: [*(count or [1]), int(at * S), int(at * S)]}}}
-        add_runs(made, one)
+        ts_ns = int(at * S)
+        made.merge(single(error, ts_ns // SLOT_NS, port, Run(*(count or [1]), ts_ns, ts_ns)))
     return made

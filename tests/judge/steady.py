@@ -16,8 +16,9 @@ from bench.traffic import write_capture
 from tests.judge.busy_cluster import BEGIN_NS, CLUSTER, SECOND_NS, SLOT_NS, Cluster
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.collector_pause import collector_paused
-from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, slot_name, slot_of, unpack
+from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, slot_of, unpack
 from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.claims.outcomes import SUCCESS, Outcomes, Run, single
 from wirecheck.judge.judge import Judge
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -156,10 +157,14 @@ class Speaking:
         key = tuple(values.get(field, part) for field, part in zip(KINDS[claim.kind].fields, claim.key, strict=True))
         first = claim.first._replace(ts_ns=first_ns, connection=f"{values['client']}>{self.endpoint}")
         slot = last_ns // SLOT_NS
-        run = {error: {slot_name(slot): {"5000": [9, last_ns - 1_000, last_ns]}} for error in claim.runs}
+        outcomes = Outcomes()
+        for outcome in claim.outcomes.codes():
+            outcomes.add(outcome, slot, 5000, Run(9, last_ns - 1_000, last_ns))
         tally = {moved(name, slot): count for name, count in claim.tally.items()}
         last = first._replace(ts_ns=last_ns)
-        return Claim(claim.kind, key, first, last, count=claim.count, tally=tally, peak=dict(claim.peak), runs=run)
+        return Claim(
+            claim.kind, key, first, last, count=claim.count, tally=tally, peak=dict(claim.peak), outcomes=outcomes
+        )
 
 
 def moved(name: str, slot: int) -> str:
@@ -219,11 +224,16 @@ class Fleet(Cluster):
             server = self.servers[(client + n) % self.brokers]
             seen = self.seen(end_ns, server, f"{host}:600{n}", "Fetch", 17)
             key = (host, server, f"{host}:600{n}", BEGIN_NS)
-            runs = {"0": {slot_name(seen.ts_ns // SLOT_NS): {f"600{n}": [9, seen.ts_ns, seen.ts_ns]}}}
+            port, slot = 6000 + n, seen.ts_ns // SLOT_NS
             yield Claim(
                 "client", (name, host, server), seen, tally={"Fetch:17": 54, "Metadata:12": 3}, peak={"answered": 1}
             )
-            yield Claim("answer", (name, host, server, "Fetch"), seen, runs=runs)
+            yield Claim(
+                "answer",
+                (name, host, server, "Fetch"),
+                seen,
+                outcomes=single(SUCCESS, slot, port, Run(9, seen.ts_ns, seen.ts_ns)),
+            )
             yield Claim("peer", (host, server), seen, peak={"granted": 1, "unread": 0, "encrypted": 0})
             facts = {"from_start": 1, "protocol": [seen.ts_ns, "kafka"], "frames": 90, "requests": 54, "responses": 54}
             yield Claim("connection", key, seen, peak=facts)
@@ -232,5 +242,10 @@ class Fleet(Cluster):
                 topic_id = self.ids[(client + 5 * n + k) % self.topics]
                 used = {"used": seen.ts_ns}
                 yield Claim(
-                    "use", (topic_id, "Fetch", name, host, server), seen, tally={"asked": 54}, peak=used, runs=runs
+                    "use",
+                    (topic_id, "Fetch", name, host, server),
+                    seen,
+                    tally={"asked": 54},
+                    peak=used,
+                    outcomes=single(SUCCESS, slot, port, Run(9, seen.ts_ns, seen.ts_ns)),
                 )

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from tests.judge.lab import open_rows
-from tests.judge.made import EAST, ID_1, ID_2, S, bound, claim, cluster, runs
+from tests.judge.made import EAST, ID_1, ID_2, S, bound, claim, cluster, outcomes
 from wirecheck.judge.judge import Judge
 
 EVERY_S, LAST_S = 2, 700
@@ -18,7 +18,7 @@ RECREATED = [
 
 
 def use(at, api="Fetch", host="10.0.0.99"):
-    return claim("use", ID_1, api, "c", host, EAST, at=at, tally={"asked": 1}, runs=runs((at, 100)))
+    return claim("use", ID_1, api, "c", host, EAST, at=at, tally={"asked": 1}, outcomes=outcomes((at, 100)))
 
 
 def batches():

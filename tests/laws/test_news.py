@@ -60,7 +60,13 @@ def pieces(claims):
         peak = {name: grown(name, value, claim.kind) for name, value in claim.peak.items()}
         yield Claim(claim.kind, claim.key, claim.first, tally=early, peak=peak)
         yield Claim(
-            claim.kind, claim.key, claim.last, count=claim.count - 1, tally=late, peak=claim.peak, runs=claim.runs
+            claim.kind,
+            claim.key,
+            claim.last,
+            count=claim.count - 1,
+            tally=late,
+            peak=claim.peak,
+            outcomes=claim.outcomes,
         )
 
 

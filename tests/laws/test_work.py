@@ -67,8 +67,7 @@ def stated(sample, field, many):
         )
         yield Claim(
             sample.kind, key, first, last, count=sample.count, tally={**sample.tally}, peak={**sample.peak},
-            runs={error: {slot: {port: [*run] for port, run in ports.items()} for slot, ports in slots.items()}
-                  for error, slots in sample.runs.items()},
+            outcomes=sample.outcomes.copy(),
         )  # fmt: skip
 
 

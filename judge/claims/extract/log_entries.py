@@ -19,8 +19,9 @@ from wirecheck.decode.log.metadata_log import Entries, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
 from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, MOST_WAITING_CHUNKS, Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Key, Sighting
+from wirecheck.judge.claims.claim import Claim, Key, Sighting
 from wirecheck.judge.claims.extract import servers
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, spelled, texts
 
 SOURCE = "metadata-log"

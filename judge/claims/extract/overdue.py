@@ -22,9 +22,11 @@ from wirecheck.decode.connection.exchanges import (
     Ints,
 )
 from wirecheck.decode.message import Status
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, WAITED, Claim, slot_name
+from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.wire_format import ROUNDS, answerable_ns, waits_ns
+from wirecheck.judge.claims.outcomes import SLOT_NS, WAITED, Run, single
 
 LONG_NS = 10_000_000_000
 """No client gives up sooner: of the libraries known, franz-go adds the least, 10 s, to what its request allows."""
@@ -95,11 +97,11 @@ def overdue(batch: Batch, message: int, since_ns: int, until_ns: int) -> Iterato
     if api in ROUNDS or is_internal(client_id) or TO_BROKERS.fullmatch(client_id or ""):
         return
     client, server, host = batch.names[batch.exchanges.connection[message]]
-    slot, run = until_ns // SLOT_NS, [1, since_ns, until_ns]
+    port = Conversation.of(f"{client}>{server}").client.port
     seen = batch.sightings.at(message)
     for topic in topics(batch, message) if api == "Produce" else (NO_TOPIC,):
-        runs = {WAITED: {slot_name(slot): {client.rpartition(":")[2]: list(run)}}}
-        yield Claim("overdue", (client_id, host, server, api, *topic), seen, runs=runs)
+        outcomes = single(WAITED, until_ns // SLOT_NS, port, Run(1, since_ns, until_ns))
+        yield Claim("overdue", (client_id, host, server, api, *topic), seen, outcomes=outcomes)
 
 
 def topics(batch: Batch, message: int) -> list[tuple[str | None, str | None]]:

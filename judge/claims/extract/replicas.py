@@ -11,8 +11,9 @@ import numpy as np
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
-from wirecheck.judge.claims.claim import ALONE, AT, SLOT_NS
+from wirecheck.judge.claims.claim import ALONE, AT
 from wirecheck.judge.claims.extract.servers import addresses_of
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75

@@ -20,22 +20,12 @@ from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
-from wirecheck.judge.claims.claim import (
-    LEAST,
-    METADATA_LOG,
-    OTHERS,
-    RESERVED,
-    SUCCESS,
-    ZERO,
-    Claim,
-    Key,
-    every_run,
-    least,
-)
+from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
 from wirecheck.judge.claims.extract import named_ids
 from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
+from wirecheck.judge.claims.outcomes import OTHERS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spelled, texts
 from wirecheck.judge.topology.releases import digest, written
 
@@ -202,7 +192,7 @@ def carried(claims: list[Claim]) -> Iterator[Member]:
     """
     for claim in claims:
         waits = claim.kind.startswith(UNANSWERED)
-        refused = bool(claim.runs) and not any(every_run(claim.runs, {SUCCESS}))
+        refused = bool(claim.outcomes) and not claim.succeeded
         if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"} and not refused:
             topic_id = claim["topic_id"]
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING, Connection
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, Claim, slot_name
+from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.extract.overdue import no_byte_missing
 from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, SECOND_NS, answerable_ns, span, waits_ns
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run, single
 from wirecheck.judge.claims.reduce import Ints, Rows, moment
 
 CLOSED, CLOSED_AFTER_GREETING, NO_RESPONSE = 1, 2, 3
@@ -62,13 +63,9 @@ def connections(batch: Batch) -> Iterator[Claim]:
         ends = (connection.client.host, str(connection.server))
         if connection.over and connection.client_hash >= 0 and not connection.is_guess:
             first_ns, last_ns = connection.started_ns, connection.last_ns
-            runs = {SUCCESS: {slot_name(first_ns // SLOT_NS): {port_of(connection): [1, first_ns, last_ns]}}}
-            yield Claim("connected", (*ends, connection.client_hash), *span(connection), runs=runs)
+            outcomes = single(SUCCESS, first_ns // SLOT_NS, connection.client.port, Run(1, first_ns, last_ns))
+            yield Claim("connected", (*ends, connection.client_hash), *span(connection), outcomes=outcomes)
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
             ts_ns = connection.last_ns
-            runs = {str(CLOSED): {slot_name(ts_ns // SLOT_NS): {port_of(connection): [1, ts_ns, ts_ns]}}}
-            yield Claim("not_kafka", (*ends, connection.answered_in), moment(ts_ns, connection.name), runs=runs)
-
-
-def port_of(connection: Connection) -> str:
-    return str(connection.client).rpartition(":")[2]
+            outcomes = single(CLOSED, ts_ns // SLOT_NS, connection.client.port, Run(1, ts_ns, ts_ns))
+            yield Claim("not_kafka", (*ends, connection.answered_in), moment(ts_ns, connection.name), outcomes=outcomes)

@@ -25,7 +25,8 @@ from wirecheck.decode.dialect import NAMES, suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, value_per
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Claim, Sighting, slot_name
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 
 FACTS = (
@@ -125,12 +126,10 @@ def is_refused(connection: Connection) -> bool:
 
 def turned_away(connection: Connection) -> Claim:
     """A connection that was refused."""
-    port = str(connection.client).rpartition(":")[2]
-    runs = {
-        TURNED_AWAY: {slot_name(connection.close_ns // SLOT_NS): {port: [1, connection.close_ns, connection.close_ns]}}
-    }
+    at_ns, port = connection.close_ns, connection.client.port
+    outcomes = single(TURNED_AWAY, at_ns // SLOT_NS, port, Run(1, at_ns, at_ns))
     key = (connection.client.host, str(connection.server))
-    return Claim("turned_away", key, moment(connection.close_ns, connection.name), runs=runs)
+    return Claim("turned_away", key, moment(at_ns, connection.name), outcomes=outcomes)
 
 
 def span(connection: Connection) -> tuple[Sighting, Sighting]:
@@ -246,13 +245,14 @@ def answered(batch: Batch) -> Iterator[Claim]:
     endpoint, slot = batch.endpoint(answer), ts_ns // SLOT_NS
     each, sample = grouped([endpoint, Column(slot)])
     first, last, counts = spans(ts_ns, each, len(sample))
-    runs = [(row, SUCCESS, OTHERS, [counts[at], first[at], last[at]]) for at, row in enumerate(sample.tolist())]
+    runs: list[tuple[int, int, Part, Run]]
+    runs = [(row, SUCCESS, OTHERS, Run(counts[at], first[at], last[at])) for at, row in enumerate(sample.tolist())]
     for row in late.tolist():
         client = batch.names[exchanges.connection[asked[row]]][0]
-        runs.append((row, WAITED, client, [1, int(sent_ns[row]), int(ts_ns[row])]))
+        runs.append((row, WAITED, client, Run(1, int(sent_ns[row]), int(ts_ns[row]))))
     for row, which, port, run in runs:
-        seen, over_time = batch.sightings.at(int(answer[row])), {which: {slot_name(int(slot[row])): {port: run}}}
-        yield Claim("answered", (endpoint.value(row),), seen, runs=over_time)
+        seen, outcomes = batch.sightings.at(int(answer[row])), single(which, int(slot[row]), port, run)
+        yield Claim("answered", (endpoint.value(row),), seen, outcomes=outcomes)
 
 
 def broken(batch: Batch) -> Iterator[Rows]:

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from tests.judge.made import claim, runs
-from wirecheck.judge.checks.shapes import refused_in_part
+from tests.judge.made import claim, outcomes
+from wirecheck.judge.streaks import refused_in_part
 from wirecheck.judge.thresholds import Settings
 
 
@@ -15,11 +15,11 @@ def answers(*counted):
     for at, errors, good in counted:
         found += [(at + 0.001 * number, 6) for number in range(errors)]
         found += [(at + 0.5 + 0.001 * number, 0) for number in range(good)]
-    return claim("named_answer", "orders", "Produce", "app", "10.0.0.7", "10.0.0.1:9092", runs=runs(*found))
+    return claim("named_answer", "orders", "Produce", "app", "10.0.0.7", "10.0.0.1:9092", outcomes=outcomes(*found))
 
 
 def part(*counted):
-    return refused_in_part(answers(*counted), [6], Settings())
+    return refused_in_part(answers(*counted).outcomes, [6], Settings())
 
 
 def test_a_client_that_is_refused_most_of_the_time():

@@ -9,6 +9,7 @@ from tests.traffic import ACK, FIN, RST
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.message import decode
 from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.outcomes import WAITED
 
 S = 1_000_000_000
 
@@ -31,9 +32,9 @@ def waiting(seconds):
 def test_a_client_that_gives_up_waited():
     (claim,) = waits(waiting(31).close().segments)
     assert claim["api"] == "Metadata"
-    ((run,),) = (ports.values() for ports in claim.runs["waited"].values())
-    assert run[0] == 1
-    assert run[2] - run[1] == pytest.approx(31 * S, abs=S)
+    (run,) = claim.outcomes.runs({WAITED})
+    assert run.count == 1
+    assert run.last_ns - run.first_ns == pytest.approx(31 * S, abs=S)
 
 
 def test_a_close_after_a_short_wait_is_none():
@@ -74,8 +75,8 @@ def test_a_client_whose_window_is_closed_waits_for_itself():
 
 def test_a_wait_begins_when_the_window_opens_again():
     (claim,) = waits(blocked(80, opens=40))
-    ((run,),) = (ports.values() for ports in claim.runs["waited"].values())
-    assert run[2] - run[1] == pytest.approx(40 * S, abs=S)
+    (run,) = claim.outcomes.runs({WAITED})
+    assert run.last_ns - run.first_ns == pytest.approx(40 * S, abs=S)
 
 
 def test_a_small_window_is_none_that_is_closed():
@@ -110,7 +111,7 @@ def test_a_response_after_the_client_closed_is_none_captured_or_not():
     lost = waits(talk.segments)
     talk.ts_ns += S // 300
     captured = waits(talk.response(response(9)).segments)
-    assert [claim.runs for claim in captured] == [claim.runs for claim in lost] != []
+    assert [claim.outcomes for claim in captured] == [claim.outcomes for claim in lost] != []
 
 
 def test_the_end_of_the_capture_is_no_wait_unless_a_later_packet_shows_it():

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.lab import Lab, ns, open_rows
-from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, runs
+from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, outcomes
 from tests.judge.test_checks import CASES
+from wirecheck.judge.claims.outcomes import SUCCESS, Run
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.ageing import folded, folded_ends
 from wirecheck.judge.thresholds import Settings
@@ -83,16 +84,16 @@ def test_what_comes_back_after_it_was_settled_is_a_later_revision():
 
 def test_slots_older_than_the_horizon_leave_a_claim_that_stays_and_its_finding_stands():
     def use(day):
-        said = runs(*((day * DAY + at, 100, 3) for at in range(0, 100, 10)))
-        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, until=day * DAY + 100, runs=said)
+        said = outcomes(*((day * DAY + at, 100, 3) for at in range(0, 100, 10)))
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, until=day * DAY + 100, outcomes=said)
 
     def calm(day):
-        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, runs=runs((day * DAY, 0)))
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, outcomes=outcomes((day * DAY, 0)))
 
     batches = [(day * DAY + 200, [use(day) if day == 1 else calm(day)]) for day in range(1, 30)]
     judge, rows = judged(batches)
     (left,) = judge.ledger.claims("use", "id", ID_1)
-    assert (left.count, left.runs) == (29, runs((29 * DAY, 0)))
+    assert (left.count, left.outcomes) == (29, outcomes((29 * DAY, 0)))
     found = open_rows(rows)["findings"].values()
     assert [(row["code"], row["count"]) for row in found if row["code"] == "FET001"] == [("FET001", 30)]
 
@@ -101,15 +102,15 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
     def use(minute):
         second = HOUR * 24 + minute * 60
         errors = [(second + at, 100, 3) for at in range(0, 50, 10)] if minute == 100 else []
-        said = runs(*((second + at, 0) for at in range(0, 60, 10) if minute not in {99, 100, 101}), *errors)
+        said = outcomes(*((second + at, 0) for at in range(0, 60, 10) if minute not in {99, 100, 101}), *errors)
         who = ("use", ID_1, "Fetch", "c", "10.0.0.99", EAST)
-        return claim(*who, at=second, until=second + 59, runs=said, peak={"used": int((second + 59) * S)})
+        return claim(*who, at=second, until=second + 59, outcomes=said, peak={"used": int((second + 59) * S)})
 
     batches = [(HOUR * 24 + minute * 60 + 60, [use(minute)]) for minute in range(8 * 60)]
     judge, rows = judged(batches)
     (kept,) = judge.ledger.claims("use", "id", ID_1)
-    assert len(kept.runs["0"]) < 3 * 60 + 8 * 6 + 2 * 60
-    assert sum(count for slots in kept.runs["0"].values() for count, *_ in [*slots.values()]) == (8 * 60 - 3) * 6
+    assert len(kept.outcomes.of(SUCCESS)) < 3 * 60 + 8 * 6 + 2 * 60
+    assert sum(run.count for run in kept.outcomes.runs({SUCCESS})) == (8 * 60 - 3) * 6
     found = [row for row in rows if row.table == "findings" and row.body["code"] == "FET001"]
     assert [row.body["count"] for row in found][-1] == 15
     assert {row.body["state"] for row in found} == {"open"}
@@ -117,12 +118,9 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
 
 def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
     at = 86_400
-    said = runs(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
+    said = outcomes(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
     assert folded(said, (at + 600) // 600)
-    assert [run for slots in said["0"].values() for run in slots.values()] == [
-        [3, at * S, (at + 16) * S],
-        [2, (at + 100) * S, (at + 108) * S],
-    ]
+    assert said.runs({SUCCESS}) == [Run(3, at * S, (at + 16) * S), Run(2, (at + 100) * S, (at + 108) * S)]
 
 
 def ends(peak):

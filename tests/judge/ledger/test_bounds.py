@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.lab import B1, Lab, open_rows
-from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, runs
+from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, outcomes
 from wirecheck.judge.checks.shapes import seen_whole
 from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
@@ -111,7 +111,7 @@ def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
     assert gone not in judge.watching
     assert not judge.emitted.rows(gone)
     before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))
-    judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, runs=runs((300, 0)))])
+    judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, outcomes=outcomes((300, 0)))])
     back = [row for row in judge.rows() if row.table == "topics" and row.body["topic_id"] == numbered(9)]
     assert all(row.revision > before for row in back)
 
@@ -289,7 +289,9 @@ def test_invented_names_ids_and_clients_are_counted_and_those_in_use_stay(restar
     ours = [bound("ours", numbered(900), 1), client("app", 1)]
     stuck = [claim("use", numbered(901), "Fetch", "c", HOST, EAST, at=at, tally={"asked": 1}) for at in (60, 95)]
     invented = [absent(f"x-{n}", n) for n in range(40)]
-    invented += [claim("unknown_topic", "evil", HOST, EAST, f"x-{n}", at=n, runs=runs((n, 3))) for n in range(40)]
+    invented += [
+        claim("unknown_topic", "evil", HOST, EAST, f"x-{n}", at=n, outcomes=outcomes((n, 3))) for n in range(40)
+    ]
     invented += [unknown_id(n, n) for n in range(40)] + [client(f"evil-{n}", n, answered=False) for n in range(40)]
     rows, judge = judged([[cluster(), *ours, *invented[:30]], [*invented[30:], *stuck]], FEW, restarts=restarts)
     kept, others = standing(rows, "topics")

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.judge.made import ID_1, S, bound, claim, runs, seen
-from wirecheck.judge.claims.claim import MOST_SLOTS, OTHERS, Claim, Sighting, merged, pack, slot_name, unpack
+from tests.judge.made import ID_1, S, bound, claim, outcomes, seen
+from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
+from wirecheck.judge.claims.outcomes import MOST_SLOTS, OTHERS, SUCCESS, Run
 from wirecheck.judge.ledger.ledger import MAGIC, Ledger, StateVersionError
 
 sightings = st.builds(
@@ -29,7 +30,9 @@ claims = st.builds(
     count=st.integers(1, 5),
     tally=st.dictionaries(st.sampled_from("abc"), st.integers(1, 9), max_size=3),
     peak=st.dictionaries(st.sampled_from("xy"), st.integers(-9, 9), max_size=2),
-    runs=st.lists(st.tuples(st.integers(0, 9000), st.sampled_from([0, 3, 100])), max_size=3).map(lambda s: runs(*s)),
+    outcomes=st.lists(st.tuples(st.integers(0, 9000), st.sampled_from([0, 3, 100])), max_size=3).map(
+        lambda s: outcomes(*s)
+    ),
 )
 
 
@@ -79,12 +82,12 @@ def test_only_the_shards_of_touched_cells_are_loaded():
     assert [name.split("-")[0] for name in asked] == ["name", "id"]
 
 
-@pytest.mark.parametrize("head", [b"9\n", b"9 zlib\n", b"wirecheck ledger 2\n", b"\n", b""])
+@pytest.mark.parametrize("head", [b"9\n", b"9 zlib\n", b"wirecheck ledger 1\n", b"wirecheck ledger 3\n", b"\n", b""])
 def test_state_of_another_version_is_refused(head):
-    """As unreleased versions wrote it, by hand, and as a later one may."""
+    """As former versions wrote it, by hand, and as a later one may."""
     name, blob = next(iter(ledger_of([bound("orders", ID_1, 1)]).shards().items()))
     assert blob.startswith(MAGIC + b"\n")
-    with pytest.raises(StateVersionError, match=r"^the checkpoint holds no ledger of state version 1$"):
+    with pytest.raises(StateVersionError, match=r"^the checkpoint holds no ledger of state version 2$"):
         Ledger({name: head + blob.partition(b"\n")[2]}.get).shard(name)
 
 
@@ -112,17 +115,17 @@ def test_of_more_slots_than_are_kept_the_newest_stay_whatever_comes_when(seed):
 def test_answers_over_time_are_kept_for_two_hours_and_of_few_ports_whatever_comes_when(seed):
     """Also where one error is rarer than another: what is older than two hours before the newest goes with it."""
     answers = [(10 * slot + 1, (0, 100)[slot % 9 == 0]) for slot in range(MOST_SLOTS + 40)]
-    said = [claim("use", ID_1, "Fetch", "c", "h", "e", runs=runs(one)) for one in answers]
+    said = [claim("use", ID_1, "Fetch", "c", "h", "e", outcomes=outcomes(one)) for one in answers]
     crowd = [
-        claim("use", ID_1, "Fetch", "c", "h", "e", runs=runs((7595, 0), port=f"{p}")) for p in range(50_000, 50_040)
+        claim("use", ID_1, "Fetch", "c", "h", "e", outcomes=outcomes((7595, 0), port=p)) for p in range(50_000, 50_040)
     ]
     said += crowd
     random.Random(seed).shuffle(said)
     cut = len(said) // 3
     ledger = ledger_of(merged(one.copy() for one in said[:cut]) + merged(one.copy() for one in said[cut:]))
     (kept,) = ledger.claims("use", "id", ID_1)
-    expected = runs(*answers[40:])
-    ports = [{f"{p}": [1, 7595 * S, 7595 * S]} for p in range(50_000, 50_015)]
-    expected["0"][slot_name(759)] |= {port: run for one in ports for port, run in one.items()}
-    expected["0"][slot_name(759)][OTHERS] = [25, 7595 * S, 7595 * S]
-    assert kept.runs == expected
+    expected = outcomes(*answers[40:])
+    for port in range(50_000, 50_015):
+        expected.add(SUCCESS, 759, port, Run(1, 7595 * S, 7595 * S))
+    expected.add(SUCCESS, 759, OTHERS, Run(25, 7595 * S, 7595 * S))
+    assert kept.outcomes == expected

@@ -3,7 +3,8 @@
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab, ns
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 from wirecheck.judge.checks.shapes import gathered
-from wirecheck.judge.claims.claim import SLOT_NS, SUCCESS, WAITED, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, WAITED, Run, single
 from wirecheck.judge.results import client_rows
 from wirecheck.judge.results.client_rows import HURT, MOST
 
@@ -249,11 +250,11 @@ def unanswered(clients):
             (f"client-{number}", host),
             [Sighting(ns(at), f"{host}:4000>{B1}", "Fetch", 13, 7, "a.pcap", 1, 2) for at in (10, 20, 60)],
         )
-        runs = {SUCCESS: {str(ns(10) // SLOT_NS): {"4000": [1, ns(10), ns(12)]}}}
-        yield Claim("use", (ID_1, "Fetch", *who, B1), seen[0], runs=runs)
+        served = single(SUCCESS, ns(10) // SLOT_NS, 4000, Run(1, ns(10), ns(12)))
+        yield Claim("use", (ID_1, "Fetch", *who, B1), seen[0], outcomes=served)
         yield Claim("client", (*who, B1), seen[0], seen[2], peak={"answered": 1})
-        waited = {WAITED: {str(ns(60) // SLOT_NS): {"4000": [1, ns(20), ns(60)]}}}
-        yield Claim("overdue", (*who, B1, "Fetch", "orders", ID_1), seen[1], seen[2], runs=waited)
+        waited = single(WAITED, ns(60) // SLOT_NS, 4000, Run(1, ns(20), ns(60)))
+        yield Claim("overdue", (*who, B1, "Fetch", "orders", ID_1), seen[1], seen[2], outcomes=waited)
 
 
 def test_what_a_topics_clients_wait_for_costs_by_their_number_and_not_by_its_square(monkeypatch):

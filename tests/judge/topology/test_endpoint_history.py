@@ -1,9 +1,10 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
-from tests.judge.made import EAST, S, claim, runs
+from tests.judge.made import EAST, S, claim, outcomes
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.controllers import silent_since
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters
 from wirecheck.judge.topology.endpoint_history import cut
@@ -61,7 +62,7 @@ def in_phases(*times, step=5):
     for number, (first, last) in enumerate(times):
         found.setdefault("AB"[number % 2], []).extend(range(first, last + 1, step))
     return [
-        claim("cluster_id", EAST, key, "metadata", at=at[0], until=at[-1], runs=runs(*((one, 0) for one in at)))
+        claim("cluster_id", EAST, key, "metadata", at=at[0], until=at[-1], outcomes=outcomes(*((one, 0) for one in at)))
         for key, at in found.items()
     ]
 
@@ -96,11 +97,15 @@ def test_an_address_of_which_little_was_seen_may_have_been_switched_there_and_ba
 
 def test_what_was_answered_by_three_in_turn_is_cut_where_they_changed():
     clusters = made(*in_phases((0, 40), (60, 90), (110, 160)))
-    said = runs((10, 0, 3), (70, 100, 5), (80, 100, 2), (150, 0, 4))
-    use = claim("use", "x", "Fetch", "reader", "h", EAST, at=10, until=150, count=14, runs=said)
+    said = outcomes((10, 0, 3), (70, 100, 5), (80, 100, 2), (150, 0, 4))
+    use = claim("use", "x", "Fetch", "reader", "h", EAST, at=10, until=150, count=14, outcomes=said)
     keys, parts = zip(*((group.key, part) for group, part in clusters.parts(use)), strict=True)
     assert keys == ("A", "B", "A")
-    assert [part.runs for part in parts] == [runs((10, 0, 3)), runs((70, 100, 5), (80, 100, 2)), runs((150, 0, 4))]
+    assert [part.outcomes for part in parts] == [
+        outcomes((10, 0, 3)),
+        outcomes((70, 100, 5), (80, 100, 2)),
+        outcomes((150, 0, 4)),
+    ]
     assert (parts[1].first.ts_ns, parts[1].last.ts_ns) == (70 * S, 80 * S)
     assert sum(part.count for part in parts) == 14
 
@@ -135,10 +140,10 @@ def test_tallies_by_time_go_with_their_time():
 
 
 def test_answers_over_time_go_with_their_time():
-    said = runs((10, 100, 3), (81, 100), (89, 0), (91, 0), (150, 100))
-    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, runs=said), 90 * S)
-    assert first.runs == runs((10, 100, 3), (81, 100), (89, 0))
-    assert last.runs == runs((91, 0), (150, 100))
+    said = outcomes((10, 100, 3), (81, 100), (89, 0), (91, 0), (150, 100))
+    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, outcomes=said), 90 * S)
+    assert first.outcomes == outcomes((10, 100, 3), (81, 100), (89, 0))
+    assert last.outcomes == outcomes((91, 0), (150, 100))
 
 
 def test_a_session_that_was_cut_in_two_began_nobody_knows_when():

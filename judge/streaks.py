@@ -1,0 +1,241 @@
+"""What lasts: streaks of errors in answers over time, who is stuck, who is refused in part, and how long something was
+missing.
+
+Rules: a success ends a streak of errors. Where a slot of time has both, an error counts for a streak only if it
+certainly came before the first success or after the last. The connections of one client are looked at together and one
+by one: a success on one of them does not hide errors on another.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, WAITED, Outcomes, Part, Run
+from wirecheck.judge.thresholds import SECOND_NS, Settings
+
+PAUSE_NS = 5 * SECOND_NS
+"""A client that is refused at one broker without a pause this long was refused there all the time."""
+WINDOW = 3
+"""Slots of 10 s."""
+ASKS_AGAIN_NS = 10 * SECOND_NS
+"""A client that is refused asks again within this time, at whatever broker."""
+RETRY_NS = 30 * SECOND_NS
+"""Clients that gave up connect again within 20 s, whatever library they use (reconnect.backoff.max.ms)."""
+
+
+@dataclass(frozen=True)
+class Streak:
+    """Errors from one time to another with no success between."""
+
+    count: int
+    first_ns: int
+    last_ns: int
+    errors: tuple[int, ...] = ()
+    ended: bool = False
+    """Whether a success came after it."""
+
+    @property
+    def seconds(self) -> float:
+        return (self.last_ns - self.first_ns) / SECOND_NS
+
+    def is_long(self, settings: Settings) -> bool:
+        """Whether it has so many errors over so long a time that its client is stuck."""
+        return self.count >= settings.stuck_answers and self.seconds >= settings.stuck_s
+
+    def joined(self, later: "Streak") -> "Streak":
+        errors = tuple(sorted({*self.errors, *later.errors}))
+        first_ns, last_ns = min(self.first_ns, later.first_ns), max(self.last_ns, later.last_ns)
+        return Streak(self.count + later.count, first_ns, last_ns, errors)
+
+
+def longest_of(found: Iterable[Streak]) -> Streak | None:
+    """Of those that took as long, the one with the most errors."""
+    return max(found, key=lambda streak: (streak.seconds, streak.count), default=None)
+
+
+def stuck(outcomes: Outcomes, bad: Collection[int], context: CheckContext) -> Streak | None:
+    """The longest streak that makes its client stuck: some errors over a long time, or very many on one connection
+    that still go on.
+    """
+    if not any(error in outcomes for error in bad):
+        return None
+    settings = context.settings
+    ports = sorted(outcomes.parts(bad), key=str)
+    one_by_one = [streak for port in ports for streak in streaks(outcomes, bad, port)]
+    long = [one for one in (*streaks(outcomes, bad), *one_by_one) if one.is_long(settings)]
+    fast = [
+        one
+        for one in one_by_one
+        if not one.ended
+        and one.count >= settings.stuck_fast_answers
+        and one.seconds >= settings.stuck_fast_s
+        and not context.passed(one.last_ns + settings.stuck_pause_s * SECOND_NS)
+    ]
+    return longest_of([*long, *fast])
+
+
+def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings) -> Streak | None:
+    """The longest time in which errors were a good part of a client's answers, whatever succeeded between: at least one
+    in `partly_one_in` in each window of three slots, so often and so long as a streak that makes it stuck.
+    """
+    errors = of_errors(outcomes, bad, None)
+    good = {slot: one.count for slot, one in of_successes(outcomes, None).items()}
+    parts = [list[Streak]()]
+    for number in range(min(errors, default=0), max(errors, default=-1) + 1):
+        window = range(number - WINDOW + 1, number + 1)
+        failed = sum(one.count for at in window for one in errors.get(at, ()))
+        if not failed or failed * settings.partly_one_in < failed + sum(good.get(at, 0) for at in window):
+            parts += [[]] if parts[-1] else []
+            continue
+        for one in errors.get(number, ()):
+            if parts[-1] and one.first_ns > parts[-1][-1].last_ns + ASKS_AGAIN_NS:  # perhaps it was served meanwhile
+                parts.append([])
+            parts[-1].append(one)
+    every = (reduce(Streak.joined, part) for part in parts if part)
+    last_ns = max((run.last_ns for run in outcomes.runs({SUCCESS})), default=0)
+    return longest_of(replace(one, ended=one.last_ns < last_ns) for one in every if one.is_long(settings))
+
+
+def streaks(outcomes: Outcomes, bad: Collection[int], port: Part | None = None) -> list[Streak]:
+    """All streaks of these errors, oldest first; of one connection, or of all together."""
+    found: list[Streak] = []
+    open_streak: Streak | None = None
+    errors, good = of_errors(outcomes, bad, port), of_successes(outcomes, port)
+    for slot in sorted(errors.keys() | good.keys()):
+        success = good.get(slot)
+        before, after = sides(errors.get(slot, []), success)
+        for one in before:
+            open_streak = open_streak.joined(one) if open_streak else one
+        if success is not None:
+            found += [replace(open_streak, ended=True)] if open_streak else []
+            open_streak = None
+        for one in after:
+            open_streak = open_streak.joined(one) if open_streak else one
+    return [*found, open_streak] if open_streak else found
+
+
+def of_errors(outcomes: Outcomes, bad: Collection[int], port: Part | None) -> dict[int, list[Streak]]:
+    """By slot the errors that count, in the order of their first."""
+    found: dict[int, list[Streak]] = {}
+    for error in bad:
+        for slot, parts in outcomes.of(error).items():
+            for name, run in parts.items():
+                if port is None or name == port:
+                    found.setdefault(slot, []).append(Streak(run.count, run.first_ns, run.last_ns, (error,)))
+    return {slot: sorted(ones, key=lambda one: (one.first_ns, one.last_ns)) for slot, ones in found.items()}
+
+
+def of_successes(outcomes: Outcomes, port: Part | None) -> dict[int, Streak]:
+    """By slot the successes that may be the connection's: those of its port, and of ports that are not kept apart."""
+    found: dict[int, Streak] = {}
+    for slot, parts in outcomes.of(SUCCESS).items():
+        for name, run in parts.items():
+            if port in {None, OTHERS} or name in {port, OTHERS}:
+                one = Streak(run.count, run.first_ns, run.last_ns)
+                found[slot] = found[slot].joined(one) if slot in found else one
+    return found
+
+
+def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak], list[Streak]]:
+    """What of a slot's errors surely came before its first success, and what after its last."""
+    before: list[Streak] = []
+    after: list[Streak] = []
+    for one in errors:
+        if success is None or one.last_ns < success.first_ns:
+            before.append(one)
+        elif one.first_ns > success.last_ns:
+            after.append(one)
+        else:
+            before += [Streak(1, one.first_ns, one.first_ns, one.errors)] if one.first_ns < success.first_ns else []
+            after += [Streak(1, one.last_ns, one.last_ns, one.errors)] if one.last_ns > success.last_ns else []
+    return before, after
+
+
+def without_pause(runs: Iterable[Run], pause_ns: int = RETRY_NS) -> list[Streak]:
+    """Streaks in which a client asked again before a pause, oldest first."""
+    found: list[Streak] = []
+    for run in in_order(runs):
+        one = Streak(run.count, run.first_ns, run.last_ns)
+        if found and run.first_ns <= found[-1].last_ns + pause_ns:
+            found[-1] = found[-1].joined(one)
+        else:
+            found.append(one)
+    return found
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: (run.first_ns, run.last_ns))
+
+
+def waits(claim: Claim) -> list[Streak]:
+    """When a client waited without a response, oldest first."""
+    return without_pause(claim.outcomes.runs({WAITED}))
+
+
+def longest_wait(claim: Claim, context: CheckContext) -> Streak | None:
+    """The longest of them that hurts its client, which then had to give up."""
+    hurts = (one for one in waits(claim) if one.seconds >= context.settings.patience_s)
+    return max(hurts, key=lambda one: (one.seconds, -one.first_ns), default=None)
+
+
+def longest_outage(
+    runs: Iterable[Run], named_ns: Collection[int], served: Collection[Run], pause_ns: int = RETRY_NS
+) -> Streak | None:
+    """The longest time of answers that there is no such thing. It ends where one is named, and where requests about it
+    succeed in a long pause between the answers. If requests succeed amid the answers, only some brokers answer so.
+    """
+    outages: list[list[Run]] = []
+    for run in in_order(runs):
+        if not outages or came_back(outages[-1][-1], run, named_ns, served):
+            outages.append([])
+        outages[-1].append(run)
+    every = (one for outage in outages for one in without_pause(outage, pause_ns))
+    return longest_of(one for one in every if not succeeded_during(one, served))
+
+
+def came_back(last: Run, run: Run, named_ns: Iterable[int], served: Iterable[Run]) -> bool:
+    pause = Streak(0, last.last_ns, run.first_ns)
+    named = any(last.first_ns < ts_ns <= run.first_ns for ts_ns in named_ns)
+    return named or (run.first_ns - last.last_ns >= PAUSE_NS and succeeded_during(pause, served))
+
+
+def is_unavailable(one: Streak, settings: Settings) -> bool:
+    """Whether a client asked for a partition or a topic for so long that it is an outage."""
+    return one.count >= settings.stuck_answers and one.seconds >= settings.unavailable_s
+
+
+def succeeded_during(streak: Streak, accepted: Iterable[Run]) -> bool:
+    """Whether the first or the last success of a run came between the first and the last error."""
+    return any(streak.first_ns < ts_ns < streak.last_ns for run in accepted for ts_ns in (run.first_ns, run.last_ns))
+
+
+def partitions(outcomes: Outcomes, errors: Collection[int]) -> list[int]:
+    """Those with these errors, where answers are kept apart by partition; not those that count as one."""
+    return sorted(part for part in outcomes.parts(errors) if isinstance(part, int) and part != OTHERS)
+
+
+def together(claims: Iterable[Claim]) -> Outcomes:
+    """Their answers over time."""
+    outcomes = Outcomes()
+    for claim in claims:
+        outcomes.merge(claim.outcomes)
+    return outcomes
+
+
+def with_successes(claim: Claim, between: Callable[[int, int], bool]) -> Claim:
+    """With a success in each long pause between errors where `between` finds one, of the last error before the pause
+    and the first after it.
+    """
+    errors = in_order(claim.outcomes.runs(claim.outcomes.errors()))
+    if not errors:
+        return claim
+    found, last_ns = claim, errors[0].last_ns
+    for run in errors[1:]:
+        if run.first_ns - last_ns >= PAUSE_NS and between(last_ns, run.first_ns):
+            found = found if found is not claim else claim.copy()
+            one = Run(1, run.first_ns - 1, run.first_ns - 1)
+            found.outcomes.add(SUCCESS, run.first_ns // SLOT_NS, OTHERS, one)
+        last_ns = max(last_ns, run.last_ns)
+    return found
