@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.contained import nothing_contained
 
-MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month")
+MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide")
 
 
 def main(only: list[str]) -> int:
