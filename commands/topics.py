@@ -58,7 +58,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
         terminal_tables.show_topics(legible(names.in_words(found)), console())
     else:
         terminal_tables.list_topics(legible(names.in_words(found)), console())
-    need_whole(result.json()["coverage"], strict=strict)
+    need_whole(result.coverage(), strict=strict)
 
 
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")

@@ -65,7 +65,7 @@ def say_unread(session: Session, found: "Result", busy_ports: str = "") -> None:
     """What an answer does not rest on. Raises InputError where it rests on nothing."""
     from wirecheck.dashboards.verdict import not_read
 
-    coverage = found.json()["coverage"]
+    coverage = found.coverage()
     for line in coverage["input_errors"]:
         session.say(line)
     if missing := not_read(coverage):
@@ -102,7 +102,7 @@ NOT_WHOLE = "part of the input could not be read (--strict)"
 
 def busy(found: "Result", busiest: Callable[[], list[tuple[int, int]]], ports: tuple[int, ...] = ()) -> str:
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
-    coverage = found.json()["coverage"]
+    coverage = found.coverage()
     if found_kafka(coverage):
         return ""
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest())
@@ -121,7 +121,7 @@ def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[C
     from wirecheck.streaming.store.change_rows import changes_in
 
     result = results_in(session, folder, ports, ("coverage", "totals"))
-    return changes_in(folder, result), result.json()["coverage"]
+    return changes_in(folder, result), result.coverage()
 
 
 def differences_of(
@@ -142,9 +142,9 @@ def differences_of(
         raise ArgumentError(WRONG_USE)
     results = [results_in(session, Path(name), ports) for name in names]
     for result in results:
-        need_whole(result.json()["coverage"], strict=strict)
+        need_whole(result.coverage(), strict=strict)
     if not times:
-        notes = [plural(result.json()["coverage"]["messages"], "message") for result in results]
+        notes = [plural(result.coverage()["messages"], "message") for result in results]
         return differences(*map(Side, results)), tuple(notes)
     begin, end = (time_among(one, results[0].rows["clients"]) for one in times)
     if begin >= end:

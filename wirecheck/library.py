@@ -355,7 +355,7 @@ def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], 
         return latest(session(), Place(named[0]))
     reading = session(several(keylog), known(dialect))
     result = checked(reading, named, cluster, Settings(dialects=reading.dialects)).run.result()
-    warn_of(result.json()["coverage"])
+    warn_of(result.coverage())
     return result
 
 

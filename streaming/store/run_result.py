@@ -4,13 +4,14 @@ It is a view of the tables; those of a running query can be read too.
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.judge.results.judged_tables import FINDINGS, HARMS
 from wirecheck.judge.results.result_table import ResultTable, Shown
@@ -61,6 +62,8 @@ class Result:
     """Without the rows `others` of topics and clients, which stand for many and describe none."""
     others: tuple[Row, ...] = ()
     """These, each with its table."""
+    measured: tuple[Row, ...] | None = None
+    """Coverage by measure and detail, where its rows need not be made for that."""
 
     @classmethod
     def read(cls, out: Path | str, run: str, tables: Collection[str] = IN_RESULT) -> "Result":
@@ -78,15 +81,23 @@ class Result:
         """From all revisions, in the order of their batches. A table that is not given is empty. `whole`: the tables of
         findings and harms are not left out.
         """
-        rows_of = {table: list(last(rows.get(table, ()))) for table in IN_RESULT}
-        others = [
-            {"table": table, **row} for table in BOUNDED for row in rows_of[table] if row.get("others") is not None
-        ]
+        return cls.of_open({table: list(last(rows.get(table, ()))) for table in IN_RESULT}, whole=whole)
+
+    @classmethod
+    def of_open(
+        cls, rows: dict[str, list[Row]], *, whole: bool = True, measured: tuple[Row, ...] | None = None
+    ) -> "Result":
+        """From the last revisions that hold."""
+        others = [{"table": table, **row} for table in BOUNDED for row in rows[table] if row.get("others") is not None]
         for table in BOUNDED:
-            rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
+            rows[table] = [row for row in rows[table] if row.get("others") is None]
         if whole:
-            rows_of["findings"] += refused_without_cause(rows_of)
-        return cls(rows_of, tuple(others))
+            rows["findings"] += refused_without_cause(rows)
+        return cls(rows, tuple(others), measured)
+
+    def coverage(self) -> Row:
+        """What a verdict rests on, as in the JSON."""
+        return coverage(self.rows["coverage"] if self.measured is None else self.measured)
 
     def json(
         self,
@@ -115,7 +126,7 @@ class Result:
             hosts=principals,
         )
         return {
-            "coverage": coverage(self.rows["coverage"]),
+            "coverage": self.coverage(),
             **tables,
             "dialects": dialects_read(every),
             "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
@@ -167,7 +178,7 @@ def without_principals(finding: Row) -> Row:
     return {**finding, "words": words}
 
 
-def coverage(rows: list[Row]) -> Row:
+def coverage(rows: Iterable[Row]) -> Row:
     """Totals of every measure, and of its details where it has some."""
     totals: dict[str, int] = dict.fromkeys(ALWAYS, 0)
     details: dict[str, dict[str, int]] = {}
@@ -276,6 +287,23 @@ SPARE_ROWS = 10_000
 """So many revisions may be held beyond twice the rows that hold, or looking through them would cost more than they."""
 
 
+class MadeRows(dict[str, list[Row]]):
+    """Rows of each table, made when they are first asked for: most answers need few tables."""
+
+    def __init__(self, made: Callable[[str], list[Row]]) -> None:
+        self.made = made
+
+    def __missing__(self, table: str) -> list[Row]:
+        return self.setdefault(table, self.made(table))
+
+
+def sums(coverage: pa.Table) -> tuple[Row, ...]:
+    """Coverage by measure and detail: there are a few for each connection."""
+    still = coverage.filter(pc.invert(pc.fill_null(coverage["withdrawn"], False)))
+    found = still.group_by(["measure", "detail"], use_threads=False).aggregate([("count", "sum")])
+    return tuple(found.rename_columns(["measure", "detail", "count"]).to_pylist())
+
+
 class LatestRows:
     """Add each batch's rows, in order."""
 
@@ -302,7 +330,12 @@ class LatestRows:
         return {table: pa.concat_tables(parts) for table, parts in self._parts.items()}
 
     def result(self) -> Result:
-        return Result.of({table: rows.to_pylist() for table, rows in self.tables().items()})
+        tables = self.tables()
+
+        def made(table: str) -> list[Row]:
+            return list(last(tables[table].to_pylist())) if table in tables else []
+
+        return Result.of_open(MadeRows(made), measured=sums(tables["coverage"]) if "coverage" in tables else None)
 
     def write(self, out: Path | str) -> None:
         """As the tables of one run, in one batch."""
