@@ -12,10 +12,12 @@ import os
 import struct
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from bench import kafka_bytes as kafka
@@ -97,8 +99,8 @@ def replayed(pcap: Path, fleet: Fleet) -> Cost:
         out.seek(0)
         result = json.load(out)
     nothing_contained_in(result["findings"])
-    found = [len(result["clients"]), len(result["topics"]), result["coverage"]["exchanges"]]
-    if found != [fleet.clients, fleet.topics, 2 * fleet.connections]:
+    found = [len(result[table]) for table in ("clients", "topics", "findings")] + [result["coverage"]["exchanges"]]
+    if found != [fleet.clients, fleet.topics, 0, 2 * fleet.connections]:
         msg = f"{fleet}: found {found}"
         raise RuntimeError(msg)
     return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
@@ -141,7 +143,8 @@ def brokers(fleet: Fleet) -> list[tuple[int, str]]:
 
 @cache
 def metadata(fleet: Fleet) -> tuple[kafka.Message, kafka.Message]:
-    ids = (struct.pack(">QQ", 0x1234567800000000 + number, number + 1) for number in range(fleet.topics))
+    random = Random(fleet.topics)
+    ids = [uuid.UUID(bytes=random.randbytes(16), version=4).bytes for _ in range(fleet.topics)]  # as Kafka makes them
     topics = [kafka.Topic(f"orders-{number:06}", topic_id) for number, topic_id in enumerate(ids)]
     return kafka.metadata("", topics, fleet.partitions, brokers(fleet))
 
