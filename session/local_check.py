@@ -122,6 +122,7 @@ def judged_files(session: Session, files: list[Path], settings: "Settings") -> "
 
         run = of_files(files, settings)
         run.judge_all(advancing())
+        run.finish()
     return run
 
 

@@ -16,13 +16,13 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.segments import segments
-from wirecheck.streaming.steps.decode_step import claimed
+from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
-from wirecheck.streaming.steps.judge_step import Opened, Shards, judge_opened
+from wirecheck.streaming.steps.judge_step import Opened, Shards, judge_last, judge_opened
 from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.steps.tagged import CLAIMS
+from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import LatestRows, Result
 
@@ -71,7 +71,12 @@ class Label:
     def claim(self) -> None:
         if self.parts:
             parts, self.parts = self.parts, []
-            self.rows.append(Opened(0, CLAIMS, claimed(joined(parts), self.settings)))
+            self.rows.append(Opened(0, CLAIMS, stated_by(joined(parts), self.settings)))
+
+    def taken(self) -> Iterator[Opened]:
+        """What was not judged yet. None of it is held once it was taken."""
+        while self.rows:
+            yield self.rows.pop(0)
 
 
 class LocalReplay:
@@ -124,25 +129,36 @@ class LocalReplay:
         """All that was followed."""
         label.claim()
         if label.rows:
-            emitted, changed = judge_opened(label.label, label.rows, label.shards.get, label.settings)
+            emitted, changed = judge_opened(label.label, label.taken(), label.shards.get, label.settings)
             label.shards.update(changed)
-            label.rows = []
-            for row in emitted:
-                self._latest.add(row.route, from_ipc(row.cell))
+            self._emit(emitted)
+
+    def _emit(self, emitted: Iterable[Tagged]) -> None:
+        for row in emitted:
+            self._latest.add(row.route, from_ipc(row.cell))
 
     @collector_paused()
     def finish(self) -> None:
-        """Judge what waits."""
+        """Judge what waits: nothing more comes. What is known of clusters is given up."""
+        for name in [*self._labels]:
+            label = self._labels.pop(name)
+            label.claim()
+            if label.rows:
+                self._emit(judge_last(name, label.taken(), label.shards.get, label.settings))
+
+    @collector_paused()
+    def catch_up(self) -> None:
+        """Judge what waits: more may come."""
         for label in self._labels.values():
             self._judge(label)
 
     def result(self) -> Result:
-        self.finish()
+        self.catch_up()
         return self._latest.result()
 
     def write(self, out: Path) -> None:
         """The result tables, as a replay leaves them."""
-        self.finish()
+        self.catch_up()
         self._latest.write(out)
 
 

@@ -22,7 +22,7 @@ from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
-from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack
+from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
 from wirecheck.judge.claims.extraction import batch_of, claims
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -34,21 +34,36 @@ from wirecheck.streaming.store.result_tables import CLAIMS_WITHOUT_TEXT, as_ipc,
 
 Tables = dict[str, pa.Table]
 """Rows of result tables that are made here: `changes`, and `exchanges` where they are wanted."""
-Stated = tuple[list[Claim], Tables, Counts]
+Part = tuple[list[Claim], Tables, Counts]
 DECODING = "decoding"
 """The name in place of an agent's in the mark of an exchange that was set aside."""
 
 
 @dataclass(frozen=True)
-class Claimed:
-    """What one cell of exchanges came down to."""
+class Stated:
+    """What exchanges come down to."""
 
-    claims: bytes
-    """Packed by `judge.claims.extraction`."""
+    claims: list[Claim]
     rows: dict[str, bytes] = field(default_factory=dict)
     """Rows of result tables, by table."""
     requests: Counts = field(default_factory=Counts)
     """What requests add to the totals."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """The same in a cell, with its claims as bytes."""
+
+    claims: bytes
+    rows: dict[str, bytes] = field(default_factory=dict)
+    requests: Counts = field(default_factory=Counts)
+
+    @classmethod
+    def of(cls, stated: Stated) -> "Claimed":
+        return cls(pack(stated.claims), stated.rows, stated.requests)
+
+    def stated(self) -> Stated:
+        return Stated(unpack(self.claims), self.rows, self.requests)
 
 
 def decode_row(row: Tagged, settings: Settings) -> Tagged:
@@ -56,11 +71,11 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     if row.route != EXCHANGES:
         return row
     exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
-    return row._replace(route=CLAIMS, cell=to_cell(claimed(exchanges, settings)))
+    return row._replace(route=CLAIMS, cell=to_cell(Claimed.of(stated_by(exchanges, settings))))
 
 
 @collector_paused()
-def claimed(exchanges: Exchanges, settings: Settings) -> Claimed:
+def stated_by(exchanges: Exchanges, settings: Settings) -> Stated:
     """What exchanges come down to."""
     exchanges = replace(exchanges, messages=exchanges.messages.in_place())
     listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
@@ -71,10 +86,10 @@ def claimed(exchanges: Exchanges, settings: Settings) -> Claimed:
         name: as_ipc(pa.concat_tables([tables[name] for _, tables, _ in parts if name in tables])) for name in names
     }
     requests = sum((part for *_, part in parts), Counts())
-    return Claimed(pack(claims_made), rows, requests)
+    return Stated(claims_made, rows, requests)
 
 
-def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
+def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
         decoded = read(exchanges.messages, settings.dialects)
@@ -92,7 +107,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
             yield from stated(exchanges.only(half), settings)
 
 
-def counted(exchanges: Exchanges, settings: Settings) -> Stated:
+def counted(exchanges: Exchanges, settings: Settings) -> Part:
     """What is counted of connections that have no rows of their own."""
     try:
         decoded = read(exchanges.messages, settings.dialects)

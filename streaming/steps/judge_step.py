@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
-from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.emitted_rows import EmittedRow
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.decode_step import Claimed
+from wirecheck.streaming.steps.decode_step import Claimed, Stated
 from wirecheck.streaming.steps.follow_step import Marks, Progress
 from wirecheck.streaming.steps.request_counts import Counts
 from wirecheck.streaming.steps.settings import Settings
@@ -61,13 +60,13 @@ class Opened(NamedTuple):
     bucket: int
     route: str
     value: Any
-    """Claimed, Progress or Marks; of another route the cell."""
+    """Stated, Progress or Marks; of another route the cell."""
 
 
 def opened(row: Tagged) -> Opened:
     match row.route:
         case tagged.CLAIMS:
-            return Opened(row.bucket, row.route, from_cell(row.cell, Claimed))
+            return Opened(row.bucket, row.route, from_cell(row.cell, Claimed).stated())
         case tagged.PROGRESS:
             return Opened(row.bucket, row.route, from_cell(row.cell, Progress))
         case tagged.MARKS:
@@ -83,20 +82,40 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
 @collector_paused()
 def judge_opened(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """The same of rows that are out of their cells."""
+    judge, frontiers, totals, written = judged(label, rows, load, settings)
+    changed = judge.shards()
+    judge.ledger.leave(changed)
+    return written, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+
+
+@collector_paused()
+def judge_last(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> list[Tagged]:
+    """The rows to write of a batch after which nothing more comes, so that no state is made."""
+    return judged(label, rows, load, settings).rows
+
+
+class Judged(NamedTuple):
+    judge: Judge
+    frontiers: Frontiers
+    totals: Totals
+    rows: list[Tagged]
+
+
+def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> Judged:
     judge = Judge(label, load, settings.judge)
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
     requests: Counts = Counts()
-    for row in rows:
+
+    def take(row: Opened) -> None:
         match row.route:
             case tagged.CLAIMS:
-                claimed: Claimed = row.value
-                claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
-                totals.claims(claims, oldest_ns, judge.ledger)
-                judge.absorb(claims)
-                requests.update(claimed.requests)
-                passing += [Tagged(label, -1, table, cell) for table, cell in claimed.rows.items()]
+                stated: Stated = row.value
+                totals.claims(stated.claims, judge.oldest_ns, judge.ledger)
+                judge.absorb(stated.claims)
+                requests.update(stated.requests)
+                passing.extend(Tagged(label, -1, table, cell) for table, cell in stated.rows.items())
             case tagged.PROGRESS:
                 frontiers.moved(row.bucket, row.value)
             case tagged.MARKS:
@@ -107,14 +126,15 @@ def judge_opened(label: str, rows: Iterable[Opened], load: Load, settings: Setti
                     totals.put("followed_files", marks.agent, marks.file_seq)
             case _:
                 passing.append(Tagged(label, row.bucket, row.route, row.value))
+
+    for _ in map(take, rows):  # none of them is held while claims are judged: the ledger has copies
+        pass
     for frontier in frontiers.common():
         if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    tables, changed = emitted_rows(judge, totals, requests), judge.shards()
-    judge.ledger.leave(changed)
-    return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+    return Judged(judge, frontiers, totals, emitted_rows(judge, totals, requests) + passing)
 
 
 def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:

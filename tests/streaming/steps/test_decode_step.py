@@ -12,10 +12,9 @@ from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.claim import unpack
 from wirecheck.streaming.steps import decode_step
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.decode_step import Claimed, decode_row
+from wirecheck.streaming.steps.decode_step import Claimed, decode_row, stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
@@ -58,7 +57,18 @@ def test_batches_leave_no_memory_behind(frames_files):
 
 
 def claims_of(row, settings):
-    return unpack(from_cell(decode_row(row, settings).cell, Claimed).claims)
+    return from_cell(decode_row(row, settings).cell, Claimed).stated().claims
+
+
+def test_claims_are_the_same_out_of_a_cell(frames_files):
+    """The local engine judges them without one, so none may have a tuple where its bytes make a list."""
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    rows = [row for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES]
+    for row in rows:
+        made = stated_by(from_cell(row.cell, Exchanges, Messages, Connection, Peer), settings)
+        assert repr(Claimed.of(made).stated()) == repr(made)
+    assert rows
 
 
 def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed(frames_files, monkeypatch):
