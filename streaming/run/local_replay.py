@@ -1,26 +1,29 @@
 """Captures and frames checked in this process by the steps of the query, without Spark: `--engine local`.
 
-One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. The
-rows are those of the query (`spark/pipeline.py`), whatever is checked together. Memory grows with open connections and
-with what is known of a cluster, not with the length of a capture.
+One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. Of a
+large capture another process follows a share of the connections (`Following`), and its rows are judged here. The rows
+are those of the query (`spark/pipeline.py`), whatever is checked together. Memory grows with open connections and with
+what is known of a cluster, not with the length of a capture.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import Exchanges, joined
-from wirecheck.decode.connection.segments import segments
+from wirecheck.decode.connection.segments import Segments, segments
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.judge_step import Opened, Shards, judge_last, judge_opened
-from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of
+from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of, own_endpoints
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
@@ -35,29 +38,54 @@ of them are held. At least so many, at most MOST_TIMES as many.
 MOST_TIMES = 2
 
 
-class Label:
-    """What is followed and known under one label."""
+PARTS = 64
+"""Into so many all connections are cut, of which a share has some."""
 
-    def __init__(self, label: str, settings: Settings) -> None:
+
+class Share(NamedTuple):
+    """The connections that one process follows."""
+
+    number: int = 0
+    parts: range = range(PARTS)
+
+    def of(self, whole: Segments) -> Segments | None:
+        if len(self.parts) == PARTS:
+            return whole
+        part = whole.buckets(PARTS)
+        mine = np.flatnonzero((part >= self.parts.start) & (part < self.parts.stop))
+        return own_endpoints(whole.take(mine)) if len(mine) else None
+
+
+ALONE = Share()
+
+
+class Label:
+    """What is followed under one label."""
+
+    def __init__(self, label: str, settings: Settings, number: int = 0) -> None:
         self.label, self.settings = label, settings
-        self.bucket = Bucket(label, 0, settings, without_records=True)
-        self.shards: Shards = {}
+        self.bucket = Bucket(label, number, settings, without_records=True)
         self.parts: list[Exchanges] = []
         """That no claims were made of yet."""
+        self.reports: list[Opened] = []
+        """How far that goes: nobody may hear it before the claims."""
         self.rows: list[Opened] = []
         """That were not judged yet."""
-        self.has_messages = False
+        self.messages = 0
+        """That were followed."""
 
     def follow(self, files: Iterable[FrameFile]) -> None:
         batch = self.bucket.begun(files)
         for exchanges in self.bucket.learned(batch):
             if exchanges.connections:
                 self.parts.append(exchanges)
-                self.has_messages = self.has_messages or len(exchanges.messages) > 0
+                self.messages += len(exchanges.messages)
                 if self.fullness >= MOST_TIMES:
                     self.claim()
             del exchanges
-        self.rows += [Opened(0, route, report) for route, report in self.bucket.reports(batch)]
+        self.reports += [Opened(self.bucket.number, route, report) for route, report in self.bucket.reports(batch)]
+        if self.fullness >= 1 or not self.parts:
+            self.claim()
 
     @property
     def fullness(self) -> float:
@@ -71,7 +99,9 @@ class Label:
     def claim(self) -> None:
         if self.parts:
             parts, self.parts = self.parts, []
-            self.rows.append(Opened(0, CLAIMS, stated_by(joined(parts), self.settings)))
+            self.rows.append(Opened(self.bucket.number, CLAIMS, stated_by(joined(parts), self.settings)))
+        self.rows += self.reports
+        self.reports = []
 
     def taken(self) -> Iterator[Opened]:
         """What was not judged yet. None of it is held once it was taken."""
@@ -79,21 +109,19 @@ class Label:
             yield self.rows.pop(0)
 
 
-class LocalReplay:
-    """One run: give it rows, or files of frames, as they come, and ask it for the result behind the last."""
+class Following:
+    """Rows as they are read to what they claim: all that is done for each connection by itself."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = replace(settings, buckets=1)
-        self._labels: dict[str, Label] = {}
-        self._latest = LatestRows()
-        self.has_messages = False
-        """Whether any message of Kafka's was followed."""
+    def __init__(self, settings: Settings, share: Share) -> None:
+        self.settings, self.share = settings, share
+        self.labels: dict[str, Label] = {}
+        self.messages = 0
+        """That were followed."""
         self._shown_ns: dict[str, int] = {}
         self._seq: dict[str, int] = {}
 
-    @collector_paused()
-    def add(self, table: pa.Table) -> None:
-        """Rows of one agent as they are read, all of one label; its last ones end with ENDED."""
+    def add(self, table: pa.Table) -> Label:
+        """Rows of one agent, all of one label; its last ones end with ENDED."""
         is_frame = pc.equal(table["kind"], frames.FRAME)
         agent, label = (table[name][0].as_py() for name in ("agent", "cluster"))
         self._seq[agent] = self._seq.get(agent, 0) + 1
@@ -101,8 +129,45 @@ class LocalReplay:
         progress = frames.Mark(frames.PROGRESS, self._shown_ns[agent])
         rows = chosen(table, is_frame)
         marks = marks_of(table.filter(pc.invert(is_frame))) if rows.num_rows < table.num_rows else ()
-        part = segments(rows) if rows.num_rows else None
-        self._follow({label: [FrameFile(agent, self._seq[agent], (*marks, progress), part)]})
+        part = self.share.of(segments(rows)) if rows.num_rows else None
+        return self.follow(label, [FrameFile(agent, self._seq[agent], (*marks, progress), part)])
+
+    def follow(self, name: str, files: Iterable[FrameFile]) -> Label:
+        label = self.label(name)
+        before = label.messages
+        label.follow(files)
+        self.messages += label.messages - before
+        return label
+
+    def label(self, name: str) -> Label:
+        return self.labels.setdefault(name, Label(name, self.settings, self.share.number))
+
+
+class LocalReplay:
+    """One run: give it rows, or files of frames, as they come, and ask it for the result behind the last."""
+
+    def __init__(self, settings: Settings, share: Share = ALONE) -> None:
+        """`share`: what of the rows is followed here. What the others of `settings.buckets` claim is for `receive`."""
+        self.settings = settings if share != ALONE else replace(settings, buckets=1)
+        self._following = Following(self.settings, share)
+        self._shards: dict[str, Shards] = {}
+        self._latest = LatestRows()
+        self._received = 0
+
+    @property
+    def messages(self) -> int:
+        """Of Kafka's, that were followed here or by another process."""
+        return self._following.messages + self._received
+
+    @collector_paused()
+    def add(self, table: pa.Table) -> None:
+        """Rows of one agent as they are read, all of one label; its last ones end with ENDED."""
+        self._judge_if_full(self._following.add(table))
+
+    def receive(self, name: str, rows: Iterable[Opened], messages: int) -> None:
+        """What another process followed under a label, in its order, and of how many messages by now."""
+        self._following.label(name).rows += rows
+        self._received = messages
 
     @collector_paused()
     def judge(self, files: Iterable[Path]) -> None:
@@ -111,26 +176,23 @@ class LocalReplay:
         for every in deal_files(map(str, files), self.settings):
             for dealt in every:
                 by_label.setdefault(dealt.label, []).append(dealt.file)
-        self._follow(by_label)
+        for name, of_label in sorted(by_label.items()):
+            self._judge_if_full(self._following.follow(name, of_label))
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
         for files in batches:
             self.judge(files)
 
-    def _follow(self, by_label: dict[str, list[FrameFile]]) -> None:
-        for name, files in sorted(by_label.items()):
-            label = self._labels.setdefault(name, Label(name, self.settings))
-            label.follow(files)
-            self.has_messages = self.has_messages or label.has_messages
-            if label.fullness >= 1 or any(row.route == CLAIMS for row in label.rows):
-                self._judge(label)
+    def _judge_if_full(self, label: Label) -> None:
+        if sum(row.route == CLAIMS for row in label.rows) >= self.settings.buckets:
+            self._judge(label)
 
     def _judge(self, label: Label) -> None:
-        """All that was followed."""
-        label.claim()
+        """All that was claimed."""
         if label.rows:
-            emitted, changed = judge_opened(label.label, label.taken(), label.shards.get, label.settings)
-            label.shards.update(changed)
+            shards = self._shards.setdefault(label.label, {})
+            emitted, changed = judge_opened(label.label, label.taken(), shards.get, label.settings)
+            shards.update(changed)
             self._emit(emitted)
 
     def _emit(self, emitted: Iterable[Tagged]) -> None:
@@ -140,16 +202,18 @@ class LocalReplay:
     @collector_paused()
     def finish(self) -> None:
         """Judge what waits: nothing more comes. What is known of clusters is given up."""
-        for name in [*self._labels]:
-            label = self._labels.pop(name)
+        for name in [*self._following.labels]:
+            label = self._following.labels.pop(name)
             label.claim()
             if label.rows:
-                self._emit(judge_last(name, label.taken(), label.shards.get, label.settings))
+                shards = self._shards.pop(name, {})
+                self._emit(judge_last(name, label.taken(), shards.get, label.settings))
 
     @collector_paused()
     def catch_up(self) -> None:
         """Judge what waits: more may come."""
-        for label in self._labels.values():
+        for label in self._following.labels.values():
+            label.claim()
             self._judge(label)
 
     def result(self) -> Result:

@@ -39,7 +39,7 @@ def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path,
     run = LocalReplay(replace(Settings(), exchanges=True))
     for table in read_frames([Scenario(name).pcap], "default", batch_bytes=1 << 16):
         run.add(table)
-    assert run.has_messages
+    assert run.messages
     assert run.result().json() == loop.result().json()
     told = (run._latest.tables()["exchanges"].to_pylist(), loop.rows("exchanges"))
     assert sorted(map(str, told[0])) == sorted(map(str, told[1])) != []
