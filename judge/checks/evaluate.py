@@ -15,7 +15,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
-from wirecheck.judge.failures import SORTING, attempted, failure
+from wirecheck.judge.failures import SORTING, failure
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.finding import Evidence, finding, identity
 from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
@@ -50,25 +50,33 @@ def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
     """The checks that may find something about a subject with only these kinds of claims. A check finds nothing if none
     of the kinds that it needs (or, if it needs none, reads) in this space is there.
     """
-    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{catalogue.WHATEVER}"}
-    mine = f"{space}:"
     checks = {code: catalogue.CHECKS[code] for code in codes_of(space)}
-    asked = {
-        code: {word for word in check.needs if word.startswith(mine)}
-        or {word for word in check.reads if word.startswith(mine)}
-        for code, check in checks.items()
-    }
-    return [code for code, words in asked.items() if not words or not words.isdisjoint(filed)]
+    return [code for code, check in checks.items() if is_any(check.needs, space, kinds, or_else=check.reads)]
+
+
+@lru_cache(maxsize=1 << 12)
+def tables_among(space: str, kinds: frozenset[str]) -> list[tuple[str, Rows]]:
+    """The same for tables: those that need none of the kinds are always asked."""
+    needed = {table.name: catalogue.needed(table.reads[space]) for table in JUDGED if space in table.rows}
+    return [(name, rows) for name, rows in ROWS[space] if is_any(needed[name], space, kinds)]
+
+
+def is_any(words: catalogue.Reads, space: str, kinds: frozenset[str], or_else: catalogue.Reads = frozenset()) -> bool:
+    """Whether any of the kinds that words of a space name is there; or no word names one."""
+    mine = f"{space}:"
+    asked = {word for word in words if word.startswith(mine)} or {word for word in or_else if word.startswith(mine)}
+    filed = {f"{mine}{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{mine}{catalogue.WHATEVER}"}
+    return not asked or not asked.isdisjoint(filed)
 
 
 def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Every row that one subject makes now; what raised instead is among the context's failures."""
-    for table, rows in ROWS[subject[0]]:
+    kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
+    for table, rows in tables_among(subject[0], kinds):
         yield from contained(table, subject, context, rows, subject, context)
     if not codes_of(subject[0]):
         return
     groups = contained(SORTING, subject, context, context.groups, subject)
-    kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
     for code in codes_among(subject[0], kinds) if groups else ():
         yield from contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
 
@@ -77,13 +85,14 @@ def contained(
     name: str, subject: Subject, context: CheckContext, make: Callable[..., Iterable[Any]], *about: Any
 ) -> list[Any]:
     """All rows that a check or table makes of a subject; none if it raises. Exceptions are caught only here."""
-    rows, error = attempted(make, *about)
-    if error is not None:
+    try:
+        return list(make(*about))
+    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         seen = [claim.last for claim in context.ledger.claims_of(*subject).values() if isinstance(claim.last, Sighting)]
         groups = context.filed[subject].groups if subject in context.filed else []
         context.failed.append(failure(name, subject, error, cluster=groups[0].key if groups else "", seen=seen))
         context.watch()  # it is tried again whenever anything is learned of the servers
-    return rows
+        return []
 
 
 def undecided(row: str, body: Body, failed: set[str]) -> bool:

@@ -126,6 +126,8 @@ GRANTED_FIRST = frozenset(
     {METADATA, FIND_COORDINATOR, "JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate"}
 )
 """APIs that come before a client's work: who is refused there for long does none."""
+REFUSING = ("named_answer", "overdue", "unknown_topic", "leaderless", "answer", "denied_topic")
+"""Kinds of claims about a client by which it may be hurt; without any, only by closed connections."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -214,27 +216,32 @@ def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> l
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
-        refused = (c for c in context.claims("named_answer", group, *subject) if c.outcomes.codes() != {SUCCESS})
-        for (name,), claims in gathered(refused, "name"):
-            topic = RefusedTopic(name, None)
-            by_id = uses_of_topic(topic, group, context)
-            every = (refused_by_name(who, found, of_client(who, by_id)) for who, found in by_client(claims).items())
-            harms = (refusals(one, topic, group, context) for one in every)
-            yield from rows("|".join((*subject[1:], name)), harms, group, context)
-        for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
-            of = RefusedTopic(*named_as)
-            if not of.name and of.topic_id is not None:
-                of = of._replace(name=name_of(("id", of.topic_id), group, context))
-            by_name = context.by("name", "named_answer", group, *subject).get((of.name,), [])
-            answers = [by_client(by_name), *uses_of_topic(of, group, context)]
-            every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
-            waited = (unanswered(one, of, group, context) for one in every)
-            yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, named_as))), waited, group, context)
-        yield from harms_without_topic(subject, group, context)
-        yield from harms_without_leader(subject, group, context)
-        yield from harms_without_coordinator(subject, group, context)
-        yield from harms_of_answers(subject, group, context)
+        if any(context.claims(kind, group, *subject) for kind in REFUSING):
+            yield from harms_of_responses(subject, group, context)
         yield from harms_of_closes(subject, group, context)
+
+
+def harms_of_responses(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    refused = (c for c in context.claims("named_answer", group, *subject) if c.outcomes.codes() != {SUCCESS})
+    for (name,), claims in gathered(refused, "name"):
+        topic = RefusedTopic(name, None)
+        by_id = uses_of_topic(topic, group, context)
+        every = (refused_by_name(who, found, of_client(who, by_id)) for who, found in by_client(claims).items())
+        harms = (refusals(one, topic, group, context) for one in every)
+        yield from rows("|".join((*subject[1:], name)), harms, group, context)
+    for named_as, ones in gathered(context.claims("overdue", group, *subject), "topic topic_id"):
+        of = RefusedTopic(*named_as)
+        if not of.name and of.topic_id is not None:
+            of = of._replace(name=name_of(("id", of.topic_id), group, context))
+        by_name = context.by("name", "named_answer", group, *subject).get((of.name,), [])
+        answers = [by_client(by_name), *uses_of_topic(of, group, context)]
+        every = (Refused(who, found, [], of_client(who, answers)) for who, found in by_client(ones).items())
+        waited = (unanswered(one, of, group, context) for one in every)
+        yield from rows("|".join((*subject[1:], NO_RESPONSE, *map(str, named_as))), waited, group, context)
+    yield from harms_without_topic(subject, group, context)
+    yield from harms_without_leader(subject, group, context)
+    yield from harms_without_coordinator(subject, group, context)
+    yield from harms_of_answers(subject, group, context)
 
 
 def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:

@@ -88,14 +88,14 @@ PARTITIONS = ResultTable(
     "States of partitions. One row per state.",
     columns("partitions"),
     rows=dict.fromkeys(("name", "id"), "topic_rows.partitions"),
-    reads={"name": "name:unnumbered name:offline", "id": "id:partition id:offline"},
+    reads={"name": "name:unnumbered! name:offline", "id": "id:partition! id:offline"},
 )
 DESCRIPTIONS = ResultTable(
     "descriptions",
     "Descriptions of whole topics in responses. One row per distinct description.",
     columns("descriptions"),
     rows=dict.fromkeys(("name", "id"), "topic_rows.wholes"),
-    reads={"name": "name:topic_described", "id": "id:topic_described"},
+    reads={"name": "name:topic_described!", "id": "id:topic_described!"},
 )
 STATEMENTS = ResultTable(
     "statements",
@@ -122,7 +122,7 @@ HARMS = ResultTable(
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
-        "id": "id:refused id:use id:binding name:binding link:missing",
+        "id": "id:refused! id:use id:binding name:binding link:missing",
         "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"

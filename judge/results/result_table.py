@@ -58,7 +58,9 @@ class ResultTable:
     Empty where checks or a step of the job make them.
     """
     reads: Mapping[str, str] = field(default_factory=dict)
-    """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`)."""
+    """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`): there is
+    no row without a claim of a kind that is marked as needed.
+    """
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
     news: Callable[[Body], Any] | None = None

@@ -7,7 +7,7 @@ from tests.judge.recorded_reads import recorded, undeclared
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import OF_TOPIC, WHATEVER
-from wirecheck.judge.checks.evaluate import codes_among
+from wirecheck.judge.checks.evaluate import codes_among, tables_among
 from wirecheck.judge.claims.kinds import STATED
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -80,6 +80,15 @@ def test_a_check_is_asked_where_something_that_it_needs_or_else_reads_is_filed()
                 assert code in codes_among(space, frozenset({kind}))
     assert "TID008" not in codes_among("name", frozenset({"serves"}))
     assert len(codes_among("name", frozenset({"serves", "binding"}))) > len(codes_among("name", frozenset({"serves"})))
+
+
+def test_a_table_is_asked_where_something_that_it_needs_is_filed():
+    assert {name for name, _ in tables_among("name", frozenset({"binding"}))} == {"topics", "coverage"}
+    assert "harms" in {name for name, _ in tables_among("id", frozenset({"unanswered_refused"}))}
+    for table in JUDGED:
+        for space, words in table.reads.items():
+            asked = [{name for name, _ in tables_among(space, kinds)} for kinds in (frozenset(), frozenset(STATED))]
+            assert [table.name in names for names in asked] == [not catalogue.needed(words), True]
 
 
 def test_an_id_with_nothing_but_uses_and_bindings_asks_few_checks():
