@@ -139,7 +139,7 @@ class Judge:
         dirty -= connections - due  # their rows only grow: they are emitted in their minute
         self.ledger.touched.clear()
         rows += self.judged(dirty | settled, context, expired=lost_claims)
-        self.schedule_settling(connections)
+        self.schedule_settling(connections & due)  # all others wait for it already
         self.close(settled)
         rows += self.age()
         self.schedule.before_ns = self.watermark_ns
@@ -290,9 +290,11 @@ class Judge:
             body = row.body if row else withdrawn(before.body)
             if (not row and not before.open) or body == before.body:
                 continue
-            if row and not expired and self.schedule.may_wait(subject, before, row):
-                continue
-            before = before if before.open else before._replace(unanswered=unanswered)
+            if before.open:
+                if row and not expired and self.schedule.may_wait(subject, before, row):
+                    continue
+            elif before.unanswered != unanswered:
+                before = before._replace(unanswered=unanswered)
             yield self.emitted.emit(subject, name, before, body, is_open=row is not None)
 
     def age(self) -> list[EmittedRow]:

@@ -42,11 +42,15 @@ class EmittedRows:
         self.stored = stored
         self.shards: dict[str, Stored] = {}
         self.changed: set[str] = set()
+        self.asked: tuple[Subject, str, str] = ((), "", "")
+        """The subject that was asked for last, with its key and the name of its shard: its rows are asked for one after
+        the other.
+        """
 
     def rows(self, subject: Subject) -> Mapping[str, Revision]:
         """The rows of one subject, by table and id."""
-        found = self.shard(subject)["rows"].get(key_of(subject), {})
-        return {name: Revision(*row) for name, row in found.items()}
+        found = self.shard(subject)["rows"].get(self.asked[1])
+        return {name: Revision(*row) for name, row in found.items()} if found else {}
 
     def has_finding(self, subject: Subject) -> bool:
         return any(table_of(name) == FINDINGS and row.open for name, row in self.rows(subject).items())
@@ -61,27 +65,30 @@ class EmittedRows:
     def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> EmittedRow:
         """A row's new revision."""
         shard = self.shard(subject, changing=True)
-        number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["rows"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.unanswered)
         table, _, key = name.partition("|")
+        number = (before.number or shard["floors"].get(table, 0)) + 1
+        shard["rows"].setdefault(self.asked[1], {})[name] = (number, is_open, body, before.unanswered)
         return EmittedRow(table, key, number, body)
 
     def forget(self, subject: Subject, name: str) -> None:
         """Forget a row that remains as it was emitted last, or was withdrawn."""
         shard = self.shard(subject, changing=True)
-        rows = shard["rows"][key_of(subject)]
+        rows = shard["rows"][self.asked[1]]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
-            del shard["rows"][key_of(subject)]
+            del shard["rows"][self.asked[1]]
         shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, subject: Subject, *, changing: bool = False) -> Stored:
-        name = f"rows-{shard_of(subject)}"
+        if self.asked[0] != subject:
+            self.asked = subject, orjson.dumps(subject).decode(), f"rows-{shard_of(subject)}"
+        name = self.asked[2]
         if changing:
             self.changed.add(name)
-        if name not in self.shards:
-            self.shards[name] = self.stored(name) or {"floors": {}, "rows": {}}
-        return self.shards[name]
+        shard = self.shards.get(name)
+        if shard is None:
+            shard = self.shards[name] = self.stored(name) or {"floors": {}, "rows": {}}
+        return shard
 
     def changed_shards(self) -> dict[str, Stored]:
         changed = {name: self.shards[name] for name in sorted(self.changed)}
@@ -91,10 +98,6 @@ class EmittedRows:
 
 def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
-
-
-def key_of(subject: Subject) -> str:
-    return orjson.dumps(subject).decode()
 
 
 def table_of(name: str) -> str:

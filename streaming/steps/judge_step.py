@@ -100,14 +100,14 @@ def judge_last(label: str, rows: Iterable[Opened], load: Load, settings: Setting
     return judged(label, rows, load, settings).rows
 
 
-class Judged(NamedTuple):
+class JudgedRows(NamedTuple):
     judge: Judge
     frontiers: Frontiers
     totals: Totals
     rows: list[Tagged]
 
 
-def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> Judged:
+def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> JudgedRows:
     judge = Judge(label, load, settings.judge)
     judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
@@ -140,7 +140,7 @@ def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    return Judged(judge, frontiers, totals, emitted_rows(judge, totals, requests) + passing)
+    return JudgedRows(judge, frontiers, totals, emitted_rows(judge, totals, requests) + passing)
 
 
 def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:

@@ -88,7 +88,7 @@ class Totals:
         for fact, measure in GROWING.items():
             if (more := claim.peak.get(fact, 0) - peak.get(fact, 0)) > 0:
                 grown[measure] += more
-        if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
+        if transport(peak) is None and (now := transport(newer(claim.peak, peak))):
             self.add("connections", now, 1)
 
     def unlisted(self, measure: str, detail: str | None, count: int) -> None:
@@ -168,7 +168,9 @@ def api_and_version(word: str) -> str:
 
 
 def newer(peak: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    return {name: max(value, before.get(name, value)) for name, value in peak.items()}
+    """What shows the transport, as it was known last."""
+    found = {name: [one[name] for one in (peak, before) if name in one] for name in ("protocol", "closed_by")}
+    return {name: max(values) for name, values in found.items() if values}
 
 
 def transport(peak: dict[str, Any]) -> str | None:

@@ -5,6 +5,7 @@ IDs print as Kafka's base64. How a row was made is not known here.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
 def table_of(table: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows in the table's columns. Times are nanoseconds since 1970; a name that is no column is our mistake."""
     columns, every = schema(table), list(rows)
-    unknown = {name for row in every for name in row}.difference(columns.names)
+    unknown = {name for names in {*map(tuple, every)} for name in names}.difference(columns.names)
     if unknown:
         msg = f"no such column: {', '.join(sorted(unknown))}"
         raise KeyError(msg)
@@ -117,9 +118,15 @@ def as_ipc(table: pa.Table) -> bytes:
 def values(rows: list[Mapping[str, Any]], name: str, kind: pa.DataType) -> list[Any]:
     """One column; what a row does not have is null."""
     cells = [row.get(name) for row in rows]
-    return (
-        [in_unit(value, kind) for value in cells] if pa.types.is_nested(kind) or pa.types.is_timestamp(kind) else cells
-    )
+    return [in_unit(value, kind) for value in cells] if has_time(kind) else cells
+
+
+@cache
+def has_time(kind: pa.DataType) -> bool:
+    """Whether a value of this type may have a time in it."""
+    if pa.types.is_nested(kind):
+        return any(has_time(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind))
 
 
 def from_ipc(cell: bytes) -> pa.Table:
