@@ -109,11 +109,17 @@ class Batch:
         """Per connection its client, its server, its client's host."""
         return [(str(c.client), str(c.server), c.client.host) for c in self.exchanges.connections]
 
+    @cached_property
+    def connection_parts(self) -> list[Column]:
+        """The same by part, one row per connection."""
+        found = []
+        for values in zip(*self.names, strict=True):
+            unique = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            found.append(Column(np.array([unique[value] for value in values], np.int64), [*unique]))
+        return found or [Column(np.zeros(0, np.int64), [])] * 3
+
     def connection_part(self, message: Ints, part: int) -> Column:
-        values = [names[part] for names in self.names]
-        unique = {value: code for code, value in enumerate(dict.fromkeys(values))}
-        lookup = np.array([unique[value] for value in values], np.int64)
-        return Column(lookup[self.exchanges.connection[message]], list(unique))
+        return self.connection_parts[part].take(self.exchanges.connection[message])
 
     def close_ns(self, message: Ints) -> Ints:
         """When the connection of each message was closed; 0 if it was not."""

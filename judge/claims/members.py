@@ -42,7 +42,10 @@ def of_partition(topic: Hashes, partition: Ints) -> Hashes:
 
 
 def named(hashes: Hashes, prefix: str = LEAST) -> list[str]:
-    return [f"{prefix}{value:0{DIGITS}x}" for value in hashes.tolist()]
+    """One text for each member, in however many sets it is."""
+    different, which = np.unique(hashes, return_inverse=True)
+    names = [f"{prefix}{value:0{DIGITS}x}" for value in different.tolist()]
+    return [names[number] for number in which.tolist()]
 
 
 def sets(

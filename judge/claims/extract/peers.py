@@ -49,12 +49,13 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         if connection.is_guess or connection.unlisted:
             continue
+        server, (first, last) = str(connection.server), span(connection)
         if connection.payload_bytes or not connection.from_start:
             peak = {"granted": 0, "unread": int(unsure(connection)), "encrypted": int(connection.protocol == "tls")}
-            yield Claim("peer", (connection.client.host, str(connection.server)), *span(connection), peak=peak)
+            yield Claim("peer", (connection.client.host, server), first, last, peak=peak)
         if connection.protocol == "kafka":
             peak = {"unseen": int(not connection.from_start)}
-            yield Claim("serving", (connection.server.host, str(connection.server)), *span(connection), peak=peak)
+            yield Claim("serving", (connection.server.host, server), first, last, peak=peak)
 
 
 def unsure(connection: Connection) -> bool:

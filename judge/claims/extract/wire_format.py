@@ -106,16 +106,16 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         if connection.is_guess or connection.unlisted:
             continue
-        client, server = str(connection.client), str(connection.server)
+        client, server, (first, last) = str(connection.client), str(connection.server), span(connection)
         key = (connection.client.host, server, client, connection.started_ns)
-        yield Claim("connection", key, *span(connection), peak=facts(connection))
+        yield Claim("connection", key, first, last, peak=facts(connection))
         for ts_ns, side, size in connection.gaps:
             seen = moment(ts_ns, connection.name)
             yield Claim("gap", (*key, ts_ns, SIDES[side], size), seen)
         if is_refused(connection):
             yield turned_away(connection)
         if connection.protocol == "kafka":
-            yield Claim("server", (server,), *span(connection), peak={"answers": int(connection.responses > 0)})
+            yield Claim("server", (server,), first, last, peak={"answers": int(connection.responses > 0)})
 
 
 def is_refused(connection: Connection) -> bool:
