@@ -164,7 +164,7 @@ class CheckContext:
         """A subject's claims for the current one, which is judged again once one of their hosts is authenticated or
         more of the metadata log is known to be committed.
         """
-        filed = self.filed_in(subject)
+        filed = self.filed.get(subject) or self.filed_in(subject)
         if filed.waits:
             self.pending.add(self.subject)
         if filed.unverified:
@@ -224,14 +224,16 @@ class CheckContext:
         """The groups in which a claim was made, each with its part of the claim. A claim of an unauthenticated host
         belongs to none, nor does a control request whose sender may not send it.
         """
-        host = self.unauthenticated_hosts.speaker(claim) if subject[0] != "host" else None
-        if host is not None:
-            filed.unverified.add(host)
-        if subject[0] != "host" and self.unauthenticated_hosts.silenced(claim, host):
-            return
+        if self.unauthenticated_hosts.any_doubted and subject[0] != "host":
+            host = self.unauthenticated_hosts.speaker(claim)
+            if host is not None:
+                filed.unverified.add(host)
+            if self.unauthenticated_hosts.silenced(claim, host):
+                return
         if self.forwarding.is_back_leg(claim):
             return
-        if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
+        disputed = self.clusters.disputed
+        if disputed and claim.kind in OF_A_NAME and claim.server() in disputed:
             return
         for group, part in self.clusters.parts(claim):
             stated = part

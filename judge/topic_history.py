@@ -43,9 +43,11 @@ DENIED_NS = 10_000_000_000
 
 class History:
     def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
+        """`bindings`: by their first sighting."""
         self.topic_id, self.bindings, self.context, self.group = topic_id, bindings, context, group
-        self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
-        self.last = max(bindings, key=lambda claim: (claim.last_word, repr(claim.key)))
+        self.first = bindings[0]
+        last = max(claim.last_word for claim in bindings)
+        self.last = max((claim for claim in bindings if claim.last_word == last), key=lambda claim: repr(claim.key))
         self.again_ns = NEVER
         """Until when servers reported a later ID, and then this one again: an end before is taken back."""
 

@@ -221,6 +221,9 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     states = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
+    led = {(claim["partition"], claim["leader_epoch"], claim["leader"]) for claim in states}
+    if len({place[:2] for place in led}) == len(led):
+        return
     generation_of = context.generations(group).of
     for (partition, epoch, _), claims in gathered(
         states, lambda c: (c["partition"], c["leader_epoch"], generation_of(c))
@@ -265,15 +268,19 @@ def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> boo
 
 
 def replica_set_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for (partition,), states in gathered(context.claims("partition", group, *subject), "partition"):
-        last = max(states, key=lambda claim: (claim["leader_epoch"], claim.first))
-        rules = [*broken_rules(last)] if last["source"] in (*CONTROL, "metadata-log") else []
+    states = context.claims("partition", group, *subject)
+    ordered = any(claim["source"] in DECIDES for claim in states)
+    for (partition,), claims in gathered(states, "partition") if ordered else ():
+        last = max(claims, key=lambda claim: (claim["leader_epoch"], claim.first))
+        rules = [*broken_rules(last)] if last["source"] in DECIDES else []
         if rules and context.passed(last.first.ts_ns + context.settings.broker_grace_ns):
             for rule in rules:
                 words = {"partition": partition, "rule": BROKEN[rule]}
                 yield resting_on([last], subject[1], partition, rule, **of_id(subject, group, context), words=words)
 
 
+DECIDES = (*CONTROL, "metadata-log")
+"""Sources that say what a partition is to be; all others repeat it."""
 BROKEN = {
     "replica-listed-twice": "a replica is listed twice",
     "isr-outside-replicas": "the ISR has brokers that are not replicas",
@@ -300,10 +307,13 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 
 
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    name, present = name_of(subject, group, context), [*present_denials(subject, group, context)]
+    name = name_of(subject, group, context)
+    fenced, denials = (by_id_and_name(kind, subject, name, group, context) for kind in ("fenced", "denies"))
+    if not fenced and not denials:
+        return
+    present = [*present_denials(subject, group, context)]
     yield from present
     found = {evidence.key[1:] for evidence in present}
-    fenced = by_id_and_name("fenced", subject, name, group, context)
     refused = [claim for claim in fenced if claim["error"] in DENIALS]
     states = context.claims("partition", group, *subject)
     for where, stretches in former_denials(refused, states, group, context).items():
@@ -402,9 +412,12 @@ def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContex
 def latest(states: list[Claim]) -> dict[int, list[Claim]]:
     """The claims with the highest epoch of each partition, by their first sighting."""
     highest: dict[int, list[Claim]] = {}
-    for (partition, epoch), claims in gathered(states, "partition leader_epoch"):
-        if partition not in highest or epoch > highest[partition][0]["leader_epoch"]:
-            highest[partition] = claims
+    for claim in states:
+        known = highest.setdefault(claim["partition"], [])
+        if known and claim["leader_epoch"] > known[0]["leader_epoch"]:
+            known.clear()
+        if not known or claim["leader_epoch"] == known[0]["leader_epoch"]:
+            known.append(claim)
     return highest
 
 
@@ -415,7 +428,9 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
     asked = context.claims("follows", group, *subject)
     for partition, state in sorted(states.items()):
-        newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
+        newest = max(state, key=lambda claim: (claim.last, repr(claim.key))) if len(state) > 1 else state[0]
+        if newest["replicas"] == newest["isr"]:
+            continue
         replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
         for replica in sorted(replicas):
             if not replica.isdigit() or newest["leader"] < 0:

@@ -54,6 +54,8 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
     name, states = name_of(subject, group, context), context.claims("partition", group, *subject)
     every = by_id_and_name("serves", subject, name, group, context)
     served = [one for one in every if one["topic_id"] in {None, ZERO, topic_id}]
+    if not served:
+        return
     alive = Alive.of(subject, name, served, group, context)
     for (partition,), claims in gathered(served, "partition"):
         if not may_fall(claims):

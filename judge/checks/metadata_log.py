@@ -38,6 +38,8 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     kinds = records("binding", subject, group, context), records("deletion", subject, group, context)
+    if not any(kinds):
+        return
     created, removed, given = of_one_generation((*kinds, placed(subject, group, context)), group, context)
     found = {}
     if len(created) > 1:

@@ -101,7 +101,7 @@ def gathered(claims: Iterable[Claim], by: str | Callable[[Claim], Key]) -> list[
     for claim in claims:
         key = tuple(claim[field] for field in fields) if isinstance(by, str) else by(claim)
         found.setdefault(key, []).append(claim)
-    return sorted(found.items(), key=lambda item: str(item[0]))
+    return sorted(found.items(), key=lambda item: str(item[0])) if len(found) > 1 else [*found.items()]
 
 
 def ends(claims: Iterable[Claim]) -> tuple[Side, ...]:

@@ -181,6 +181,10 @@ class UnauthenticatedHosts:
         same = before is None or (now.unauthenticated, now.asked) == (before.unauthenticated, before.asked)
         return {here} if same else {here, *now.subjects}
 
+    @property
+    def any_doubted(self) -> bool:
+        return bool(self.hosts or self.servers)
+
     def doubted(self, host: str) -> bool:
         return host in self.hosts or host in self.servers
 
