@@ -25,6 +25,7 @@ from wirecheck.story.unexplained import unexplained
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
+from wirecheck.wording import EPOCH
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count
@@ -297,6 +298,16 @@ class MadeRows(dict[str, list[Row]]):
         return self.setdefault(table, self.made(table))
 
 
+def objects(rows: pa.Table) -> list[Row]:
+    """As `to_pylist`, which takes 6 µs for each time."""
+    columns = [times(column) if pa.types.is_timestamp(column.type) else column.to_pylist() for column in rows.columns]
+    return [dict(zip(rows.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def times(column: pa.ChunkedArray) -> list[dt.datetime | None]:
+    return [None if us is None else EPOCH + dt.timedelta(microseconds=us) for us in column.cast(pa.int64()).to_pylist()]
+
+
 def sums(coverage: pa.Table) -> tuple[Row, ...]:
     """Coverage by measure and detail: there are a few for each connection."""
     still = coverage.filter(pc.invert(pc.fill_null(coverage["withdrawn"], False)))
@@ -333,7 +344,7 @@ class LatestRows:
         tables = self.tables()
 
         def made(table: str) -> list[Row]:
-            return list(last(tables[table].to_pylist())) if table in tables else []
+            return list(last(objects(tables[table]))) if table in tables else []
 
         return Result.of_open(MadeRows(made), measured=sums(tables["coverage"]) if "coverage" in tables else None)
 
