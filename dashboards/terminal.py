@@ -24,6 +24,7 @@ from wirecheck.dashboards.verdict import (
     blamed,
     by_kind,
     counted,
+    counted_once,
     first_cards,
     heading,
     mood,
@@ -174,6 +175,8 @@ def coverage_text(coverage: Row) -> Text:
     )
     for words in [*not_read(coverage), *not_compared(coverage)]:
         text.append(f", {words}", style=f"not bold {shade(PURPLE)}")
+    if copies := counted_once(coverage):
+        text.append(f"; {copies}", style="not bold")
     return text
 
 
@@ -321,7 +324,19 @@ def clock(time: str | None, axis: Axis) -> str:
 
 INDENT = 12
 LABELS = frozenset(
-    {"expected", "cause", "impact", "fix", "look", "evidence", "not seen", "unknown", "not read", *LINES.values()}
+    {
+        "expected",
+        "cause",
+        "impact",
+        "fix",
+        "look",
+        "evidence",
+        "not seen",
+        "unknown",
+        "not read",
+        "once",
+        *LINES.values(),
+    }
 )
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
@@ -366,6 +381,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("unknown", words)
     for error in coverage["input_errors"]:
         yield labelled("not read", error)
+    if copies := counted_once(coverage):
+        yield labelled("nat", copies)
     if refused := refused_besides(result):
         yield labelled("refused", refused)
     for remark in remarks(result):

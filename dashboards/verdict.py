@@ -54,6 +54,8 @@ proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
+TRANSLATED = "translated"
+"""Why a packet was skipped that is in the capture under other addresses, too."""
 UNKNOWN_CLUSTER = "unknown cluster"
 NO_CLIENT = "-"
 """Where no client is known to be hurt."""
@@ -242,9 +244,16 @@ def unreadable(coverage: Row) -> Counter[str]:
     """Packets that may have been Kafka's and cannot be read, by why; what is no TCP is none of them."""
     found: Counter[str] = Counter()
     for detail, count in coverage.get("details", {}).get("skipped_frames", {}).items():
-        if (reason := detail.rpartition(": ")[2]) not in NOT_TCP:
+        if (reason := detail.rpartition(": ")[2]) not in NOT_TCP | {TRANSLATED}:
             found[reason] += count
     return found
+
+
+def counted_once(coverage: Row) -> str:
+    """That packets are in the capture before and after a translation of addresses; empty without any."""
+    skipped = coverage.get("details", {}).get("skipped_frames", {})
+    copies = sum(count for detail, count in skipped.items() if detail.rpartition(": ")[2] == TRANSLATED)
+    return f"the same packets under two addresses (NAT): {copies:,} counted once" if copies else ""
 
 
 def undecrypted(coverage: Row) -> str:

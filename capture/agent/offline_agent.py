@@ -19,6 +19,7 @@ from wirecheck.capture.source.merge import inputs_in_order, merged
 from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
 from wirecheck.capture.tls.key_log import GrowingKeyLogs, KeyLog, Secrets
+from wirecheck.capture.translation import TRANSLATED
 from wirecheck.decode.collector_pause import collector_paused
 
 if TYPE_CHECKING:
@@ -152,6 +153,9 @@ def write_frames(
     finally:
         spool.abandon()
     capture.summary.files, capture.summary.left_out = spool.files, redaction.left_out
+    if redaction.copies:
+        capture.summary.frames -= redaction.copies
+        capture.summary.skipped[TRANSLATED] = redaction.copies
     return capture.summary
 
 

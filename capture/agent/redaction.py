@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from wirecheck.capture.agent.counts import NO_MESSAGE, Counts, TlsCounts
 from wirecheck.capture.tls.key_log import NO_KEY, GrowingKeyLogs, Secrets
+from wirecheck.capture.translation import Translation
 from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Redaction:
         self._secrets, self._key_logs = secrets, key_logs
         self._trim = None if keep_records else Trim()
         self._decryption: Decryption | None = None
+        self._translation = Translation()
         self._wire_bytes = self._kept_bytes = self._no_message_bytes = 0
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -50,16 +52,21 @@ class Redaction:
             from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget
 
             self._decryption = Decryption(self._secrets, Budget(LIVE if self._key_logs is not None else OFFLINE))
-        yield from self._trimmed(self._decryption.add(rows) if self._decryption is not None else [rows])
+        for part in self._translation.add(rows):
+            yield from self._decrypted(part)
 
     def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
         self._read_key_logs()
+        for part in self._translation.advance(now_ns):
+            yield from self._decrypted(part)
         if self._decryption is not None:
             yield from self._trimmed(self._decryption.advance(agent, now_ns))
         if self._trim is not None:
             yield from self._counted(self._trim.advance(agent, now_ns))
 
     def drain(self) -> Iterator[pa.RecordBatch]:
+        for part in self._translation.drain():
+            yield from self._decrypted(part)
         if self._decryption is not None:
             yield from self._trimmed(self._decryption.drain())
         if self._trim is not None:
@@ -68,7 +75,7 @@ class Redaction:
     @property
     def oldest_ns(self) -> int | None:
         """Time of the oldest row that waits; None if none does."""
-        waiting = [each.oldest_ns for each in (self._decryption, self._trim) if each is not None]
+        waiting = [each.oldest_ns for each in (self._translation, self._decryption, self._trim) if each is not None]
         return min((ns for ns in waiting if ns is not None), default=None)
 
     @property
@@ -80,6 +87,11 @@ class Redaction:
         rest = self._wire_bytes - self._kept_bytes - sum(reasons.values())
         self._no_message_bytes = max(self._no_message_bytes, rest)
         return reasons | {NO_MESSAGE: self._no_message_bytes}
+
+    @property
+    def copies(self) -> int:
+        """Rows that were removed because they are there under other addresses, too."""
+        return self._translation.copies
 
     @property
     def connections(self) -> int:
@@ -101,6 +113,9 @@ class Redaction:
     def _read_key_logs(self) -> None:
         if self._key_logs is not None:
             self._key_logs.look()
+
+    def _decrypted(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        yield from self._trimmed(self._decryption.add(rows) if self._decryption is not None else [rows])
 
     def _trimmed(self, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in parts:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import DISK, SPOOL
 from wirecheck.capture.agent.spool import frames_by_source
+from wirecheck.capture.translation import TRANSLATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,6 +62,7 @@ class Writer(threading.Thread):
         self._spool, self._stamp, self._counts, self._say = spool, stamp, counts, say
         self._new_redaction = new_redaction
         self._redaction = new_redaction()
+        self._copies = 0  # that this redaction removed
         self._left_out_before: dict[str, int] = {}  # until the clock went back
         self._tls_before = counts.tls
         self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue(_QUEUE_BATCHES)
@@ -142,7 +144,7 @@ class Writer(threading.Thread):
         """The clock went back: what waits by the old time waits no longer, and the old time promises nothing."""
         self._keep(self._redaction.drain())
         self._left_out_before, self._tls_before = self._counts.left_out_bytes, self._counts.tls
-        self._redaction = self._new_redaction()
+        self._redaction, self._copies = self._new_redaction(), 0
         self._newest_ns = self._shown_ns = 0
         self._spool.forget_time()
 
@@ -158,6 +160,9 @@ class Writer(threading.Thread):
             if self._spool.holds_rows or self._retry_s is not None:
                 self._remember(rows)
         counts, before = self._counts, self._left_out_before
+        if new_copies := self._redaction.copies - self._copies:
+            counts.skipped[TRANSLATED] += new_copies
+            self._copies += new_copies
         counts.connections = self._redaction.connections
         counts.left_out_bytes = {why: n + before.get(why, 0) for why, n in self._redaction.left_out.items()}
         if self._tls_before is not None:

@@ -77,7 +77,7 @@ def test_a_writer_that_finds_no_room_loses_counts_says_so_and_goes_on(tmp_path, 
     disk.writer.take([mark(frames.STARTED, 1)])
     for _ in range(2):
         disk.writer.take([three])
-        disk.writer.show(Shown(5, roll=True))
+        disk.writer.show(Shown(three["ts_ns"][-1].as_py(), roll=True))
     disk.make_room()
     disk.writer.take([three])
     disk.writer.close()

@@ -1,0 +1,240 @@
+"""Packets before and after NAT are counted once, and what only looks like that is not touched.
+
+Each case is a capture made of bytes: a connection as the server's host sees it, and copies under other addresses.
+"""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from tests.capture.reading import as_segments, expected, frames_of, marks_of
+from tests.traffic import ACK, RST, Talk, packets, pcap, size_prefixed
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.capture.translation import MOST_HELD_BYTES, TRANSLATED, Translation
+
+CLIENT, SERVER = ("10.244.1.5", 41000), ("10.244.2.9", 9092)
+SERVICE, GATEWAY = ("10.96.0.10", 9092), ("10.244.2.1", 1031)
+MIDDLE = ("10.5.0.1", 30092)
+LATER = 1_000
+"""Nanoseconds that a translation takes."""
+
+
+def talk(
+    client=CLIENT, server=SERVER, *, numbers=(3_000_000_000, 2_100_000_000), ts_ns=Talk.ts_ns, texts=4, step_ns=100_000
+):
+    made = Talk(client, server, client_seq=numbers[0], server_seq=numbers[1], ts_ns=ts_ns, step_ns=step_ns).open()
+    for n in range(texts):
+        made.request(size_prefixed(b"\0\x12\0\3\0\0\0%d" % n))
+        made.response(size_prefixed(b"\0\0\0%d answer" % n))
+    return made.close().segments
+
+
+def seen(segments, *legs):
+    """The same packets as `legs` show them, from the client's side to the server's: (client, server) of each."""
+    found = []
+    for one in segments:
+        from_client = one.src == CLIENT
+        passed = range(len(legs)) if from_client else range(len(legs))[::-1]
+        for k, leg in enumerate(passed):
+            client, server = legs[leg]
+            ends = (client, server) if from_client else (server, client)
+            found.append(replace(one, src=ends[0], dst=ends[1], ts_ns=one.ts_ns + k * LATER))
+    return found
+
+
+def in_time(*parts):
+    return sorted((one for part in parts for one in part), key=lambda one: one.ts_ns)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """What of a capture stays; and how many copies were counted."""
+
+    def read(segments, **options):
+        path = tmp_path / "capture.pcap"
+        path.write_bytes(pcap(packets(segments), nanoseconds=True))
+        copies = sum(count for _, count, reason in marks_of(path, **options) if reason == TRANSLATED)
+        return as_segments(frames_of(path, **options)), copies
+
+    return read
+
+
+def ends(rows):
+    return {frozenset(((row[1], row[2]), (row[3], row[4]))) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("legs", "left"),
+    [
+        pytest.param([(CLIENT, SERVICE), (CLIENT, SERVER)], (CLIENT, SERVER), id="destination"),
+        pytest.param([(CLIENT, SERVER), (GATEWAY, SERVER)], (CLIENT, SERVER), id="source"),
+        pytest.param([(CLIENT, SERVICE), (GATEWAY, SERVER)], (CLIENT, SERVER), id="both"),
+        pytest.param([(CLIENT, SERVICE), (CLIENT, MIDDLE), (GATEWAY, SERVER)], (CLIENT, SERVER), id="twice"),
+        pytest.param([(CLIENT, SERVICE), (CLIENT, SERVICE), (CLIENT, SERVER)], (CLIENT, SERVER), id="and-a-bridge"),
+    ],
+)
+@pytest.mark.parametrize("beginning", [0, 3], ids=["from the handshake", "midway"])
+def test_packets_before_and_after_a_translation_are_counted_once(kept, legs, left, beginning):
+    every = talk()[beginning:]
+    rows, copies = kept(seen(every, *legs))
+    again = legs.count(legs[0])  # a bridge shows packets twice under the same addresses: they stay for the follower
+    assert ends(rows) == {frozenset(left)}
+    assert len(rows) in {len(every), again * len(every)}
+    assert copies == len(legs) * len(every) - len(rows)
+    assert {row[8] for row in rows} == {one.payload for one in every}
+
+
+def test_a_refused_connection_is_counted_once(kept):
+    syn = talk()[0]
+    refusal = replace(syn, src=SERVICE, dst=CLIENT, seq=0, ack=syn.seq + 1, flags=RST | ACK, ts_ns=syn.ts_ns + 50_000)
+    rows, copies = kept(seen([syn, refusal], (CLIENT, SERVICE), (CLIENT, SERVER)))
+    assert (ends(rows), copies) == ({frozenset((CLIENT, SERVER))}, 2)
+
+
+def test_each_connection_through_a_service_keeps_its_own_server(kept):
+    second = replace_ports(talk(numbers=(1_000_000_007, 4_000_000_000)), 41001)
+    rows, copies = kept(
+        in_time(
+            seen(talk(), (CLIENT, SERVICE), (CLIENT, SERVER)),
+            seen_as(second, ((CLIENT[0], 41001), SERVICE), ((CLIENT[0], 41001), MIDDLE)),
+        )
+    )
+    assert ends(rows) == {frozenset((CLIENT, SERVER)), frozenset(((CLIENT[0], 41001), MIDDLE))}
+    assert copies == len(rows)
+
+
+def replace_ports(segments, port):
+    client = (CLIENT[0], port)
+    return [
+        replace(one, src=client if one.src == CLIENT else one.src, dst=client if one.dst == CLIENT else one.dst)
+        for one in segments
+    ]
+
+
+def seen_as(segments, *legs):
+    """As `seen`, for another client's port."""
+    client = legs[0][0]
+    back = [
+        replace(one, src=CLIENT if one.src == client else one.src, dst=CLIENT if one.dst == client else one.dst)
+        for one in segments
+    ]
+    return seen(back, *legs)
+
+
+STAYS = {
+    "a proxy has numbers of its own": in_time(
+        talk(), talk(MIDDLE, SERVER, numbers=(3_100_000_000, 2_500_000_000), ts_ns=Talk.ts_ns + 20_000)
+    ),
+    "a client's number by chance": in_time(
+        talk(), talk(("10.244.1.6", 41000), SERVICE, numbers=(3_000_000_000, 900_000_000), ts_ns=Talk.ts_ns + LATER)
+    ),
+    "both numbers, far apart in time": in_time(talk(), talk(GATEWAY, SERVER, ts_ns=Talk.ts_ns + 60_000_000_000)),
+    "numbers that a program made up, side by side": in_time(
+        talk(numbers=(1000, 9000)), talk(("10.244.1.6", 41000), SERVICE, numbers=(1000, 9000), ts_ns=Talk.ts_ns + LATER)
+    ),
+    "both numbers, side by side": in_time(talk(), talk(("10.244.1.6", 41000), SERVICE, ts_ns=Talk.ts_ns + LATER)),
+    "two clients midway, side by side": in_time(
+        talk()[3:], talk(("10.244.1.6", 41000), SERVICE, ts_ns=Talk.ts_ns + LATER)[3:]
+    ),
+    "one packet is no proof": seen(talk(texts=1)[3:4], (CLIENT, SERVICE), (CLIENT, SERVER)),
+    "one direction is no proof": seen(
+        [one for one in talk() if one.src == CLIENT], (CLIENT, SERVICE), (CLIENT, SERVER)
+    ),
+    "other content": [
+        replace(one, payload=bytes(len(one.payload))) if SERVER in (one.src, one.dst) else one
+        for one in seen(talk()[3:], (CLIENT, SERVICE), (CLIENT, SERVER))
+    ],
+    "one stream on two interfaces": in_time(talk(), [replace(one, ts_ns=one.ts_ns + LATER) for one in talk()]),
+    "a SYN that is not answered": [one for one in talk()[:1] for _ in range(3)],
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_only_looks_like_a_translation_stays(kept, name):
+    assert kept(STAYS[name]) == (expected(STAYS[name]), 0)
+
+
+def test_ports_that_are_used_again_are_another_connection(kept):
+    first = seen(talk(), (CLIENT, SERVICE), (CLIENT, SERVER))
+    second = talk(numbers=(77_000_000, 88_000_000), ts_ns=Talk.ts_ns + 1_000_000_000)
+    rows, copies = kept([*first, *second])
+    assert copies == len(first) / 2
+    assert rows[-len(second) :] == expected(second)
+
+
+def test_midway_connections_end_where_their_ports_are_used_again(kept):
+    first = seen(talk()[3:], (CLIENT, SERVICE), (CLIENT, SERVER))
+    second = talk(numbers=(77_000_000, 88_000_000), ts_ns=Talk.ts_ns + 1_000_000_000)
+    rows, copies = kept([*first, *second])
+    assert copies == len(first) / 2
+    assert rows[-len(second) :] == expected(second)
+
+
+def rows_of(segments, tmp_path):
+    path = tmp_path / "capture.pcap"
+    path.write_bytes(pcap(packets(segments), nanoseconds=True))
+    tables = [table.combine_chunks() for table in untouched([path])]
+    return [batch for table in tables for batch in table.to_batches()]
+
+
+def untouched(paths):
+    from wirecheck.capture.agent.offline_agent import _Capture
+
+    capture = _Capture(paths, frames.Stamp("c", "a"), 1 << 24, ())
+    return [pa.Table.from_batches([rows]) for rows in capture.rows(None)]
+
+
+def frames_in(batches):
+    found = pa.Table.from_batches(batches)
+    return as_segments([row for row in found.to_pylist() if row["kind"] == frames.FRAME])
+
+
+@pytest.mark.parametrize("legs", [[(CLIENT, SERVICE), (CLIENT, SERVER)], [(CLIENT, SERVICE), (GATEWAY, SERVER)]])
+def test_a_handshake_is_decided_however_rows_are_cut_into_batches(legs, tmp_path):
+    started, whole, ended = rows_of(seen(talk(), *legs), tmp_path)
+    expected_rows = None
+    for cut in range(1, whole.num_rows):
+        translation = Translation()
+        parts = [started, whole.slice(0, cut), whole.slice(cut), ended]
+        out = [rows for part in parts for rows in translation.add(part)]
+        assert out[-1].column("kind").to_pylist() == [frames.ENDED]
+        found = frames_in(out)
+        expected_rows = found if expected_rows is None else expected_rows
+        assert found == expected_rows
+        assert translation.copies == len(found)
+
+
+def test_rows_wait_for_no_longer_than_their_time(tmp_path):
+    _, whole, _ = rows_of(seen(talk(), (CLIENT, SERVICE), (CLIENT, SERVER)), tmp_path)
+    translation = Translation()
+    assert [*translation.add(whole.slice(0, 2))] == []
+    assert translation.oldest_ns == Talk.ts_ns
+    assert [*translation.advance(Talk.ts_ns)] == []
+    assert len(frames_in([*translation.advance(Talk.ts_ns + LATER)])) == 2
+    assert translation.oldest_ns is None
+
+
+def test_many_syns_of_one_number_decide_nothing_and_are_not_held_for_ever(tmp_path):
+    syn = talk()[0]
+    flood = [replace(syn, src=(f"10.9.{n // 200}.{n % 200 + 1}", 1024 + n), ts_ns=syn.ts_ns + n) for n in range(4000)]
+    _, whole, _ = rows_of(flood, tmp_path)
+    translation = Translation()
+    held = most = 0
+    for _ in range(20):
+        held -= sum(rows.num_rows for rows in translation.add(whole)) - whole.num_rows
+        most = max(most, held)
+    assert most * whole.nbytes / whole.num_rows < MOST_HELD_BYTES + whole.nbytes
+    assert sum(rows.num_rows for rows in translation.drain()) == held
+
+
+def test_a_connection_that_is_shown_by_a_file_for_each_interface(tmp_path):
+    both = seen(talk(), (CLIENT, SERVICE), (CLIENT, SERVER))
+    for name, server in (("a", SERVICE), ("b", SERVER)):
+        mine = [one for one in both if server in (one.src, one.dst)]
+        (tmp_path / f"{name}.pcap").write_bytes(pcap(packets(mine), nanoseconds=True))
+    found = pa.concat_tables(read_frames([tmp_path / "a.pcap", tmp_path / "b.pcap"])).to_pylist()
+    rows = as_segments([row for row in found if row["kind"] == frames.FRAME])
+    assert ends(rows) == {frozenset((CLIENT, SERVER))}
+    assert len(rows) == len(both) / 2
