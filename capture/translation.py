@@ -1,8 +1,8 @@
 """Packets that a capture shows under several addresses, before and after a translation of addresses or ports (NAT).
 
 Knows: which connections of different addresses are the same packets, and which of their rows stay. Each end keeps the
-address that it has where its packets are seen first: a client's own, and a server's own. Does not know what packets
-contain.
+address that it has where its packets are seen first, its own; a server one that brokers advertise, if it is another
+(`advertised.py`). Does not know what else packets contain.
 Rule: connections are one if both ends' sequence numbers of the handshake are equal, each within milliseconds, and the
 server's answer was seen in the opposite order: a translator passes packets on. A proxy has numbers of its own. Where
 no handshake decides, packets do (`packet_twins.py`). Rows wait for the milliseconds in which a copy would come.
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
+from wirecheck.capture.advertised import Advertised
 from wirecheck.capture.packet_twins import NEAR_NS, PacketTwins
 from wirecheck.capture.routes import Routes, back, codes_of, with_routes
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from wirecheck.capture.routes import Route
+    from wirecheck.capture.routes import Endpoint, Route
 
 SYN: Final = 2
 RST: Final = 4
@@ -82,20 +83,31 @@ class Decided(NamedTuple):
         at = [leg.row for leg in self.legs]
         return range(min(at), max(at) + 1)
 
-    def fates(self) -> Iterator[tuple[Route, int, Fate]]:
+    @property
+    def is_of_server(self) -> bool:
+        """Whether the server has several addresses."""
+        return len({leg.route[1] for leg in self.legs}) > 1
+
+    def fates(self, advertised: Advertised) -> Iterator[tuple[Route, int, Fate]]:
         """Of its routes from a row on, all but those that stay as they are."""
-        fates = fates_of([leg.route for leg in self.legs], self.legs[0].seq)
+        fates = fates_of([leg.route for leg in self.legs], advertised, self.legs[0].seq)
         for leg in self.legs:
             for route in (leg.route, back(leg.route)):
                 if route in fates:
                     yield route, leg.row, fates[route]
 
 
-def fates_of(legs: Sequence[Route], number: int = -1) -> dict[Route, Fate]:
+def servers_of(legs: Sequence[Route]) -> set[Endpoint]:
+    """The addresses of the end that is the server, by its ports: a client's own one is larger."""
+    return min(({leg[side] for leg in legs} for side in (0, 1)), key=lambda ends: max(port for _, port in ends))
+
+
+def fates_of(legs: Sequence[Route], advertised: Advertised, number: int = -1) -> dict[Route, Fate]:
     """What becomes of routes that show the same packets, the nearest to one end first. One stays, if possible one that
-    has both ends' own addresses; else the first is given them.
+    has both ends' own addresses; else the first is given them. Of a server's addresses the one that brokers name is its
+    own.
     """
-    own = (legs[0][0], legs[-1][1])
+    own = (advertised.best([leg[0] for leg in legs]), advertised.best([leg[1] for leg in reversed(legs)]))
     kept = own if own in legs else legs[0]
     fates = {leg: Fate(None, number) for leg in legs if leg != kept}
     if kept != own:
@@ -106,13 +118,17 @@ def fates_of(legs: Sequence[Route], number: int = -1) -> dict[Route, Fate]:
 class Translation:
     """Rows in, the same rows without copies out."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_turn: bool = False) -> None:
+        """`in_turn`: rows come one interface after the other, and not by time. Then only `advance` shows what is
+        still to come.
+        """
+        self._in_turn = in_turn
         self._held: list[pa.RecordBatch] = []
         self._fates: dict[Route, Fate] = {}
-        self._twins = PacketTwins()
+        self._twins, self._advertised = PacketTwins(), Advertised()
         self._copies: Counter[str] = Counter()
         self._stamp: frames.Stamp | None = None
-        self._newest_ns = self._marked_ns = 0
+        self._newest_ns = self._marked_ns = self._shown_ns = 0
         self.copies = 0
         """Rows that were removed."""
 
@@ -127,6 +143,8 @@ class Translation:
         if self._stamp is None:
             self._stamp = frames.Stamp(*(rows.column(name)[0].as_py() for name in ("cluster", "agent")))
         self._newest_ns = max(self._newest_ns, int(rows.column("ts_ns").to_numpy().max()))
+        if not self._in_turn:
+            self._shown_ns = self._newest_ns
         if rows.column("kind")[-1].as_py() == frames.ENDED:
             rest = [*self._released([*self._held, rows], may_wait=False)]
             yield from self._marks()
@@ -139,8 +157,8 @@ class Translation:
 
     def advance(self, now_ns: int) -> Iterator[pa.RecordBatch]:
         """Nothing up to this time is still to come."""
-        if self._newest_ns <= now_ns:
-            yield from self._released(self._held, may_wait=False)
+        self._shown_ns = max(self._shown_ns, now_ns)
+        yield from self._released(self._held, may_wait=self._newest_ns > now_ns)
         if now_ns - self._marked_ns > MARK_NS:
             yield from self._marks()
 
@@ -160,12 +178,14 @@ class Translation:
         self._held = []
         count = sum(piece.num_rows for piece in pieces)
         syns = Syns(pieces)
-        decided, waits_at = syns.decided(self._newest_ns) if len(syns.row) else ([], count)
+        decided, waits_at = syns.decided(self._shown_ns) if len(syns.row) else ([], count)
         upto = waits_at if may_wait else count
         for one in sorted(decided, key=lambda one: one.rows.start, reverse=True):
             if upto in one.rows:
                 upto = one.rows.start
-        changes = syns.changes([one for one in decided if one.rows.stop <= upto], self._fates)
+        decided = [one for one in decided if one.rows.stop <= upto]
+        self._advertised.look([{leg.route[1] for leg in one.legs} for one in decided if one.is_of_server], pieces)
+        changes = syns.changes(decided, self._fates, self._advertised)
         at = 0
         for piece in pieces:
             size = piece.num_rows
@@ -192,9 +212,10 @@ class Translation:
         if self._fates or changes:
             rows = self._fated(rows, at, self._fates, changes)
         if proven := self._twins.look(rows):
+            self._advertised.look([servers_of(one.legs) for one in proven], [rows])
             new: dict[Route, Fate] = {}
             for one in proven:
-                new |= fates_of(one.legs)
+                new |= fates_of(one.legs, self._advertised)
             begun, changed = beginning_at(rows, new, min(one.row for one in proven))
             rows = self._fated(rows, 0, begun, changed)
             for route in new:
@@ -248,9 +269,9 @@ class Syns:
         self.first = self.flags & (SYN | ACK) == SYN
         """Which are SYNs of clients."""
 
-    def decided(self, newest_ns: int) -> tuple[list[Decided], int]:
-        """Connections that are seen under several addresses; and the first row that waits for more."""
-        late = self.first & (newest_ns - self.ts_ns < NEAR_NS)
+    def decided(self, shown_ns: int) -> tuple[list[Decided], int]:
+        """Connections that are seen under several addresses; and the first row that waits for more than was shown."""
+        late = self.first & (shown_ns - self.ts_ns < NEAR_NS)
         waits_at = int(self.row[late].min(initial=self._at[-1]))
         numbers, counts = np.unique(self.seq[self.first], return_counts=True)
         again = numbers[(counts > 1) & (numbers >= MADE_UP)]
@@ -269,19 +290,19 @@ class Syns:
                 continue
             answered = [(leg, answer) for leg in legs.values() if (answer := answer_to(leg, answers[leg.seq]))]
             oldest = min(legs.values(), key=lambda leg: leg.row)
-            if len(answered) < len(legs) and newest_ns - oldest.ts_ns < WAIT_NS:
+            if len(answered) < len(legs) and shown_ns - oldest.ts_ns < WAIT_NS:
                 waits_at = min(waits_at, oldest.row)
             else:
                 decided += connections(answered)
         return decided, waits_at
 
-    def changes(self, decided: Iterable[Decided], fates: dict[Route, Fate]) -> Changes:
+    def changes(self, decided: Iterable[Decided], fates: dict[Route, Fate], advertised: Advertised) -> Changes:
         """What changes with these rows: fates begin with the connections that were decided, and end where the ports
         are used again.
         """
         changes: Changes = defaultdict(list)
         for one in decided:
-            for route, row, fate in one.fates():
+            for route, row, fate in one.fates(advertised):
                 changes[route].append((row, fate))
         if not changes and not fates:
             return changes

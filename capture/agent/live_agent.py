@@ -129,7 +129,14 @@ def listen(
         stack.callback(_close, interfaces)
         for name in what.interfaces:
             interfaces[name] = what.open(name)
-        new_redaction = redacting(what.key_logs, counts, say, stack, keep_records=what.keep_records)
+        new_redaction = redacting(
+            what.key_logs,
+            counts,
+            say,
+            stack,
+            keep_records=what.keep_records,
+            in_turn=len(what.interfaces) > 1,
+        )
         writer = Writer(spool, stamp, counts, say, new_redaction)
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say

@@ -35,14 +35,17 @@ class Redaction:
         key_logs: GrowingKeyLogs | None = None,
         *,
         keep_records: bool = False,
+        in_turn: bool = False,
         on_rows: Callable[[pa.RecordBatch], None] = lambda _: None,
     ) -> None:
-        """`on_rows` gets the rows before anything of them is redacted; they must not leave this process."""
+        """`in_turn`: rows come one interface after the other (`Translation`). `on_rows` gets the rows before anything
+        of them is redacted; they must not leave this process.
+        """
         self._on_rows = on_rows
         self._secrets, self._key_logs = secrets, key_logs
         self._trim = None if keep_records else Trim()
         self._decryption: Decryption | None = None
-        self._translation = Translation()
+        self._translation = Translation(in_turn=in_turn)
         self._wire_bytes = self._kept_bytes = self._no_message_bytes = 0
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -136,6 +139,7 @@ def redacting(
     stack: contextlib.ExitStack,
     *,
     keep_records: bool,
+    in_turn: bool,
 ) -> Callable[[], Redaction]:
     """How the live agent's redaction begins, or begins again. Raises KeyLogError."""
     secrets, logs = Secrets(), None
@@ -143,4 +147,4 @@ def redacting(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         counts.tls, logs = TlsCounts(), GrowingKeyLogs(key_logs, secrets, say)
         stack.callback(logs.close)
-    return lambda: Redaction(secrets, logs, keep_records=keep_records)
+    return lambda: Redaction(secrets, logs, keep_records=keep_records, in_turn=in_turn)

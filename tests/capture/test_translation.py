@@ -86,6 +86,30 @@ def test_packets_before_and_after_a_translation_are_counted_once(kept, legs, lef
     assert {row[8] for row in rows} == {one.payload for one in every}
 
 
+def test_of_a_servers_addresses_the_one_that_brokers_advertise_stays(kept):
+    own = rows_with_answers(kept, b"", (CLIENT, SERVICE), (GATEWAY, SERVER))
+    assert own == {frozenset((CLIENT, SERVER))}
+    by_name = rows_with_answers(kept, named("broker-1.kafka.svc", 9092), (CLIENT, SERVICE), (GATEWAY, SERVER))
+    assert by_name == {frozenset((CLIENT, SERVER))}
+    another_port = rows_with_answers(kept, named(SERVICE[0], 9093), (CLIENT, SERVICE), (GATEWAY, SERVER))
+    assert another_port == {frozenset((CLIENT, SERVER))}
+    for legs in ([(CLIENT, SERVICE), (CLIENT, SERVER)], [(CLIENT, SERVICE), (GATEWAY, SERVER)]):
+        assert rows_with_answers(kept, named(*SERVICE), *legs) == {frozenset((CLIENT, SERVICE))}
+        assert rows_with_answers(kept, named(*SERVER), *legs) == {frozenset((CLIENT, SERVER))}
+
+
+def named(host, port):
+    return len(host).to_bytes(2, "big") + host.encode() + port.to_bytes(4, "big")
+
+
+def rows_with_answers(kept, text, *legs):
+    every = talk()
+    every[-4] = replace(every[-4], payload=every[-4].payload + text)
+    found = {ends(kept(seen(every[beginning:], *legs))[0]).pop() for beginning in (0, 3)}
+    assert every[-4].src == SERVER
+    return found
+
+
 def test_a_refused_connection_is_counted_once(kept):
     syn = talk()[0]
     refusal = replace(syn, src=SERVICE, dst=CLIENT, seq=0, ack=syn.seq + 1, flags=RST | ACK, ts_ns=syn.ts_ns + 50_000)
@@ -214,6 +238,20 @@ def test_rows_wait_for_no_longer_than_their_time(tmp_path):
     assert [*translation.advance(Talk.ts_ns)] == []
     assert len(frames_in([*translation.advance(Talk.ts_ns + LATER)])) == 2
     assert translation.oldest_ns is None
+
+
+def test_interfaces_that_are_read_in_turn(tmp_path):
+    _, whole, _ = rows_of(seen(talk(), (CLIENT, SERVICE), (GATEWAY, SERVER)), tmp_path)
+    of_front = pa.compute.or_(
+        pa.compute.equal(whole["src_ip"], SERVICE[0]), pa.compute.equal(whole["dst_ip"], SERVICE[0])
+    )
+    translation, at_ns = Translation(in_turn=True), Talk.ts_ns + 10_000_000_000
+    parts = [whole.filter(of_front), whole.filter(pa.compute.invert(of_front))]
+    out = [rows for part in parts for rows in translation.add(part)]
+    assert out == [] == [*translation.advance(Talk.ts_ns - 1)]
+    found = frames_in([*translation.advance(at_ns)])
+    assert ends(found) == {frozenset((CLIENT, SERVER))}
+    assert len(found) == translation.copies == whole.num_rows / 2
 
 
 def test_many_syns_of_one_number_decide_nothing_and_are_not_held_for_ever(tmp_path):
