@@ -6,6 +6,7 @@ Knows: how addresses stand in a batch. Does not know which routes are of interes
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,8 +70,8 @@ class Routes:
     def rows_by_route(self) -> dict[Route, NDArray[np.int64]]:
         """The rows of each route, in their order."""
         order = np.argsort(self.numbers, kind="stable")
-        edges = np.flatnonzero(np.diff(self.numbers[order])) + 1
-        return {self.of(int(part[0])): part for part in np.split(order, edges) if len(part)}
+        edges = [0, *(np.flatnonzero(np.diff(self.numbers[order])) + 1).tolist(), len(order)]
+        return {self.of(int(order[begin])): order[begin:end] for begin, end in pairwise(edges) if begin < end}
 
 
 def codes_of(column: pa.DictionaryArray) -> NDArray[np.int64]:

@@ -10,7 +10,9 @@ no handshake decides, packets do (`packet_twins.py`). Rows wait for the millisec
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
+from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -37,6 +39,9 @@ MADE_UP: Final = 1 << 16
 WAIT_NS: Final = 300_000_000
 """So long rows wait for the answer to a handshake that is seen twice."""
 MOST_HELD_BYTES: Final = 16 << 20
+MOST_HELD_ROWS: Final = 32_000
+MOST_BEGUN: Final = 10_000
+"""SYNs that are seen twice, of a batch: the others are connections of their own, or are found by their packets."""
 MOST_COPIES: Final = 32
 """SYNs with one sequence number, within milliseconds: of more nothing is concluded."""
 MOST_ROUTES: Final = 1 << 16
@@ -133,6 +138,12 @@ class Translation:
         """Rows that were removed."""
 
     @property
+    def _has_space(self) -> bool:
+        """For rows that wait, besides those that do already."""
+        rows, held_bytes = (sum(getattr(piece, what) for piece in self._held) for what in ("num_rows", "nbytes"))
+        return bool(rows < MOST_HELD_ROWS and held_bytes < MOST_HELD_BYTES)
+
+    @property
     def oldest_ns(self) -> int | None:
         """Time of the oldest row that waits; None if none does."""
         return min((int(rows.column("ts_ns").to_numpy().min()) for rows in self._held), default=None)
@@ -150,8 +161,7 @@ class Translation:
             yield from self._marks()
             yield from rest
             return
-        held_bytes = sum(piece.nbytes for piece in self._held)
-        yield from self._released([*self._held, rows], may_wait=held_bytes < MOST_HELD_BYTES)
+        yield from self._released([*self._held, rows], may_wait=self._has_space)
         if self._newest_ns - self._marked_ns > MARK_NS:
             yield from self._marks()
 
@@ -254,10 +264,10 @@ class Syns:
 
     def __init__(self, pieces: Sequence[pa.RecordBatch]) -> None:
         self._pieces = [Routes(piece) for piece in pieces]
-        self._at = np.cumsum([0, *(piece.num_rows for piece in pieces)])
+        self._edges = [0, *accumulate(piece.num_rows for piece in pieces)]
         found = [np.flatnonzero(piece.column("tcp_flags").to_numpy() & (SYN | RST)) for piece in pieces]
         self.row = np.concatenate(
-            [np.zeros(0, np.int64), *(rows + at for rows, at in zip(found, self._at, strict=False))]
+            [np.zeros(0, np.int64), *(rows + at for rows, at in zip(found, self._edges, strict=False))]
         )
         self.ts_ns, self.seq, self.ack, self.flags = (
             np.concatenate(
@@ -272,16 +282,18 @@ class Syns:
     def decided(self, shown_ns: int) -> tuple[list[Decided], int]:
         """Connections that are seen under several addresses; and the first row that waits for more than was shown."""
         late = self.first & (shown_ns - self.ts_ns < NEAR_NS)
-        waits_at = int(self.row[late].min(initial=self._at[-1]))
+        waits_at = int(self.row[late].min(initial=self._edges[-1]))
         numbers, counts = np.unique(self.seq[self.first], return_counts=True)
         again = numbers[(counts > 1) & (numbers >= MADE_UP)]
         if not len(again):
             return [], waits_at
         answers: dict[int, list[Handshake]] = defaultdict(list)
         for i in np.flatnonzero((self.flags & ACK != 0) & np.isin(self.ack, (again + 1) & SEQUENCE)).tolist():
-            answers[(int(self.ack[i]) - 1) & SEQUENCE].append(self._handshake(i))
+            mine = answers[(int(self.ack[i]) - 1) & SEQUENCE]
+            if len(mine) < MOST_COPIES:
+                mine.append(self._handshake(i))
         decided: list[Decided] = []
-        for cluster in self._clusters(again):
+        for cluster in islice(self._clusters(again), MOST_BEGUN):
             legs: dict[Route, Handshake] = {}
             for i in cluster:
                 one = self._handshake(i)
@@ -324,9 +336,9 @@ class Syns:
         at = np.flatnonzero(self.first & np.isin(self.seq, numbers))
         at = at[np.lexsort((self.ts_ns[at], self.seq[at]))]
         apart = (np.diff(self.seq[at]) != 0) | (np.diff(self.ts_ns[at]) > NEAR_NS)
-        for part in np.split(at, np.flatnonzero(apart) + 1):
-            if 1 < len(part) <= MOST_COPIES:
-                yield part.tolist()
+        for begin, end in pairwise([0, *(np.flatnonzero(apart) + 1).tolist(), len(at)]):
+            if 1 < end - begin <= MOST_COPIES:
+                yield at[begin:end].tolist()
 
     def _handshake(self, i: int) -> Handshake:
         routes, at = self._piece(i)
@@ -340,8 +352,9 @@ class Syns:
         return routes.of(at)
 
     def _piece(self, i: int) -> tuple[Routes, int]:
-        k = int(np.searchsorted(self._at, self.row[i], "right")) - 1
-        return self._pieces[k], int(self.row[i] - self._at[k])
+        row = int(self.row[i])
+        k = bisect_right(self._edges, row) - 1
+        return self._pieces[k], row - self._edges[k]
 
 
 def answer_to(leg: Handshake, answers: Iterable[Handshake]) -> Handshake | None:
