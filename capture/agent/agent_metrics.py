@@ -51,7 +51,12 @@ class AgentCollector:
         lost = {(name, who): 0 for name in dict(counts.frames) for who in (KERNEL, DISK)} | dict(counts.lost)
         yield _counter("lost_frames", "Packets lost, by reason.", ["interface", "reason"], list(lost.items()))
         skipped = _by_name(counts.skipped)
-        yield _counter("skipped_frames", "Packets that are not readable TCP segments.", ["reason"], skipped)
+        yield _counter(
+            "skipped_frames",
+            "Packets that are not readable TCP segments, or copies before or after NAT.",
+            ["reason"],
+            skipped,
+        )
         yield _counter("files", "Files written since the agent started.", [], [((), counts.files)])
         fill = _by_name(counts.ring_fill)
         yield _gauge("ring_fill_ratio", "Largest recent share of the ring buffer that was in use.", ["interface"], fill)

@@ -97,6 +97,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             counts=verdict.by_kind(result["findings"]),
             tiles=coverage_tiles.tiles(result["coverage"]),
             not_compared=verdict.not_compared(result["coverage"]),
+            counted_once=verdict.counted_once(result["coverage"]),
             axis=axis,
             lanes=drawn,
             drawn=sum(one["odd"] or bool(one["blamed"]) for one in drawn) if versions else LIMITS["lanes"],

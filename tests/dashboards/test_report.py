@@ -141,6 +141,19 @@ def test_what_is_of_no_known_cluster_is_one_line_of_the_verdict():
     assert "unknown cluster" not in verdict.basis(read(RESULT))
 
 
+def test_packets_under_two_addresses_are_one_line_and_nothing_that_is_missing():
+    more = {
+        "skipped_frames": 1237,
+        "details": {"skipped_frames": {"a: translated": 1200, "b: translated": 34, "a: non-tcp": 3}},
+    }
+    reported = read(RESULT | {"coverage": {**RESULT["coverage"], **more}})
+    words = "the same packets under two addresses (NAT): 1,234 counted once"
+    assert page(reported).count(words) == 1
+    assert verdict.counted_once(reported["coverage"]) == words
+    assert not any("not readable" in missing for missing in verdict.not_read(reported["coverage"]))
+    assert verdict.counted_once(RESULT["coverage"]) == ""
+
+
 def test_a_share_is_cut_and_never_rounded_up_to_all():
     assert verdict.share({"messages": 100_000, "decoded_messages": 99_999}) == "99.9 %"
     assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100 %"
