@@ -334,7 +334,7 @@ LABELS = frozenset(
         "not seen",
         "unknown",
         "not read",
-        "once",
+        "nat",
         *LINES.values(),
     }
 )
