@@ -224,9 +224,12 @@ class Translation:
         if proven := self._twins.look(rows):
             self._advertised.look([servers_of(one.legs) for one in proven], [rows])
             new: dict[Route, Fate] = {}
+            shown_at: dict[Route, int] = {}
             for one in proven:
-                new |= fates_of(one.legs, self._advertised)
-            begun, changed = beginning_at(rows, new, min(one.row for one in proven))
+                fates = fates_of(one.legs, self._advertised)
+                new |= fates
+                shown_at |= dict.fromkeys(fates, one.row)
+            begun, changed = beginning_at(rows, new, shown_at)
             rows = self._fated(rows, 0, begun, changed)
             for route in new:
                 self._remember(route, changed[route][-1][1] if route in changed else new[route])
@@ -376,9 +379,11 @@ def connections(answered: Iterable[tuple[Handshake, Handshake]]) -> Iterator[Dec
             yield Decided(tuple(leg for leg, _ in pairs))
 
 
-def beginning_at(rows: pa.RecordBatch, new: dict[Route, Fate], first: int) -> tuple[dict[Route, Fate], Changes]:
-    """From where on routes have a new fate, of which a packet in row `first` is known to be seen twice: from the SYN
-    before it on, else from the first row; up to a SYN after it.
+def beginning_at(
+    rows: pa.RecordBatch, new: dict[Route, Fate], shown_at: dict[Route, int]
+) -> tuple[dict[Route, Fate], Changes]:
+    """From where on routes have a new fate: from the SYN on that comes before the row `shown_at`, which is known to be
+    seen twice, else from the first row; up to a SYN after it.
     """
     fates: dict[Route, Fate] = dict(new)
     changes: Changes = defaultdict(list)
@@ -386,7 +391,7 @@ def beginning_at(rows: pa.RecordBatch, new: dict[Route, Fate], first: int) -> tu
     for row in np.flatnonzero(rows.column("tcp_flags").to_numpy() & (SYN | ACK) == SYN).tolist():
         route = routes.of(row)
         for way in (route, back(route)) if route in new else ():
-            if row < first:
+            if row < shown_at[route]:
                 fates.pop(way, None)
                 changes[way] = [(row, new[way])]
             else:

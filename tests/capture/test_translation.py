@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.capture.reading import as_segments, expected, frames_of, marks_of
-from tests.traffic import ACK, RST, Talk, packets, pcap, size_prefixed
+from tests.traffic import ACK, RST, SYN, Talk, packets, pcap, size_prefixed
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.capture.translation import MOST_HELD_BYTES, TRANSLATED, Translation
@@ -178,6 +178,20 @@ STAYS = {
 @pytest.mark.parametrize("name", STAYS)
 def test_what_only_looks_like_a_translation_stays(kept, name):
     assert kept(STAYS[name]) == (expected(STAYS[name]), 0)
+
+
+def test_connections_whose_handshakes_were_lost_are_found_one_by_one(kept):
+    """Copies of SYN-ACKs are missing: the packets of each connection decide about it, from its own SYN on."""
+    parts = []
+    for n in range(5):
+        client = (CLIENT[0], 41001 + n)
+        later_ns = Talk.ts_ns + n * 500_000_000
+        every = replace_ports(talk(numbers=(100_000_000 + n, 200_000_000 + n), ts_ns=later_ns), client[1])
+        both = seen_as(every, (client, SERVICE), (client, SERVER))
+        parts.append([one for one in both if not (one.flags == SYN | ACK and one.src == SERVICE)])
+    rows, copies = kept(in_time(*parts))
+    assert all(SERVER in pair for pair in ends(rows))
+    assert copies == 5 * (len(talk()) - 1)
 
 
 def test_ports_that_are_used_again_are_another_connection(kept):
