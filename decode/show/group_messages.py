@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+UNKNOWN_MEMBER_ID = 25
 GIVEN_ID = ("need to re-join with the given member-id", "rebalance failed due to MemberIdRequiredException")
 """How Java's clients give as the reason that they are new (KIP-394)."""
 STATED = {
@@ -42,6 +43,7 @@ COLUMNS: Selection = (
     ("SyncGroup", "request", ("group_id", "member_id", "generation_id")),
     ("SyncGroup", "response", ("error_code",)),
     ("LeaveGroup", "request", ("group_id", "member_id", "members.member_id", "members.reason")),
+    ("LeaveGroup", "response", ("error_code",)),
     ("Heartbeat", "request", ("group_id", "member_id", "generation_id")),
     ("Heartbeat", "response", ("error_code",)),
     *((api, "request", ("group_id", "member_id", "member_epoch")) for api in HEARTBEATS),
@@ -71,6 +73,12 @@ class Step(NamedTuple):
     error: int | None
     """None without a response."""
     reason: str
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the member leaves: another broker than the coordinator refuses that, and it stays."""
+        says = self.api == "LeaveGroup" or (self.api in HEARTBEATS and self.stated < 0)
+        return says and self.error in {None, 0, UNKNOWN_MEMBER_ID}
 
 
 class Committed(NamedTuple):

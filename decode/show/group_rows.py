@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.group_messages import COLUMNS, HEARTBEATS, Place, Step, commits, steps, watermarks
+from wirecheck.decode.show.group_messages import COLUMNS, Place, Step, commits, steps, watermarks
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.traffic import Traffic
 
@@ -124,7 +124,7 @@ class Groups(Accumulator):
         rejoins = step.api == "Heartbeat" and step.error == REBALANCE_IN_PROGRESS
         if step.api == "JoinGroup" or rejoins:
             group.asked_ns = max(group.asked_ns, step.asked_ns)
-        if step.api == "LeaveGroup" or (step.api in HEARTBEATS and step.stated < 0):
+        if step.leaves:
             group.members.pop(step.member, None)
         elif step.error == 0 or rejoins:
             new = step.given >= 0 and step.given != step.stated

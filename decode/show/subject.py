@@ -216,7 +216,8 @@ class Subject(Accumulator):
             self.move(where, "join", step.member, step.given, step.reason)
         elif step.api == "SyncGroup" and step.error == 0:
             self.move(where, "sync", step.member, step.stated)
-        elif step.api == "LeaveGroup":
+        elif step.leaves:
+            self.has_epochs = self.has_epochs or step.api in HEARTBEATS
             self.move(where, "leave", step.member, -1, step.reason)
         elif step.api == "Heartbeat":  # it shows only that the member is there
             self.seen_member(step.member, chunk.call(step.exchange), (step.asked_ns, step.asked_ns), step.stated)
@@ -226,9 +227,7 @@ class Subject(Accumulator):
     def beat(self, where: tuple[Chunk, int], step: Step) -> None:
         """Of a heartbeat only what changes the member's epoch is a move."""
         self.has_epochs = True
-        if step.stated < 0:
-            self.move(where, "leave", step.member, -1)
-        elif step.error == 0 and (step.given != step.stated or step.member not in self.members):
+        if step.error == 0 and (step.given != step.stated or step.member not in self.members):
             kind = "join" if not step.stated else "sync" if step.given == step.stated else "epoch"
             self.move(where, kind, step.member, step.given)
         elif step.error == 0:

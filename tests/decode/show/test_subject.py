@@ -37,9 +37,9 @@ def join(talk, number, member, generation, reason=None, wait_ms=100, **more):
     exchange(talk, "JoinGroup", 9, asked, answer, number, wait_ms=wait_ms, **more)
 
 
-def leave(talk, number, member, reason, **more):
+def leave(talk, number, member, reason, error=0, **more):
     one = {"memberId": member, "groupInstanceId": None, "reason": reason}
-    answer = {"throttleTimeMs": 0, "errorCode": 0, "members": []}
+    answer = {"throttleTimeMs": 0, "errorCode": error, "members": []}
     exchange(talk, "LeaveGroup", 5, {"groupId": "billing", "members": [one]}, answer, number, **more)
 
 
@@ -102,6 +102,19 @@ def test_each_rebalance_has_its_trigger_and_duration():
     ]
     assert "took 0.9 s, 2 members" in found["Rebalances"][1].details
     assert {fact.what for fact in found["Members"]} == {"m-1", "m-2"}
+
+
+@pytest.mark.parametrize(("error", "leaves"), [(0, True), (25, True), (16, False)])
+def test_a_member_that_another_broker_than_the_coordinator_refuses_to_let_go_stays(error, leaves):
+    """NOT_COORDINATOR (16) refuses; UNKNOWN_MEMBER_ID (25) says that it is gone."""
+    first, second = talking(), talking(("10.0.4.13", 40000))
+    join(first, 1, "m-1", 1)
+    join(second, 1, "m-2", 1, client_id="shop")
+    leave(second, 2, "m-2", "the consumer is being closed", error, client_id="shop")
+    first.ts_ns = second.ts_ns + SECOND
+    join(first, 3, "m-1", 2)
+    found = about("billing", first.close(), second.close(), kind="group")
+    assert ("member left" in found["Rebalances"][0].details) is leaves
 
 
 def test_a_member_that_does_not_rejoin_timed_out():
