@@ -65,17 +65,24 @@ class Cost(NamedTuple):
 def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder:
         pcap = Path(folder) / "wide.pcap"
-        start = cost(pcap, ONE)
-        rows = [*rows_of("start", start)]
-        for what, (fleet, grows) in WIDE.items():
-            before, after = cost(pcap, fleet), cost(pcap, larger := fleet.times(*grows))
-            rows += rows_of(f"{getattr(fleet, grows[0]):,} {what}", before)
-            rows += rows_of(f"{getattr(larger, grows[0]):,} {what}", after)
-            for name, unit in (("cpu_s", "CPU"), ("memory_mb", "memory")):
-                least, one, other = (getattr(each, name) for each in (start, before, after))
-                ratio = (other - least) / (one - least)
-                rows.append(barred(f"wide, {what}: {unit} of {TIMES} times as many", ratio, BAR, "x"))
+        found = [(what, *costs(pcap, fleet, grows)) for what, (fleet, grows) in WIDE.items()]
+    start = Cost(*map(min, zip(*(each for _, each, *_ in found), strict=True)))
+    rows = [*rows_of("start", start)]
+    for what, _, before, after in found:
+        fleet, grows = WIDE[what]
+        rows += rows_of(f"{getattr(fleet, grows[0]):,} {what}", before)
+        rows += rows_of(f"{getattr(fleet, grows[0]) * TIMES:,} {what}", after)
+        for name, unit in (("cpu_s", "CPU"), ("memory_mb", "memory")):
+            least, one, other = (getattr(each, name) for each in (start, before, after))
+            rows.append(
+                barred(f"wide, {what}: {unit} of {TIMES} times as many", (other - least) / (one - least), BAR, "x")
+            )
     return rows
+
+
+def costs(pcap: Path, fleet: Fleet, grows: tuple[str, ...]) -> tuple[Cost, Cost, Cost]:
+    """Of the start, of a fleet and of the larger one, at one time: other work makes a machine slower for a while."""
+    return cost(pcap, ONE), cost(pcap, fleet), cost(pcap, fleet.times(*grows))
 
 
 def rows_of(what: str, spent: Cost) -> Iterator[dict]:
