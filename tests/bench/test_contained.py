@@ -29,7 +29,7 @@ def test_claims_of_an_outdated_shape_are_noticed():
     """A key without its last field: checks raise, and the judge continues."""
     claims = list(Cluster(20, 2).batch(0))
     for claim in claims:
-        if claim.kind == "follows":
+        if claim.kind == "use":
             claim.key = claim.key[:-1]
     with pytest.raises(ContainedError, match=r"\d+ contained"), nothing_contained():
         batch(claims, 0, {})
