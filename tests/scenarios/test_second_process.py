@@ -1,8 +1,10 @@
 """A capture that two processes follow says what it says to one."""
 
+import gzip
+
 import pytest
 
-from tests.scenarios.engines import Scenario
+from tests.scenarios.engines import Scenario, packets
 from wirecheck.session import local_check, second_process
 from wirecheck.session.second_process import SecondProcess, SecondProcessEnded, is_worth_it
 from wirecheck.session.session import Session
@@ -54,6 +56,20 @@ def test_if_the_second_process_ends_one_reads_all_again(scenario, steps, monkeyp
     told = alone(scenario)
     monkeypatch.setattr(local_check, "is_worth_it", lambda *_: False)
     assert told.run.result().json() == alone(scenario).run.result().json()
+
+
+@pytest.mark.parametrize("scenario", CAPTURES[2:], indirect=True)
+def test_a_file_that_grows_between_both_is_read_to_its_end(scenario, monkeypatch, tmp_path):
+    """As tcpdump writes on: the second process sees the first half of it."""
+    whole, half = tmp_path / "whole.pcap", tmp_path / "half.pcap"
+    whole.write_bytes(gzip.decompress(scenario.pcap.read_bytes()))
+    pieces = packets(scenario)
+    half.write_bytes(b"".join(pieces[: len(pieces) // 2]))
+    monkeypatch.setattr(local_check, "BATCH_BYTES", 100_000)
+    monkeypatch.setattr(local_check, "Work", lambda _captures, *rest: second_process.Work([half], *rest))
+    two = local_check.checked_by_two(Session(), [whole], "default", scenario.settings)
+    assert two.captured == alone(scenario).captured
+    assert 0 < two.run.messages < alone(scenario).run.messages
 
 
 @pytest.mark.parametrize("scenario", CAPTURES[:1], indirect=True)
