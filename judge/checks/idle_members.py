@@ -171,7 +171,7 @@ def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, cont
         return asks.last.ts_ns
     last_ns = 0
     for name in held.names:
-        ts_ns, port = asks.peak.get(name, (0, ""))
+        ts_ns, port = asks.peak.get(name, (0, 0))
         last_ns = max(last_ns, ts_ns)
         if not port:
             continue
@@ -183,7 +183,7 @@ def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, cont
     return int(last_ns)
 
 
-def answered_last_ns(port: str, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
+def answered_last_ns(port: int, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
     """When a connection's fetch was answered last, as far as connections are kept apart."""
     mine = (claim for claim in context.claims("answer", group, *client) if claim["endpoint"] == asks["endpoint"])
     every = (claim.outcomes for claim in mine if claim["api"] == FETCH)

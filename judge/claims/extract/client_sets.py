@@ -91,7 +91,7 @@ def asks(batch: Batch, fetches: "Fetches") -> Iterator[Claim]:
     ports = batch.sightings.port.take(found.message).only(in_session)
 
     def values(rows: Ints) -> list[Any]:
-        return [[ts_ns, port or ""] for ts_ns, port in zip(seen[rows].tolist(), ports.at(rows), strict=True)]
+        return [[ts_ns, port or 0] for ts_ns, port in zip(seen[rows].tolist(), ports.at(rows), strict=True)]
 
     rows, inside = (batch.states("fetch_asks", "@who", at) for at in (message, found.message))
     yield from sets(rows, inside, found.hashes, batch.sightings, values)
