@@ -35,7 +35,7 @@ OWN_PARTS = 27
 
 
 class SecondProcessEnded(Exception):  # noqa: N818 - reads as what happened
-    """It ended before the capture did: the memory was too small, or somebody ended it."""
+    """It ended before the capture did: the memory was too small, or it was ended from outside."""
 
 
 class Work(NamedTuple):
@@ -90,16 +90,20 @@ class SecondProcess:
     """For as long as the block lasts."""
 
     def __init__(self, work: Work) -> None:
-        self._process = Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
-            [sys.executable, "-P", "-c", f"from {__name__} import main; main()"],
-            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={**os.environ, "PYTHONPATH": python_path()},
-        )  # fmt: skip
+        """Raises SecondProcessEnded where it cannot even begin."""
+        try:
+            self._process = Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
+                [sys.executable, "-P", "-c", f"from {__name__} import main; main()"],
+                stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={**os.environ, "PYTHONPATH": python_path()},
+            )  # fmt: skip
+        except OSError as error:
+            raise SecondProcessEnded from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError), self._process.stdin as stdin:  # `steps` says that it has ended
             pickle.dump(work, stdin)
         self._steps: SimpleQueue[Step | bool] = SimpleQueue()
-        """Behind the last one, whether it is the last one."""
+        """Behind the last one, whether it was the last one of all."""
         Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
     def __enter__(self) -> Self:

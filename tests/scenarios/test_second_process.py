@@ -53,9 +53,9 @@ def test_if_the_second_process_ends_one_reads_all_again(scenario, steps, monkeyp
     monkeypatch.setattr(local_check, "BATCH_BYTES", 100_000)
     with pytest.raises(SecondProcessEnded):
         by_two(scenario)
-    told = alone(scenario)
+    after = alone(scenario)
     monkeypatch.setattr(local_check, "is_worth_it", lambda *_: False)
-    assert told.run.result().json() == alone(scenario).run.result().json()
+    assert after.run.result().json() == alone(scenario).run.result().json()
 
 
 @pytest.mark.parametrize("scenario", CAPTURES[2:], indirect=True)
@@ -73,8 +73,9 @@ def test_a_file_that_grows_between_both_is_read_to_its_end(scenario, monkeypatch
 
 
 @pytest.mark.parametrize("scenario", CAPTURES[:1], indirect=True)
-def test_a_process_that_ends_by_itself_is_noticed(scenario, monkeypatch):
-    monkeypatch.setattr(second_process.sys, "executable", "/bin/true")
+@pytest.mark.parametrize("python", ["/bin/true", "/bin/no-such-python"])
+def test_a_process_that_ends_by_itself_or_never_begins_is_noticed(scenario, python, monkeypatch):
+    monkeypatch.setattr(second_process.sys, "executable", python)
     with pytest.raises(SecondProcessEnded):
         by_two(scenario)
 
