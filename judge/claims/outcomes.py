@@ -105,7 +105,7 @@ class Outcomes:
         return found
 
     def add(self, outcome: int, slot: int, part: Part, run: Run) -> None:
-        """Add answers; a run that is added here belongs to nobody else. Without a look at the bounds."""
+        """Add answers; a run that is added may be changed later. Without a look at the bounds."""
         slots = self._slots.get(outcome)
         if slots is None:
             slots = self._slots[outcome] = {}

@@ -68,7 +68,7 @@ class Label:
         self.parts: list[Exchanges] = []
         """That no claims were made of yet."""
         self.reports: list[Opened] = []
-        """How far that goes: nobody may hear it before the claims."""
+        """How far that goes: the judge must not learn it before the claims."""
         self.rows: list[Opened] = []
         """That were not judged yet."""
         self.messages = 0
