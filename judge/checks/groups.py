@@ -53,7 +53,7 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
         text = f"group {who} commits offset {offset} of partition {partition}"
         sides = (first_of(current.first), Side(claim.last, text), *map(last_of, mine))
         words = {"group": who, "partition": partition, "offset": offset, "highest": highest}
-        about = of_topic(topic, current, topic.histories[-2])
+        about = {**of_topic(topic, current, topic.histories[-2]), "first_ns": max(current.born_ns, claim.first.ts_ns)}
         yield resting_on([claim], who, topic.name, partition, sides=sides, **about, words=words)
 
 
@@ -216,8 +216,10 @@ def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext)
     late_ns = side.sighting.ts_ns + context.settings.broker_grace_ns
     for (who,), claims in gathered((claim for claim in assigned if claim.last.ts_ns >= late_ns), "group"):
         sides = (side, *(last_of(claim) for claim in claims))
+        since_ns = max(side.sighting.ts_ns, min(claim.first.ts_ns for claim in claims))
+        about = {"topic": name, "topic_ids": (subject[1],), "first_ns": since_ns}
         words = {"group": who, "ended": clock(side.sighting.ts_ns)}
-        yield resting_on(claims, who, subject[1], sides=sides, topic=name, topic_ids=(subject[1],), words=words)
+        yield resting_on(claims, who, subject[1], sides=sides, **about, words=words)
 
 
 def group_describe_contradicts_binding(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -82,7 +82,7 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
             client_ids=writers(subject, start_ns(fall.low.slot), group, context),
             brokers=(leader,),
             kind=kind,
-            first_ns=start_ns(fall.low.slot),
+            first_ns=max(start_ns(fall.low.slot), fall.low.claim.first.ts_ns),
             last_ns=end_ns(fall.last.slot),
             words=words,
         )

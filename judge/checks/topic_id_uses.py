@@ -73,7 +73,8 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
     for who, claims in sorted(late.items(), key=str):
         if brokers and not lasts(claims, ended_ns, grace_ns):
             continue
-        about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": ended_ns}
+        since_ns = max(ended_ns, min(first_ns for claim in claims for first_ns, _ in spans(claim, ended_ns)))
+        about = {"topic": name, "topic_ids": (subject[1],), "client_ids": clients_of(claims), "first_ns": since_ns}
         count = sum(after(claim, ended_ns) for claim in claims) or len(claims)
         words = {"does": "still uses", "which": f"ended at {clock(ended_ns)}", "ended": clock(ended_ns)}
         words |= {"last": clock(max(map(used_ns, claims))), "apis": apis_of(claims)}

@@ -291,7 +291,8 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
         if only and soon and other and own and whole(created.born_ns, bound.born_ns, group, context):
             words = {"created": created.topic_id, "bound": bound.topic_id}
             sides = (first_of(created.first), first_of(bound.first))
-            yield Evidence((topic.name, *words.values()), sides, **of_topic(topic, created, bound), words=words)
+            about = {**of_topic(topic, created, bound), "first_ns": bound.born_ns, "words": words}
+            yield Evidence((topic.name, *words.values()), sides, **about)
 
 
 def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -306,6 +307,7 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
             last = clock(max(claim.last.ts_ns for claim in still))
             words = {"time": clock(since), "last": last, "servers": servers_of(still, context)}
             about = {**of_topic(topic, history), "brokers": brokers_of(still, context)}
+            about["first_ns"] = max(since, min(claim.first.ts_ns for claim in still))
             sides = (asked, *map(last_of, still))
             yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
 
