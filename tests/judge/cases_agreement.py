@@ -1,7 +1,8 @@
 """Cases of TID020, in bytes: one that fires, healthy operations that look like it, and one where nobody can know."""
 
 from tests.judge.agreement_kinds import KINDS
-from tests.judge.cases_control import node_beats, registers
+from tests.decode.log.batches import remove_topic, topic
+from tests.judge.cases_control import id_bytes, log, node_beats, registers
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2
 
 TIMES = range(0, 120, 10)
@@ -115,6 +116,46 @@ def tid020_near_miss__a_lost_id(lab):
     KINDS["consumer-group-describe"].states(lab, TIMES, ID_1, B1)
     for at in TIMES:
         lab.control(at + 5, "LeaderAndIsr", [("orders", ID_2, 5)], server=B2, epoch=2, errors=[(ID_2, 103)])
+
+
+def tid020_near_miss__a_node_with_an_empty_disk(lab):
+    """It reads the whole metadata log hours after the topic was recreated, in which the former ID stands first."""
+    first, second = topic("orders", id_bytes(ID_1)), topic("orders", id_bytes(ID_2))
+    listed(lab)
+    log(lab, 1, first, high_watermark=1)
+    KINDS["metadata"].states(lab, range(2, 40, 5), ID_1, B1)
+    log(lab, 40, remove_topic(id_bytes(ID_1)), second, offset=1, high_watermark=3)
+    KINDS["metadata"].states(lab, range(41, 8000, 60), ID_2, B2)
+    for at in (7000, 7100, 7200):
+        log(lab, at, first, high_watermark=3)
+        log(lab, at + 1, remove_topic(id_bytes(ID_1)), second, offset=1, high_watermark=3)
+
+
+def tid020_near_miss__a_mirrored_cluster(lab):
+    """It has a topic of the same name, and brokers of the same numbers."""
+    mirror = {"10.0.1.1:9092": 1, "10.0.1.2:9092": 2}
+    for at in TIMES:
+        lab.metadata(at, [("orders", ID_1)])
+        for server in mirror:
+            lab.metadata(at + 2, [("orders", ID_2)], server=server, brokers=mirror, cluster_id="mirrorAAAAAAAAAAAAAAAA")
+
+
+def tid020_near_miss__two_clusters_behind_one_address(lab):
+    """In turn, as behind a balancer by name (CLU001)."""
+    for at in TIMES:
+        lab.metadata(at, [("orders", ID_1)])
+        lab.metadata(at + 5, [("orders", ID_2)], cluster_id="mirrorAAAAAAAAAAAAAAAA")
+
+
+def tid020_near_miss__a_paused_broker(lab):
+    """The topic is recreated while it is paused; then it answers what has waited for 60 s, from what it knew."""
+    lab.metadata(0, [("orders", ID_1, 0, 4)])
+    KINDS["metadata"].states(lab, range(0, 60, 5), ID_1, B2)
+    lab.deleted(60, "orders", ID_1)
+    KINDS["metadata"].states(lab, range(62, 240, 10), ID_2, B1)
+    for number in range(20):
+        lab.metadata(122 + number / 20, [("orders", ID_1)], server=B2)
+    KINDS["metadata"].states(lab, range(130, 240, 10), ID_2, B2)
 
 
 def tid020_cannot_know(lab):
