@@ -44,8 +44,13 @@ CANNOT = {
 """What a client does not get to that is refused before its work begins."""
 OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
-WITHOUT_ERROR = frozenset({"CTL018", "GRP007"})
+WITHOUT_ERROR = frozenset({
+    "CTL018", "GRP007", "TID003", "TID004", "TID006", "TID008", "TID009", "TID011", "TID013", "TID015", "TID016",
+    "TID018", "TID020",
+})  # fmt: skip
 """Checks that find what no error code shows."""
+ENDED_BY_A_RESTART = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
+"""Checks whose findings end when their clients are restarted."""
 REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
 NO_HARM: Row = {"clients": (), "briefly": ()}
@@ -658,17 +663,12 @@ def action_of(facts: CardFacts) -> dict[str, Any]:
     entry = facts.entry
     ones = entry["consequences"] if any(one["own_next"] for one in entry["consequences"]) else [entry]
     first = sentence("action", facts) if entry not in ones else None
-    others = [one for one in ones if not (first and restarts(one["code"]))]
+    others = [one for one in ones if not (first and one["code"] in ENDED_BY_A_RESTART)]
     texts = [first, *(advice(facts.of(one)) for one in others)]
     return {
         "sentence": " ".join(dict.fromkeys(filter(None, texts))),
         "commands": commands(entry, facts.harmed, facts.context),
     }
-
-
-def restarts(code: str) -> bool:
-    """Whether a restart of its clients ends a finding."""
-    return any(one.text.startswith("Restart {clients}") for one in sentences().get((code, "action"), ()))
 
 
 def advice(facts: CardFacts) -> str:
@@ -694,10 +694,19 @@ def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
         has_code = first["error"] not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE}
         about = f"--client {shlex.quote(first['client_id'])}{' --error' * has_code}"
     elif topics:
-        about = f"--topic {shlex.quote(topics[0])}{' --error' * (entry['code'] not in WITHOUT_ERROR)}"
+        about = f"--topic {shlex.quote(topics[0])}{narrowed(context.findings[blamed(entry, of)['findings'][0]])}"
     else:
         return [f"wirecheck explain {blamed(entry, of)['code']}"]
     return [f"wirecheck decode {context.files} {about}{context.options}"]
+
+
+def narrowed(row: Row) -> str:
+    """The options that leave of a topic's messages those with errors, or where there may be none those of the APIs that
+    the finding's sides are.
+    """
+    if row["code"] not in WITHOUT_ERROR:
+        return " --error"
+    return "".join(f" --api {api}" for api in sorted({side["api"] for side in row["sides"] if side["api"]}))
 
 
 def blamed(entry: Row, of: Row) -> Row:

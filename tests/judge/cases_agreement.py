@@ -1,7 +1,7 @@
 """Cases of TID020, in bytes: one that fires, healthy operations that look like it, and one where nobody can know."""
 
-from tests.judge.agreement_kinds import KINDS
 from tests.decode.log.batches import remove_topic, topic
+from tests.judge.agreement_kinds import KINDS
 from tests.judge.cases_control import id_bytes, log, node_beats, registers
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2
 

@@ -1,13 +1,18 @@
 """Real clusters, by the plain loop: what was true is what is reported, and nothing else is alleged."""
 
+import shlex
+
 import pytest
+from click.testing import CliRunner
 
 from tests.scenarios.engines import NAMES, Scenario, frames, packets, plain
+from wirecheck import cli
 from wirecheck.capture import frames_file
 from wirecheck.client_ids import is_internal
 from wirecheck.dashboards.verdict import blamed, sentence
 from wirecheck.decode.show.error_rows import error_rows
 from wirecheck.decode.show.traffic import Traffic
+from wirecheck.story.cards import FILE
 from wirecheck.story.harm import NO_RESPONSE
 
 LONG_NS = 30_000_000_000
@@ -106,6 +111,16 @@ def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(judged, 
         if row.status == "ongoing" and row.last_ns - row.first_ns >= LONG_NS and not is_internal(row.client_id)
     }
     assert lasting <= named
+
+
+def test_every_command_that_a_card_prints_shows_something(judged):
+    scenario, result = judged
+    commands = [one for entry in result["entries"] for one in entry["card"]["action"]["commands"]]
+    for command in dict.fromkeys(commands):
+        arguments = [str(scenario.pcap) if word == FILE else word for word in shlex.split(command)[1:]]
+        ran = CliRunner().invoke(cli.main, arguments)
+        assert ran.exit_code == 0, command
+        assert ran.stdout, command
 
 
 def test_every_message_captured_whole_is_decoded(judged):
