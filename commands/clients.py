@@ -69,7 +69,7 @@ def clients(
     others = answered.overflow_rows("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
-    from wirecheck.story.harm import CLOSES, closed_connections
+    from wirecheck.story.harm import stated
 
     result = answered.json()
     found = result["clients"]
@@ -77,8 +77,8 @@ def clients(
         judge(client, target)
         if form == "text":
             client["address"] = names.in_text(client["address"])
-    closed = (one for row in result["findings"] if row["code"] in CLOSES for one in closed_connections(row))
-    harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *closed))
+    of_findings = (one for row in result["findings"] for one in stated(row))
+    harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *of_findings))
     rejected = [client for client in found if client_upgrades.rejected(client)]
     denied = [client for client in rejected if client.get("granted") is False]
     refused = [client for client in rejected if client.get("granted") is not False]

@@ -102,7 +102,7 @@ def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContex
     made = [
         {
             **entry,
-            "card": card(entry, [*found.get(place, ()), *closing(entry, context)], elsewhere.get(place, ()), context),
+            "card": card(entry, [*found.get(place, ()), *stated_by(entry, context)], elsewhere.get(place, ()), context),
         }
         for place, entry in enumerate(entries)
     ]
@@ -115,10 +115,10 @@ def hurt(entry: Row) -> int:
     return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
 
 
-def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
+def stated_by(entry: Row, context: CardContext) -> list[harm.Attached]:
     rows = map(context.findings.__getitem__, finding_ids(entry))
-    closed = (one for row in rows if row["code"] in harm.CLOSES for one in harm.closed_connections(row))
-    return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in closed]
+    found = (one for row in rows for one in harm.stated(row))
+    return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in found]
 
 
 def card(entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> dict[str, Any]:
@@ -305,6 +305,10 @@ def cannot(fact: Row) -> tuple[str, str]:
         return "cannot reach a broker", f"{lasted}: its address refuses connections"
     if fact["error"] == harm.CONTROLLER:
         return "does no work: it asked a controller, which serves no clients", ""
+    if fact["error"] == harm.NOT_FETCHED:
+        return f"has fetched nothing of {partitions_text(fact)}", lasted
+    if fact["error"] == harm.NOT_WRITTEN:
+        return f"wrote nothing to {fact['topic']}", lasted
     if fact["error"] == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}", ""
     if fact["error"] == harm.LEADER_NOT_AVAILABLE:
@@ -373,7 +377,7 @@ def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
                     "what": what,
                     "brokers": sorted(requesters(row)) or list(row["brokers"]),
                     "first_seen": row["first_seen"],
-                    "until": written(row["words"]["until"]) if row["words"].get("until") else None,
+                    "until": harm.written(row["words"]["until"]) if row["words"].get("until") else None,
                 }
             )
     return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
@@ -423,7 +427,7 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         sure = {client(one.harm) for one in harms if one.sure}
         unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
-    began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
+    began = harm.written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
     return {
         "sentence": text,
         "time": min([began, *(one.harm["first_seen"] for one in harms)]),
@@ -436,11 +440,6 @@ def names_all(facts: CardFacts) -> bool:
     if facts.row["words"].get("addresses"):
         return True
     return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
-
-
-def written(clock: str) -> str:
-    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
-    return f"{clock[:10]}T{clock[11:23]}000Z"
 
 
 DELETED, CREATED = "deleted_by", "created_by"
@@ -568,6 +567,8 @@ def rejected(api: str, error: str, count: int) -> str:
         return f"{plural(count, 'connection')} refused"
     if error == harm.CONTROLLER:
         return "nothing was asked after that"
+    if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN}:
+        return f"{error}, without an error"
     if error == harm.NOT_KAFKA:
         return f"{plural(count, 'connection')} answered in another protocol"
     if error not in OF_REQUESTS and api not in NOUNS:

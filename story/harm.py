@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.lasting import goes_on
+from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
 from wirecheck.story.entries import finding_ids
 
@@ -35,7 +35,13 @@ rule compares, are looked at: the earliest, which more harm can follow from than
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
-CLOSES = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
+NOT_FETCHED, NOT_WRITTEN = "nothing fetched", "nothing written"
+SILENT = frozenset({NOT_FETCHED, NOT_WRITTEN})
+"""What no request of a client shows."""
+STATED = {
+    "VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE,
+    "GRP007": NOT_FETCHED, "CLI005": NOT_WRITTEN,
+}  # fmt: skip
 """Checks whose findings say themselves that a client gets nowhere, and how."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -45,7 +51,7 @@ NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 CLOSED_AT_ONCE = "CONNECTION_CLOSED"
 """In place of an error: the answer to writes that ask for none (acks=0)."""
-WITHOUT_CODE = frozenset({*CLOSES.values(), NO_RESPONSE})
+WITHOUT_CODE = frozenset({*STATED.values(), NO_RESPONSE})
 """What hurts a client though no message has an error code."""
 
 
@@ -208,12 +214,18 @@ def begins_s(finding: Row) -> float:
     return min(map(seconds, (finding["first_seen"], *(side["time"] for side in finding["sides"]))))
 
 
-def closed_connections(finding: Row) -> list[Row]:
-    """The harm that a refusal is which a finding states: of its clients."""
+def stated(finding: Row) -> list[Row]:
+    """The harm that a finding states, by client; none where its check states none, or this finding does not."""
+    if finding["code"] not in STATED:
+        return []
+    if finding["code"] == "GRP007":
+        return stopped(finding, "Fetch", "member_host", "waits_since", recovered=False)
+    if finding["code"] == "CLI005":
+        return stopped(finding, "Produce", "writer_host", "restarted", recovered=True)
     first = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     host = finding["words"].get("host") or first  # the first side may be what the server advertised to another client
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
-    closed = NO_RESPONSE if finding["words"].get("silent") else CLOSES[finding["code"]]
+    closed = NO_RESPONSE if finding["words"].get("silent") else STATED[finding["code"]]
     error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else closed
     about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     about["granted_before"] = False
@@ -222,6 +234,26 @@ def closed_connections(finding: Row) -> list[Row]:
     where = "" if finding["code"] == "WIR008" else host  # its clients are on several hosts
     of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": where, "api": api}
     return [{**of_client, "client_id": client} for client in finding["client_ids"]]
+
+
+def stopped(finding: Row, api: str, host: str, proof: str, *, recovered: bool) -> list[Row]:
+    """The harm of clients whose work stopped without an error of each request: only where a finding proves it."""
+    words = finding["words"]
+    if not words.get(proof):
+        return []
+    facts = {name: finding[name] for name in ("cluster", "topic", "brokers", "count", "last_seen")}
+    since = written(words[proof]) if proof == "waits_since" else finding["first_seen"]
+    facts |= {"first_seen": since, "topic_id": next(iter(finding["topic_ids"]), None), "level": HURT}
+    facts |= {"partitions": [int(words["partition"])] if "partition" in words else [], "api": api}
+    facts |= {"errors": [STATED[finding["code"]]], "address": words[host], "granted_before": True}
+    blocked_ms = round((seconds(finding["last_seen"]) - seconds(since)) * 1000)
+    of_client = {**facts, "recovered": recovered, "blocked_ms": blocked_ms}
+    return [{**of_client, "client_id": client} for client in finding["client_ids"]]
+
+
+def written(clock: str) -> str:
+    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
+    return f"{clock[:10]}T{clock[11:23]}000Z"
 
 
 def joined(harms: Iterable[Row]) -> list[Row]:
@@ -261,7 +293,8 @@ def fact(harm: Row, end_s: float) -> dict[str, Any]:
     first_ns, last_ns, end_ns = (
         round(1e9 * at) for at in (*map(seconds, (harm["first_seen"], harm["last_seen"])), end_s)
     )
-    ongoing = not harm["recovered"] and goes_on(harm["count"], first_ns, last_ns, end_ns)
+    silent = not SILENT.isdisjoint(harm["errors"])
+    lasts = waits_on(last_ns, end_ns) if silent else goes_on(harm["count"], first_ns, last_ns, end_ns)
     return {
         "client_id": harm["client_id"],
         "address": harm["address"],
@@ -274,7 +307,7 @@ def fact(harm: Row, end_s: float) -> dict[str, Any]:
         "last_seen": harm["last_seen"],
         "blocked_ms": harm["blocked_ms"],
         "granted_before": bool(harm.get("granted_before")),
-        "ongoing": ongoing,
+        "ongoing": lasts and not harm["recovered"],
     }
 
 

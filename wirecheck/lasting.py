@@ -5,6 +5,7 @@ package can use it.
 """
 
 INTERVALS = 3
+MOMENT_NS = 15_000_000_000
 LEAST_NS, MOST_NS = 10_000_000_000, 120_000_000_000
 
 
@@ -19,3 +20,10 @@ def patience_ns(count: int, first_ns: int, last_ns: int, least_ns: int = LEAST_N
 def goes_on(count: int, first_ns: int, last_ns: int, end_ns: int) -> bool:
     """Whether they still did when the capture ended, if no success is known."""
     return end_ns - last_ns <= patience_ns(count, first_ns, last_ns)
+
+
+def waits_on(last_ns: int, end_ns: int) -> bool:
+    """Whether a client that gets nowhere without an error still did when the capture ended: it is known to have lived
+    a moment before.
+    """
+    return end_ns - last_ns <= MOMENT_NS

@@ -13,7 +13,7 @@ import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
-from wirecheck.judge.checks.idle_members import waits_for
+from wirecheck.judge.checks.idle_members import waiting_member
 from wirecheck.judge.checks.shapes import (
     clock,
     counted,
@@ -25,6 +25,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.checks.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
+from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
@@ -77,11 +78,17 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
         if max(one.last.ts_ns for one in after) < ts_ns + context.settings.broker_grace_ns:
             continue
         unread = is_not_fetched(topic_id, ts_ns, current, group, context)
-        stuck = unread or waits_for(latest, topic_id, ts_ns, group, context)
+        waiting = waiting_member(latest, topic_id, ts_ns, group, context)
         words = {"group": who, "epoch": epoch, "partition": partition, "current": current["leader_epoch"]}
-        waits = "; a member holds it without fetching it" if stuck else ""
+        waits = "; a member holds it without fetching it" if waiting else ""
         words["stuck"] = "; no client has fetched the topic since" if unread else waits
-        about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns, "kind": "violation" if stuck else None}
+        about = {"topic": name, "topic_ids": (topic_id,), "first_ns": ts_ns}
+        about["kind"] = "violation" if unread or waiting else None
+        if waiting is not None:
+            member, since_ns = waiting
+            words |= {"member_host": member["host"], "waits_since": clock(since_ns)}
+            about |= {"client_ids": (member["client_id"],), "last_ns": member.peak["alive"]}
+            context.passed(member.peak["alive"] + SLOT_NS)  # that it lives on is no news: it is looked at again then
         sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))
         yield resting_on([latest], who, name, partition, sides=sides, **about, words=words)
 

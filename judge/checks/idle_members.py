@@ -69,9 +69,11 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
         yield resting_on(claims, reads, topic, client_id, subject[1], **about, last_ns=last_ns, words=words)
 
 
-def waits_for(committed: Claim, topic_id: str, since_ns: int, group: Group, context: CheckContext) -> bool:
-    """Whether a member of the group that a claim of `committed_epoch` is about holds the partition and has not fetched
-    it for the grace from a time on, although everything that its host sends was captured.
+def waiting_member(
+    committed: Claim, topic_id: str, since_ns: int, group: Group, context: CheckContext
+) -> tuple[Claim, int] | None:
+    """The member of the group that a claim of `committed_epoch` is about which holds the partition and has not fetched
+    it for the grace from a time on, although everything that its host sends was captured, and from when it waits.
     """
     reads, partition = committed["group"], committed["partition"]
     for subject in context.ledger.subjects("host"):
@@ -83,8 +85,8 @@ def waits_for(committed: Claim, topic_id: str, since_ns: int, group: Group, cont
         for held in mine:
             idle_ns = max(since_ns, idle_since_ns(held, subject, clients, group, context))
             if held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns:
-                return all_captured(held.member, clients, group, context)
-    return False
+                return (held.member, idle_ns) if all_captured(held.member, clients, group, context) else None
+    return None
 
 
 def clients_at(host: str, context: CheckContext) -> list[Subject]:

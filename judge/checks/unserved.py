@@ -265,7 +265,15 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
             "seconds": f"{(connected_ns - wrote.last_ns) / SECOND_NS:.0f}",
             "restart": "; restarted, it writes" if after else "",
         }
-        about = {"topic": topic, "client_ids": (claims[0]["client_id"],), "first_ns": wrote.last_ns}
+        until_ns = after.first_ns if after else connected_ns
+        about = {
+            "topic": topic,
+            "client_ids": (claims[0]["client_id"],),
+            "first_ns": wrote.last_ns,
+            "last_ns": until_ns,
+        }
+        if after:
+            words |= {"writer_host": claims[0]["host"], "restarted": clock(after.first_ns)}
         key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
         yield resting_on(claims, *key, **about, kind=kind, words=words)
 

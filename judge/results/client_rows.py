@@ -413,8 +413,13 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
 
 def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
-    answers = (with_unseen(claim, group, context) for claim in one.answers)
-    found = [(*pair, claim) for claim in answers if (pair := worst(claim, context)) is not None]
+    answers = ((claim, with_unseen(claim, group, context)) for claim in one.answers)
+    every = ((claim, worst(perhaps, context)) for claim, perhaps in answers)
+    found = [
+        (pair[0], carried_on(pair[1], claim) if pair[0] == HURT else pair[1], claim)
+        for claim, pair in every
+        if pair is not None
+    ]
     levels = {level for level, *_ in found}
     level = HURT if HURT in levels else BRIEFLY
     settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
@@ -431,6 +436,17 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     return Harm(
         one.who, topic, one.refusals, level, of_level, sorted(numbers), errors, count, blocked, succeeded=one.of_topic
     )
+
+
+def carried_on(streak: Streak, claim: Claim) -> Streak:
+    """To the last error, where no success is known after the streak: one that was not captured may be none."""
+    if not streak.ended or any(run.last_ns > streak.last_ns for run in claim.outcomes.runs({SUCCESS})):
+        return streak
+    later = [run for run in claim.outcomes.runs(streak.errors) if run.last_ns > streak.last_ns]
+    if not later:
+        return streak
+    count, last_ns = streak.count + sum(run.count for run in later), max(run.last_ns for run in later)
+    return replace(streak, count=count, last_ns=last_ns, ended=False)
 
 
 def responses(refused: Claim, streak: Streak) -> int:

@@ -791,6 +791,8 @@ def grp007_fires__another_group_reads_on(lab):
     epoch_ahead(lab)
     member(lab, until=120)
     assert grp007_kinds(lab) == {"violation"}
+    (found,) = lab.findings("GRP007")
+    assert found["client_ids"] == ["reader"]
 
 
 def grp007_fires__its_member_reads_on(lab):

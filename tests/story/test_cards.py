@@ -1,5 +1,6 @@
 """Cards: who is hurt is named and nobody else, a cause is never younger than its harm, and names give no orders."""
 
+import datetime as dt
 import html
 import json
 import re
@@ -145,6 +146,28 @@ def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
     words = {"does": does, "api": "Fetch", "version": "18"}
     (card,) = cards([found("VER001", client_ids=["new"], words=words, sides=[side("Fetch", 18)])], [])
     assert card["headline"] == f"new (10.0.0.7) cannot use the broker: {sentence}"
+
+
+def test_a_member_that_waits_without_an_error_is_hurt():
+    words = {"group": "g", "partition": "0", "member_host": "10.0.0.7", "waits_since": "2026-11-21 12:00:10.000 UTC"}
+    waiting = found("GRP007", topic="t", topic_ids=[NEW], client_ids=["reader"], words=words)
+    (card,) = cards([waiting], [])
+    assert card["headline"] == "reader (10.0.0.7) has fetched nothing of t partition 0 for 50 s"
+    assert impact(card, 9) == "nothing fetched, without an error · 1 of 9 clients"
+    assert (state(card), card["harm"]["clients"][0]["ongoing"]) == ("since 12:00:10 UTC, still failing", True)
+    (card,) = cards([waiting | {"last_seen": waiting["last_seen"] - dt.timedelta(seconds=20)}], [])
+    assert state(card) == "since 12:00:10 UTC, until 12:00:40 UTC"
+    (card,) = cards([waiting | {"client_ids": [], "words": {"group": "g", "partition": "0"}}], [])
+    assert named(card) == [], "no member is known to hold the partition"
+
+
+def test_a_writer_that_fell_silent_is_hurt_if_it_writes_after_a_restart():
+    silent = found("CLI005", topic="t", client_ids=["writer"])
+    assert named(*cards([silent], [])) == []
+    words = {"writer_host": "10.0.0.7", "restarted": "2026-11-21 12:01:00.000 UTC"}
+    (card,) = cards([silent | {"words": words}], [])
+    assert card["headline"] == "writer (10.0.0.7) wrote nothing to t for 60 s"
+    assert state(card) == "since 12:00:00 UTC, until 12:01:00 UTC"
 
 
 def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():

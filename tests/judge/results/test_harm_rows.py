@@ -305,11 +305,11 @@ def test_a_streak_of_errors_goes_on_when_the_address_changes_its_cluster():
     assert (stuck["first_seen"], stuck["count"]) == (ns(31.001), 29)
 
 
-def refused_twice(lab, *, pause_s=0, **facts):
+def refused_twice(lab, *, pause_s=0, first_until=22, **facts):
     """Two times of errors that alone are too short, and nothing captured for a while between them."""
     lab.metadata(1)
     talk = lab.talk(B1, "writer", **facts)
-    for at in (*range(2, 22, 2), *range(22 + pause_s, 42 + pause_s, 2)):
+    for at in (*range(2, first_until, 2), *range(first_until + pause_s, first_until + 20 + pause_s, 2)):
         row = {"index": 0, "errorCode": NOT_LEADER, "baseOffset": 1, "logAppendTimeMs": -1}
         asked = {"acks": 1, "timeoutMs": 1, "topicData": [{"name": "orders", "partitionData": []}]}
         talk.ask(at, "Produce", 7, asked, {"responses": [{"name": "orders", "partitionResponses": [row]}]})
@@ -327,3 +327,12 @@ def test_what_was_not_captured_between_errors_may_have_been_a_success():
     lab = Lab()
     refused_twice(lab, **unseen)
     assert levels(lab) == [("writer", HURT, 20, False)], "no pause in which it may have succeeded for long"
+
+
+def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
+    unseen = {"gaps": ((ns(62), 1, 900),), "unseen_response_bytes": 900}
+    lab = Lab()
+    refused_twice(lab, pause_s=12, first_until=60, **unseen)
+    assert levels(lab) == [("writer", HURT, 39, False)]
+    (row,) = harms(lab)
+    assert row["last_seen"] == ns(90.001)
