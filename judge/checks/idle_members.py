@@ -16,6 +16,7 @@ from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
+from wirecheck.judge.claims.extract.group_members import BY_ID, SHARE
 from wirecheck.judge.claims.members import hashed, named, of_partition
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS
 from wirecheck.judge.claims.reduce import Column
@@ -24,7 +25,7 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-FETCH = "Fetch"
+FETCH, SHARE_FETCH = "Fetch", "ShareFetch"
 
 
 class Held(NamedTuple):
@@ -94,16 +95,25 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
 
 
 def patience_ns(member: Claim, context: CheckContext) -> int:
-    """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more."""
+    """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more. Of a
+    share group it states none: Java's own.
+    """
     own_ms = int(member.peak.get("rebalance_timeout_ms", -1))
+    if is_of_share_group(member):
+        return context.settings.client_grace_ns
     return max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
+
+
+def is_of_share_group(member: Claim) -> bool:
+    return member.last.api == SHARE
 
 
 def is_long(member: Claim, context: CheckContext) -> bool:
     """Whether a member lives for so long after its assignment, and its patience is known."""
     peak = member.peak
     known = not is_internal(member["client_id"] or "") and "assigned" in peak and "alive" in peak
-    return known and peak.get("rebalance_timeout_ms", -1) > 0 and lives_on(member, peak["assigned"], context)
+    stated = peak.get("rebalance_timeout_ms", -1) > 0 or is_of_share_group(member)
+    return known and stated and lives_on(member, peak["assigned"], context)
 
 
 def lives_on(member: Claim, since_ns: int, context: CheckContext) -> bool:
@@ -127,8 +137,8 @@ def held_by(member: Claim, group: Group, context: CheckContext) -> Iterator[Held
 
 
 def names_of(label: str, member: Claim, group: Group, context: CheckContext) -> tuple[str, str | None]:
-    """A topic's name and ID; KIP-848 assigns by ID, the consumer protocol by name."""
-    if member.last.api == "ConsumerGroupHeartbeat":
+    """A topic's name and ID; KIP-848 and share groups assign by ID, the consumer protocol by name."""
+    if member.last.api in BY_ID:
         return name_of(("id", label), group, context) or label, label
     histories = topic_of(label, group, context).histories
     return label, histories[-1].topic_id if histories else None
@@ -146,6 +156,8 @@ def idle_since_ns(held: Held, subject: Subject, clients: list[Subject], group: G
     """
     since_ns = held.member.peak["assigned"]
     own = held.member["client_id"]
+    if is_of_share_group(held.member):
+        return max(int(since_ns), share_fetched_last_ns(own or "", clients, group, context))
     for claim in context.claims("progress", group, *subject):
         if (claim["group"], claim["client_id"]) == (held.member["group"], own):
             every = [claim.peak[name] for name in held.names if name in claim.peak]
@@ -157,6 +169,15 @@ def idle_since_ns(held: Held, subject: Subject, clients: list[Subject], group: G
         for claim in context.claims("fetch_asks", group, *client):
             since_ns = max(since_ns, fetched_last_ns(held, claim, client, group, context))
     return int(since_ns)
+
+
+def share_fetched_last_ns(client_id: str, clients: list[Subject], group: Group, context: CheckContext) -> int:
+    """When a ShareFetch of this client ID was answered last. It asks for everything in its share session, where each
+    partition is listed once.
+    """
+    mine = (claim for one in clients if one[1] == client_id for claim in context.claims("answer", group, *one))
+    runs = (run for claim in mine if claim["api"] == SHARE_FETCH for run in claim.outcomes.runs())
+    return max((run.last_ns for run in runs), default=0)
 
 
 def is_full(claim: Claim, held: Held) -> bool:

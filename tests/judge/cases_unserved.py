@@ -581,6 +581,27 @@ def next_member(lab, topics=((ID_1, (0, 1)),), *, at=1, until=420, timeout_ms=30
     lab.until = until + 1
 
 
+def share_member(lab, *, at=1, until=420, client_id="reader"):
+    """A member of a share group (KIP-932)."""
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    held = {"topicPartitions": [{"topicId": ID_1, "partitions": [0, 1]}]}
+    for now in range(at, until, 3):
+        asked = {**READER, "memberEpoch": 0 if now == at else 5}
+        answer = {"errorCode": 0, "memberId": "m-1", "memberEpoch": 5, "assignment": held if now == at else None}
+        talk.ask(now, "ShareGroupHeartbeat", 1, asked, answer)
+    lab.until = until + 1
+    return talk
+
+
+def share_fetches(lab, times, client_id="reader"):
+    """Both partitions are listed once; nothing is there to be fetched."""
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    for number, at in enumerate(times):
+        listed = [{"topicId": ID_1, "partitions": [{"partitionIndex": n} for n in (0, 1)]}] if number == 0 else []
+        asked = {**READER, "shareSessionEpoch": number, "topics": listed, "forgottenTopicsData": []}
+        talk.ask(at, "ShareFetch", 1, asked, {"errorCode": 0, "responses": []})
+
+
 def lists_songs(lab, until=420, leader=1):
     """What Metadata states of it, on one connection: partitions 0 and 1, led by broker 1."""
     rows = [
@@ -656,6 +677,45 @@ def cli004_fires__a_session_that_ended(lab):
     in_session(lab, range(3, 100, 2), asks=[(0, (0, 1))])
     member(lab, at=120, until=800)
     in_session(lab, range(123, 800, 2), asks=[(0, (1,))])
+
+
+def cli004_fires__a_share_group(lab):
+    lists_songs(lab)
+    share_member(lab)
+
+
+def cli004_fires__a_share_group_that_stopped(lab):
+    lists_songs(lab, 800)
+    share_member(lab, until=800)
+    share_fetches(lab, range(3, 100, 2))
+
+
+def cli004_near_miss__a_share_group(lab):
+    """Of an empty topic."""
+    lists_songs(lab)
+    share_member(lab)
+    share_fetches(lab, range(3, 420, 2))
+
+
+def cli004_near_miss__a_share_group_works_four_minutes_on_a_batch(lab):
+    lists_songs(lab, 1000)
+    share_member(lab, until=1000)
+    share_fetches(lab, range(3, 1000, 240))
+
+
+def cli004_near_miss__a_share_group_of_two(lab):
+    """Both members have one client ID on one host; one works, so it is unknown which one."""
+    lists_songs(lab)
+    share_member(lab)
+    share_member(lab, at=2)
+    share_fetches(lab, range(3, 420, 2))
+
+
+def cli004_cannot_know__a_share_group(lab):
+    """The broker that leads the partition was not captured."""
+    lists_songs(lab)
+    lab.metadata(2)
+    share_member(lab)
 
 
 def cli004_near_miss(lab):

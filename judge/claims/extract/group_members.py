@@ -1,7 +1,8 @@
 """Claims about members of consumer groups: their assignments, that they live, and how far they commit.
 
 Rule: what a member holds is its last assignment, whole: of the consumer protocol the answer to SyncGroup, of KIP-848
-that to ConsumerGroupHeartbeat. An assignment with bytes of an application in it (Kafka Streams, Connect) is not read.
+that to ConsumerGroupHeartbeat, of share groups (KIP-932) that to ShareGroupHeartbeat. An assignment with bytes of an
+application in it (Kafka Streams, Connect) is not read.
 Sets are bounded (`members.py`).
 """
 
@@ -18,7 +19,8 @@ from wirecheck.judge.claims.members import hashed, label_of, of_partition, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
 
 MEMBER = "member"
-CLASSIC, NEXT = "Heartbeat", "ConsumerGroupHeartbeat"
+CLASSIC, NEXT, SHARE = "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
+BY_ID = (NEXT, SHARE)
 PARTITIONS = "assignment.topic_partitions"
 
 
@@ -28,10 +30,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield of_members(joined, "member_id", {"rebalance_timeout_ms": limit_ms})
     if alive := batch.lines(CLASSIC, "response"):
         yield of_members(alive, None, {"alive": alive.ts_ns})
-    if alive := batch.lines(NEXT, "response"):
-        good = alive.other("member_epoch", -1) >= 0
-        peak = {"alive": alive.ts_ns, "rebalance_timeout_ms": alive.other("rebalance_timeout_ms", -1)}
-        yield of_members(alive, "member_id", peak, good)
+    for api in BY_ID:
+        if alive := batch.lines(api, "response"):
+            peak = {"alive": alive.ts_ns}
+            if api == NEXT:
+                peak["rebalance_timeout_ms"] = alive.other("rebalance_timeout_ms", -1)
+            yield of_members(alive, "member_id", peak, alive.other("member_epoch", -1) >= 0)
 
 
 def of_members(answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None) -> Rows:
@@ -53,7 +57,8 @@ def either(first: Column, second: Column) -> Column:
 
 def sets_of(batch: Batch) -> Iterator[Claim]:
     yield from assigned_by_name(batch)
-    yield from assigned_by_id(batch)
+    for api in BY_ID:
+        yield from assigned_by_id(batch, api)
     yield from progress(batch)
 
 
@@ -83,9 +88,9 @@ def read_assignment(answers: Lines, row: int) -> tuple[tuple[str, tuple[int, ...
     return None if not found or found.content else found.topics
 
 
-def assigned_by_id(batch: Batch) -> Iterator[Claim]:
-    """Assignments of KIP-848; null where the former one stays."""
-    answers, topics = batch.lines(NEXT, "response"), batch.lines(NEXT, "response", PARTITIONS)
+def assigned_by_id(batch: Batch, api: str) -> Iterator[Claim]:
+    """Assignments of KIP-848 and KIP-932; null where the former one stays."""
+    answers, topics = batch.lines(api, "response"), batch.lines(api, "response", PARTITIONS)
     if answers is None or topics is None:
         return
     place = np.full(len(batch.decoded), -1, np.int64)
@@ -100,7 +105,7 @@ def assigned_by_id(batch: Batch) -> Iterator[Claim]:
 
 def assigned(answers: Lines, known: Bools, partitions: Partitions) -> Iterator[Claim]:
     """The members of answers with an assignment, each with its partitions; `partitions.message` is the answer's row."""
-    whole = of_members(answers, "member_id" if answers.kind[0] == NEXT else None, {"assigned": answers.ts_ns})
+    whole = of_members(answers, "member_id" if answers.kind[0] in BY_ID else None, {"assigned": answers.ts_ns})
     rows = answers_where(answers, whole, known)
     place = np.full(len(answers.batch.decoded), -1, np.int64)
     place[rows.message] = np.arange(len(rows.message))
