@@ -33,6 +33,7 @@ STATES = ERRORS | fields(
     " latter may one other protocol ranges restart sent server servers side stuck went what who whose why"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
+SERVERS = fields("server servers")
 SPEAKS = fields(
     "api apis asked_by_client broker by client controller key leader newer newest node range sender software version"
     " versions voter where"
@@ -134,6 +135,7 @@ def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
     groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
     groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), stated(row, STATES | SPEAKS)))
     groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), stated(row, STATES)))
+    groups = at_several_servers(groups, place)
     counts = Counter(place(group[0])[:-1] for group in groups)
     too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
@@ -145,6 +147,21 @@ def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[lis
     found: dict[Key, list[Row]] = defaultdict(list)
     for group in groups:
         found[key(group[0])].extend(group)
+    return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
+
+
+def at_several_servers(groups: Iterable[list[Row]], place: Callable[[Row], Key]) -> list[list[Row]]:
+    """Groups about the same clients that differ in the server only, as one: what is to be done is to be done there."""
+    found: dict[Key, list[Row]] = {}
+    for group in groups:
+        clients = tuple(sorted({client for row in group for client in row["client_ids"]}))
+        about = (
+            place(group[0])[:-1],
+            group[0]["topic"],
+            tuple(group[0]["topic_ids"]),
+            stated(group[0], STATES - SERVERS),
+        )
+        found.setdefault((clients, *about) if clients else (group[0]["id"],), []).extend(group)
     return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
 
 

@@ -76,6 +76,19 @@ def test_the_same_said_by_several_brokers_about_one_topic_is_one_entry():
     assert len(read([refuses(1), {**refuses(2), "topic": "u", "topic_ids": [OLD]}])) == 2
 
 
+def test_the_same_clients_at_several_servers_are_one_entry():
+    def closes(client, server, host="10.0.0.7"):
+        words = {"server": server, "does": "closed", "what": "it answered ApiVersions only", "may": "SASL"}
+        return found("CLI001", f"{client}{server}{host}", client_ids=[client], words=words | {"host": host})
+
+    both = [closes(client, server) for client in ("a", "b") for server in ("broker 2", "broker 3")]
+    (entry,) = read(both)
+    assert (entry["count"], entry["client_ids"]) == (4, ["a", "b"])
+    others = [closes("c", "broker 3"), closes("a", "broker 3", "10.0.0.8")]
+    assert len(read([*both[:1], others[0]])) == 2, "other clients"
+    assert len(read([*both[:1], others[1]])) == 2, "of another host"
+
+
 def test_the_same_said_of_many_clients_is_one_entry():
     def refused(n, api):
         words = {"software": f" (java 0.{n})", "api": api.partition(" ")[0], "versions": api, "minimum": "3"}
