@@ -1,5 +1,6 @@
-"""What a replay says of secrets: it reads what was captured, not what was redacted, and repeats none of it."""
+"""What commands say of secrets: they read what was captured, not what was redacted, and repeat none of it."""
 
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -17,10 +18,12 @@ from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.streaming.run.local_replay import LocalReplay
 from wirecheck.streaming.steps.settings import Settings
 
+MOST_FINDINGS = 3
+
 
 def repeated(segments):
-    """Where parts of the canary are in what a replay prints, in its page and in its result tables; and whether any of
-    them was captured.
+    """Where parts of the canary are in what a replay prints, in its page and in its result tables, in the evidence of
+    its findings, and in what `decode` prints; and whether any of them was captured.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -29,7 +32,9 @@ def repeated(segments):
         words = ["replay", str(path), "--format", "json", "--out", str(folder / "out")]
         printed = CliRunner().invoke(cli.main, words)
         paged = CliRunner().invoke(cli.main, ["replay", str(path), "--report", str(folder / "page.html"), "-v"])
-        for one in (printed, paged):
+        decoded = CliRunner().invoke(cli.main, ["decode", str(path), "-V"])
+        cut = [*evidence(printed.stdout, path, folder)]
+        for one in (printed, paged, decoded):
             assert isinstance(one.exception, SystemExit | None), one.exception
         run = LocalReplay(Settings(exchanges=True))
         captured = b""
@@ -37,11 +42,22 @@ def repeated(segments):
             captured += b"".join(table["payload"].to_pylist())
             run.add(table)
         run.write(folder / "out" / "with exchanges")
-        said = b"\0".join(one.output.encode() + one.stderr.encode() for one in (printed, paged))
+        said = b"\0".join(one.output.encode() + one.stderr.encode() for one in (printed, paged, decoded))
+        said += b"\0".join(cut)
         said += (folder / "page.html").read_bytes() if (folder / "page.html").exists() else b""
         found = [part for part in canaries.PARTS if part in said]
         tables = sorted((folder / "out").rglob("*.parquet"))
         return found + canaries.leaks(tables), any(part in captured for part in canaries.PARTS)
+
+
+def evidence(verdict, path, folder):
+    """The captures that are cut out for the first findings, one of each check."""
+    findings = {finding["code"]: finding["id"] for finding in json.loads(verdict)["findings"] if finding["sides"]}
+    for name in [*findings.values()][:MOST_FINDINGS]:
+        target = folder / f"{name}.pcapng"
+        ran = CliRunner().invoke(cli.main, ["evidence", name, str(path), "-o", str(target)])
+        assert isinstance(ran.exception, SystemExit | None), ran.exception
+        yield ran.output.encode() + (target.read_bytes() if target.exists() else b"")
 
 
 @settings(max_examples=12, deadline=None)
