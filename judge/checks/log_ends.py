@@ -1,12 +1,14 @@
 """CTL: the end of a partition's log, which never moves back, and what was acknowledged below it.
 
 Rule: an end is what leaders answer to requests that were sent long after: answers overtake each other, followers lag.
+In a later leader epoch none is overtaken: there it is enough that the log grows, again, below what was acknowledged.
 Retention, compaction and DeleteRecords move the start of a log. What names the topic alone counts only while the name
 had this one ID.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import about, by_id_and_name, end_ns, gathered, start_ns
@@ -18,6 +20,9 @@ from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
 NEVER = 1 << 63
+GROWS_SLOTS = 2
+"""A log that grows again below what was acknowledged does so for longer than writes are sent twice after an election.
+"""
 APART = 5
 """Slots: an answer comes within one after its request, so that 30 s lie between an answer and a request so much later.
 """
@@ -43,8 +48,12 @@ class Fall:
     last: End
 
     @property
+    def slots(self) -> int:
+        return self.last.slot - self.low.slot
+
+    @property
     def seconds(self) -> int:
-        return (self.last.slot - self.low.slot) * SLOT_NS // SECOND_NS
+        return self.slots * SLOT_NS // SECOND_NS
 
 
 def acknowledged_records_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -134,8 +143,8 @@ class Alive:
 
 
 def may_fall(claims: Iterable[Claim]) -> bool:
-    """Whether an end is below one that was stated APART slots earlier, by the same server or another: of a healthy
-    partition none is, and nothing else has to be looked up.
+    """Whether an end is below one that was stated in an earlier slot, by the same server or another: of a healthy
+    partition that is read from its leader none is, and nothing else has to be looked up.
     """
     highest: dict[int, int] = {}
     lowest: dict[int, int] = {}
@@ -148,7 +157,7 @@ def may_fall(claims: Iterable[Claim]) -> bool:
     waiting = iter(slots)
     early = next(waiting, None)
     for slot in slots:
-        while early is not None and early <= slot - APART:
+        while early is not None and early < slot:
             before, early = max(before, highest[early]), next(waiting, None)
         if lowest[slot] < before:
             return True
@@ -159,13 +168,22 @@ def worst(claims: list[Claim], states: list[Claim], alive: Alive, context: Check
     """The deepest fall of a partition's end below what was committed, or below what the leader alone had granted."""
     every = [end for claim in claims for end in ends_of(claim) if alive.has(claim, end.slot)]
     granted = [end for end in every if alone or not end.alone]
-    leaders = {end.slot: leader_at(end.slot, states) for end in every}
+    slots = {slot for end in every for slot in (end.slot - 1, end.slot)}
+    led = {slot: led_at(slot, states) for slot in slots}
     at = context.clusters.broker
     brokers = {end: at(end.claim["endpoint"], start_ns(end.slot)) for end in every}
-    highs = [end for end in granted if leaders[end.slot] in {None, brokers[end]}]
-    lows = [end for end in every if leaders[end.slot] == brokers[end] is not None]
-    lasting = (fall for fall in falls(highs, lows) if fall.seconds >= context.settings.broker_grace_s)
-    return max(lasting, key=lambda fall: (fall.high.offset - fall.low.offset, -fall.low.slot), default=None)
+    highs = [end for end in granted if brokers[end] in {led[slot].leader for slot in (end.slot - 1, end.slot)}]
+    highs += [end for end in granted if led[end.slot].leader is None]
+    lows = [end for end in every if led[end.slot].leader == brokers[end] is not None]
+    found = [fall for fall in falls(highs, lows, APART) if fall.seconds >= context.settings.broker_grace_s]
+    found += [
+        fall
+        for fall in falls(highs, lows, 1)
+        if fall.slots >= GROWS_SLOTS
+        and fall.last.offset > fall.low.offset
+        and led[fall.low.slot].epoch > led[fall.high.slot].epoch >= 0
+    ]
+    return max(found, key=lambda fall: (fall.high.offset - fall.low.offset, -fall.low.slot), default=None)
 
 
 def ends_of(claim: Claim) -> Iterator[End]:
@@ -174,21 +192,28 @@ def ends_of(claim: Claim) -> Iterator[End]:
             yield End(slot, offset, name.endswith(ALONE), claim)
 
 
-def leader_at(slot: int, states: Iterable[Claim]) -> int | None:
-    """The leader in the highest epoch that was stated until then; None where none was."""
+class Led(NamedTuple):
+    """By whom a partition was led, as was stated until then; None and -1 where nothing was."""
+
+    leader: int | None
+    epoch: int
+
+
+def led_at(slot: int, states: Iterable[Claim]) -> Led:
+    """In the highest epoch."""
     known = (one for one in states if one.first.ts_ns < end_ns(slot))
     newest = max(known, key=lambda one: (one["leader_epoch"], one.first), default=None)
-    return None if newest is None else int(newest["leader"])
+    return Led(None, -1) if newest is None else Led(int(newest["leader"]), int(newest["leader_epoch"]))
 
 
-def falls(highs: Iterable[End], ends: Iterable[End]) -> Iterator[Fall]:
-    """Where all ends of a slot are below what was stated APART slots earlier, and from there to where they are not."""
+def falls(highs: Iterable[End], ends: Iterable[End], apart: int) -> Iterator[Fall]:
+    """Where all ends of a slot are below what was stated so many slots before, and from there to where they are not."""
     greatest, reached = by_slot(highs), by_slot(ends)
     before: End | None = None
     fall: Fall | None = None
     waiting = sorted(greatest, reverse=True)
     for slot in sorted(reached):
-        while waiting and waiting[-1] <= slot - APART:
+        while waiting and waiting[-1] <= slot - apart:
             one = greatest[waiting.pop()]
             before = one if before is None or one.offset > before.offset else before
         now = reached[slot]

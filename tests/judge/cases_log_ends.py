@@ -89,6 +89,31 @@ def ctl018_fires__of_listed_ends(lab):
     led(lab, 121, epoch=1)
 
 
+def ctl018_fires__and_is_filled_again_within_half_a_minute(lab):
+    """In a later leader epoch no answer is overtaken."""
+    led(lab, 0)
+    writes(lab.talk(), range(2, 60), 1000, step=10)
+    led(lab, 62, epoch=2)
+    writes(lab.talk(), range(64, 180), 0, step=50)
+    led(lab, 181, epoch=2)
+
+
+def ctl018_near_miss__filled_soon_in_one_epoch(lab):
+    """As far as the capture shows; who leads was stated too seldom to know."""
+    led(lab, 0, 180)
+    writes(lab.talk(), range(2, 60), 1000, step=10)
+    writes(lab.talk(), range(64, 180), 0, step=50)
+
+
+def ctl018_near_miss__writes_sent_again_after_an_election(lab):
+    """An idempotent producer sends again what was not acknowledged, and then has nothing more to write."""
+    led(lab, 0)
+    writes(lab.talk(), range(2, 60), 1000, step=10)
+    led(lab, 62, leader=2, epoch=2)
+    writes(lab.talk(B2), range(64, 76), 1450, step=10)
+    led(lab, 181, leader=2, epoch=2)
+
+
 def ctl018_near_miss(lab):
     """Answers overtake each other."""
     led(lab, 0, 150)
