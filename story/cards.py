@@ -377,7 +377,7 @@ def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
                     "what": what,
                     "brokers": sorted(requesters(row)) or list(row["brokers"]),
                     "first_seen": row["first_seen"],
-                    "until": harm.written(row["words"]["until"]) if row["words"].get("until") else None,
+                    "until": written(row["words"]["until"]) if row["words"].get("until") else None,
                 }
             )
     return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
@@ -427,7 +427,7 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         sure = {client(one.harm) for one in harms if one.sure}
         unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
-    began = harm.written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
+    began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
     return {
         "sentence": text,
         "time": min([began, *(one.harm["first_seen"] for one in harms)]),
@@ -440,6 +440,11 @@ def names_all(facts: CardFacts) -> bool:
     if facts.row["words"].get("addresses"):
         return True
     return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
+
+
+def written(clock: str) -> str:
+    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
+    return f"{clock[:10]}T{clock[11:23]}000Z"
 
 
 DELETED, CREATED = "deleted_by", "created_by"

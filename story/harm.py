@@ -35,14 +35,23 @@ rule compares, are looked at: the earliest, which more harm can follow from than
 HURT = "hurt"
 CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
-NOT_FETCHED, NOT_WRITTEN = "nothing fetched", "nothing written"
-SILENT = frozenset({NOT_FETCHED, NOT_WRITTEN})
-"""What no request of a client shows."""
-STATED = {
-    "VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE,
-    "GRP007": NOT_FETCHED, "CLI005": NOT_WRITTEN,
-}  # fmt: skip
+STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
 """Checks whose findings say themselves that a client gets nowhere, and how."""
+NOT_FETCHED, NOT_WRITTEN = "nothing fetched", "nothing written"
+
+
+class Stopped(NamedTuple):
+    """Work that ended without an error of each request."""
+
+    api: str
+    error: str
+    recovered: bool
+    """Whether the client works again: then that is the proof."""
+
+
+STOPPED = {"GRP007": Stopped("Fetch", NOT_FETCHED, False), "CLI005": Stopped("Produce", NOT_WRITTEN, True)}
+"""Checks whose findings name a client that stopped."""
+SILENT = frozenset(one.error for one in STOPPED.values())
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
@@ -51,7 +60,7 @@ NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
 CLOSED_AT_ONCE = "CONNECTION_CLOSED"
 """In place of an error: the answer to writes that ask for none (acks=0)."""
-WITHOUT_CODE = frozenset({*STATED.values(), NO_RESPONSE})
+WITHOUT_CODE = frozenset({*STATED.values(), *SILENT, NO_RESPONSE})
 """What hurts a client though no message has an error code."""
 
 
@@ -216,12 +225,10 @@ def begins_s(finding: Row) -> float:
 
 def stated(finding: Row) -> list[Row]:
     """The harm that a finding states, by client; none where its check states none, or this finding does not."""
+    if finding["code"] in STOPPED:
+        return stopped(finding, STOPPED[finding["code"]])
     if finding["code"] not in STATED:
         return []
-    if finding["code"] == "GRP007":
-        return stopped(finding, "Fetch", "member_host", "waits_since", recovered=False)
-    if finding["code"] == "CLI005":
-        return stopped(finding, "Produce", "writer_host", "restarted", recovered=True)
     first = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
     host = finding["words"].get("host") or first  # the first side may be what the server advertised to another client
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
@@ -236,24 +243,17 @@ def stated(finding: Row) -> list[Row]:
     return [{**of_client, "client_id": client} for client in finding["client_ids"]]
 
 
-def stopped(finding: Row, api: str, host: str, proof: str, *, recovered: bool) -> list[Row]:
-    """The harm of clients whose work stopped without an error of each request: only where a finding proves it."""
+def stopped(finding: Row, work: Stopped) -> list[Row]:
+    """The harm of clients whose work stopped: where the finding proves it, and so knows the client's host."""
     words = finding["words"]
-    if not words.get(proof):
+    if "hurt_host" not in words:
         return []
-    facts = {name: finding[name] for name in ("cluster", "topic", "brokers", "count", "last_seen")}
-    since = written(words[proof]) if proof == "waits_since" else finding["first_seen"]
-    facts |= {"first_seen": since, "topic_id": next(iter(finding["topic_ids"]), None), "level": HURT}
-    facts |= {"partitions": [int(words["partition"])] if "partition" in words else [], "api": api}
-    facts |= {"errors": [STATED[finding["code"]]], "address": words[host], "granted_before": True}
-    blocked_ms = round((seconds(finding["last_seen"]) - seconds(since)) * 1000)
-    of_client = {**facts, "recovered": recovered, "blocked_ms": blocked_ms}
-    return [{**of_client, "client_id": client} for client in finding["client_ids"]]
-
-
-def written(clock: str) -> str:
-    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
-    return f"{clock[:10]}T{clock[11:23]}000Z"
+    facts = {name: finding[name] for name in ("cluster", "topic", "brokers", "count", "first_seen", "last_seen")}
+    facts |= {"topic_id": next(iter(finding["topic_ids"]), None), "level": HURT, "api": work.api}
+    facts |= {"partitions": [int(words["partition"])] if "partition" in words else [], "errors": [work.error]}
+    facts |= {"address": words["hurt_host"], "recovered": work.recovered, "granted_before": True}
+    blocked_ms = round(lasted_s(finding) * 1000)
+    return [{**facts, "blocked_ms": blocked_ms, "client_id": client} for client in finding["client_ids"]]
 
 
 def joined(harms: Iterable[Row]) -> list[Row]:

@@ -86,8 +86,8 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
         about["kind"] = "violation" if unread or waiting else None
         if waiting is not None:
             member, since_ns = waiting
-            words |= {"member_host": member["host"], "waits_since": clock(since_ns)}
-            about |= {"client_ids": (member["client_id"],), "last_ns": member.peak["alive"]}
+            words["hurt_host"] = member["host"]
+            about |= {"client_ids": (member["client_id"],), "first_ns": since_ns, "last_ns": member.peak["alive"]}
             context.passed(member.peak["alive"] + SLOT_NS)  # that it lives on is no news: it is looked at again then
         sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))
         yield resting_on([latest], who, name, partition, sides=sides, **about, words=words)

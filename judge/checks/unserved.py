@@ -273,7 +273,7 @@ def fell_silent(errors: Collection[Claim], silence: Silence, group: Group, conte
             "last_ns": until_ns,
         }
         if after:
-            words |= {"writer_host": claims[0]["host"], "restarted": clock(after.first_ns)}
+            words["hurt_host"] = claims[0]["host"]
         key, kind = (claims[0]["client_id"] or "", claims[0]["host"], topic), "anomaly" if after else None
         yield resting_on(claims, *key, **about, kind=kind, words=words)
 

@@ -149,8 +149,8 @@ def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
 
 
 def test_a_member_that_waits_without_an_error_is_hurt():
-    words = {"group": "g", "partition": "0", "member_host": "10.0.0.7", "waits_since": "2026-11-21 12:00:10.000 UTC"}
-    waiting = found("GRP007", topic="t", topic_ids=[NEW], client_ids=["reader"], words=words)
+    words = {"group": "g", "partition": "0", "hurt_host": "10.0.0.7"}
+    waiting = found("GRP007", at_s=10, lasts_s=50, topic="t", topic_ids=[NEW], client_ids=["reader"], words=words)
     (card,) = cards([waiting], [])
     assert card["headline"] == "reader (10.0.0.7) has fetched nothing of t partition 0 for 50 s"
     assert impact(card, 9) == "nothing fetched, without an error · 1 of 9 clients"
@@ -164,8 +164,7 @@ def test_a_member_that_waits_without_an_error_is_hurt():
 def test_a_writer_that_fell_silent_is_hurt_if_it_writes_after_a_restart():
     silent = found("CLI005", topic="t", client_ids=["writer"])
     assert named(*cards([silent], [])) == []
-    words = {"writer_host": "10.0.0.7", "restarted": "2026-11-21 12:01:00.000 UTC"}
-    (card,) = cards([silent | {"words": words}], [])
+    (card,) = cards([silent | {"words": {"hurt_host": "10.0.0.7"}}], [])
     assert card["headline"] == "writer (10.0.0.7) wrote nothing to t for 60 s"
     assert state(card) == "since 12:00:00 UTC, until 12:01:00 UTC"
 
