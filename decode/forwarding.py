@@ -9,6 +9,7 @@ samples merge in any order. A share of all short stretches of time is sampled; o
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -18,7 +19,7 @@ import numpy as np
 from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -62,6 +63,8 @@ class Sampled(NamedTuple):
     """When its response came."""
     code: int
     """Of its API, version, size, client ID and the beginning of its content."""
+    host: str = ""
+    """Who sent it, of what an endpoint receives; empty for a node, whose requests no forwarder sends on."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,8 @@ class Forwarder:
     """What its host sends by itself."""
     matched: int
     compared: int
-
-    @property
-    def targets(self) -> list[str]:
-        return sorted({leg.server for leg in self.legs})
+    reached: tuple[tuple[str, str], ...] = ()
+    """From which host it sends on, and where to."""
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -148,7 +149,8 @@ def forwarders(received: Mapping[str, Sample], sent: Mapping[Leg, Sample], apart
             one = forwarder(endpoint, front, {leg: sent[leg] for leg in legs if not apart(endpoint, leg.server)})
             if one is not None:
                 found.append(one)
-    return found
+    known = {one.endpoint for one in found}
+    return found + [one for one in with_other_addresses(received, apart) if one.endpoint not in known]
 
 
 def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forwarder | None:
@@ -174,7 +176,59 @@ def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forw
         return None
     legs = tuple(leg for leg in backs if taken[leg] and taken[leg] >= SHARE_OF_LEG * comparable(backs[leg], front))
     others = tuple(leg for leg in backs if taken[leg] < SHARE_OF_LEG * comparable(backs[leg], front))
-    return Forwarder(endpoint, legs, others, matched, matched + missed) if legs else None
+    reached = tuple(sorted({(leg.host, leg.server) for leg in legs}))
+    return Forwarder(endpoint, legs, others, matched, matched + missed, reached) if legs else None
+
+
+def with_other_addresses(received: Mapping[str, Sample], apart: Apart) -> Iterator[Forwarder]:
+    """The endpoints whose requests nearly all come out of other hosts again: a proxy with two interfaces, or several
+    proxies behind one address. What one endpoint receives is held against what all others do, and nobody sends the same
+    request twice: both have to come from different hosts.
+    """
+    if len(received) < 2:
+        return
+    arrived: dict[int, list[tuple[int, Sampled, str]]] = defaultdict(list)
+    for endpoint, sample in received.items():
+        for request in sample.requests:
+            if request.host:
+                arrived[request.code].append((request.ts_ns, request, endpoint))
+    again = {code: sorted(requests) for code, requests in arrived.items() if len(requests) > 1}
+    for endpoint, front in sorted(received.items()):
+        if front.count >= FEWEST_REQUESTS and sum(one.code in again for one in front.requests) >= FEWEST_COMPARED:
+            one = sent_on_elsewhere(endpoint, received, again, apart)
+            if one is not None:
+                yield one
+
+
+def sent_on_elsewhere(
+    endpoint: str, received: Mapping[str, Sample], again: Mapping[int, list[tuple[int, Sampled, str]]], apart: Apart
+) -> Forwarder | None:
+    front = sorted(received[endpoint].requests, key=lambda one: one.ts_ns)
+    alone: dict[str, bool] = {endpoint: True}
+    taken: list[tuple[Sampled, str]] = []
+    used: set[tuple[str, int]] = set()
+    missed = []
+    for asked in front:
+        fitting = []
+        requests = again.get(asked.code, ())
+        for _, request, server in requests[bisect_left(requests, (asked.ts_ns,)) :] if requests else ():
+            if request.ts_ns > asked.ts_ns + SOON_NS:
+                break
+            differs = request.host != asked.host and (server, request.place) not in used
+            if differs and fits(asked, request) and not alone.setdefault(server, apart(endpoint, server)):
+                fitting.append((request, server))
+        if len({(request.host, server) for request, server in fitting}) == 1:
+            request, server = min(fitting)
+            used.add((server, request.place))
+            taken.append((request, server))
+        elif not is_last_of_stretch(asked):
+            missed.append(asked)
+    targets = {server for _, server in taken}
+    compared = len(taken) + sum(all(received[target].covers(one) for target in targets) for one in missed)
+    if len(taken) < FEWEST_COMPARED or len(taken) < SHARE * compared:
+        return None
+    reached = tuple(sorted({(request.host, server) for request, server in taken}))
+    return Forwarder(endpoint, (), (), len(taken), compared, reached)
 
 
 def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]]) -> dict[Leg, str]:
@@ -184,12 +238,14 @@ def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]])
     found = [*found]
     through = {leg: one.endpoint for one in found for leg in one.legs}
     own = {leg for one in found for leg in one.others} - through.keys()
-    hosts = {one.endpoint: Peer.of(one.endpoint).host for one in found}
-    reached = {(hosts[one.endpoint], target): one.endpoint for one in found for target in one.targets}
+    reached = {place: one.endpoint for one in found for place in one.reached}
+    senders: dict[str, set[str]] = defaultdict(set)
+    for one in found:
+        senders[one.endpoint] |= {host for host, _ in one.reached}
     received: dict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
     for leg, counts in asked.items():
-        if leg.server in hosts:
-            received[hosts[leg.server], leg.client_id].update(counts)
+        for host in senders.get(leg.server, ()):
+            received[host, leg.client_id].update(counts)
     for leg, counts in asked.items():
         endpoint, front = reached.get((leg.host, leg.server)), received.get((leg.host, leg.client_id))
         if endpoint and front and leg not in own and all(as_many(count, front[word]) for word, count in counts.items()):

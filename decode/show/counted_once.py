@@ -119,9 +119,11 @@ class CountedOnce:
             rows = order[begin : min(end, begin + MOST_SAMPLED)]
             leg = legs.leg(int(numbers[rows[0]]))
             times = (exchanges.ts_ns[part[rows]].tolist() for part in (request, response))
-            found = [*map(Sampled, places[rows].tolist(), *times, codes(exchanges, request[rows]))]
+            of_client = by_clients[rows].all() and not is_of_node(leg.client_id)
+            senders = [leg.host if of_client else ""] * len(rows)
+            found = [*map(Sampled, places[rows].tolist(), *times, codes(exchanges, request[rows]), senders)]
             keep(self._received, leg.server, found)
-            if leg.host in self._hosts and by_clients[rows].all() and not is_of_node(leg.client_id):
+            if leg.host in self._hosts and of_client:
                 keep(self._sent, leg, found)
 
     def _find(self) -> bool:

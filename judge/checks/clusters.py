@@ -127,8 +127,10 @@ def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> I
     for one in context.forwarding.forwarders:
         if context.clusters.of(one.endpoint, context.forwarding.received[one.endpoint].first.ts_ns) is group:
             of_host[host_of(one.endpoint)].append(one)
+    at_work = {*context.forwarding.through.values()}
     for host, found in sorted(of_host.items()):
-        yield forwards(host, found, context)
+        if any(one.endpoint in at_work for one in found):
+            yield forwards(host, found, context)
 
 
 def in_series(parts: Iterable[str]) -> str:
@@ -140,8 +142,8 @@ def in_series(parts: Iterable[str]) -> str:
 def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Evidence:
     """What a host forwards, at one or several of its ports."""
     received = [context.forwarding.received[one.endpoint] for one in found]
-    sent = sorted({leg for one in found for leg in one.legs}, key=str)
-    client_ids = {leg.client_id for leg, end in context.forwarding.through.items() if host_of(end) == host}
+    sent = [leg for leg, end in context.forwarding.through.items() if host_of(end) == host]
+    client_ids = {leg.client_id for leg in sent}
     sent_on = [context.forwarding.sent[leg] for leg in sent]
     first, second = (min(claims, key=lambda claim: claim.first) for claims in (received, sent_on))
     targets = sorted({leg.server for leg in sent})
@@ -153,6 +155,8 @@ def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Eviden
     does = "forwards" if len(found) == 1 else "forward"
     words = {"who": in_series(one.endpoint for one in found)}
     words["what"] = f"{does} the requests of {counted(len(client_ids), 'client')} to {in_series(to)}"
+    if others := sorted({leg.host for leg in sent} - {host}):
+        words["what"] += f" from {in_series(others)}"
     sides = (first_of(first), first_of(second))
     return Evidence((host, "forwards"), sides, first_ns=first.first.ts_ns, words=words)
 

@@ -30,6 +30,7 @@ class Forwarding:
     forwarders: tuple[Forwarder, ...] = ()
     received: dict[str, Claim] = field(default_factory=dict)
     sent: dict[Leg, Claim] = field(default_factory=dict)
+    """Of each back leg what was sent on."""
     through: dict[Leg, str] = field(default_factory=dict)
     """By back leg the endpoint that sends on."""
 
@@ -52,21 +53,17 @@ def forwarding_of(ledger: Ledger, addresses: Iterable[Claim]) -> Forwarding:
     sent: dict[Leg, Claim] = {}
     for host in sorted(serving_hosts(ledger)):
         of_host = ledger.claims_of("host", host).values()
-        mine = {Leg(*claim.key): claim for claim in of_host if claim.kind == SENT_ON}
-        if mine:
-            received |= {claim["endpoint"]: claim for claim in of_host if claim.kind == RECEIVED}
-            sent |= mine
-    if not sent:
-        return Forwarding()
+        sent |= {Leg(*claim.key): claim for claim in of_host if claim.kind == SENT_ON}
+        received |= {claim["endpoint"]: claim for claim in of_host if claim.kind == RECEIVED}
     fronts = {endpoint: sample(claim) for endpoint, claim in received.items()}
     found = forwarders(fronts, {leg: sample(claim) for leg, claim in sent.items()}, apart(addresses))
-    asked = {
-        Leg(*claim.key): claim.tally
-        for subject in ledger.subjects("client")
-        if found
-        for claim in ledger.claims("client", *subject)
+    if not found:
+        return Forwarding()
+    asking = {
+        Leg(*claim.key): claim for subject in ledger.subjects("client") for claim in ledger.claims("client", *subject)
     }
-    return Forwarding(tuple(found), received, sent, all_legs(found, asked))
+    through = all_legs(found, {leg: claim.tally for leg, claim in asking.items()})
+    return Forwarding(tuple(found), received, {leg: sent.get(leg) or asking[leg] for leg in through}, through)
 
 
 def sample(claim: Claim) -> Sample:

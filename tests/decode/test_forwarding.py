@@ -39,7 +39,7 @@ def found(front, legs, apart=never):
 
 def test_what_comes_out_of_the_same_host_was_forwarded():
     (one,) = found(received(range(20)), {LEG: sent(range(20))})
-    assert (one.endpoint, one.legs, one.others, one.targets) == (FRONT, (LEG,), (), [BACK])
+    assert (one.endpoint, one.legs, one.others, one.reached) == (FRONT, (LEG,), (), ((LEG.host, BACK),))
     assert (one.matched, one.compared) == (20, 20)
 
 
@@ -135,3 +135,56 @@ def test_what_was_compared_and_not_found_is_not_counted_by_number():
     proxies = found(received(range(20)), {LEG: sent(range(20)), own: sent(range(20), code=99)})
     asked = {Leg("beside", "10.0.8.1", FRONT): {"Fetch:13": 9}, own: {"Fetch:13": 9}}
     assert all_legs(proxies, asked) == {LEG: FRONT}
+
+
+def asked_by(host, numbers, count=None, **more):
+    requests = [request(number, **more)._replace(host=host) for number in numbers]
+    return Sample(requests, len(requests) * 4 if count is None else count)
+
+
+def test_what_comes_out_of_another_host_was_forwarded():
+    ends = {FRONT: asked_by("10.0.8.1", range(20)), BACK: asked_by("10.0.7.1", range(20), delay=MS, took=5 * MS)}
+    (one,) = forwarders(ends, {}, never)
+    assert (one.endpoint, one.legs, one.reached) == (FRONT, (), (("10.0.7.1", BACK),))
+    asked = {Leg("app", "10.0.8.1", FRONT): {"Fetch": 80}, Leg("app", "10.0.7.1", BACK): {"Fetch": 80}}
+    asked[Leg("own", "10.0.7.1", BACK)] = {"Fetch": 80}
+    asked[Leg("app", "10.0.7.9", BACK)] = {"Fetch": 80}
+    assert all_legs([one], asked) == {Leg("app", "10.0.7.1", BACK): FRONT}
+
+
+def test_several_proxies_and_brokers_are_reached():
+    backs = {
+        BACK: asked_by("10.0.7.1", range(0, 40, 2), delay=MS, took=5 * MS),
+        OTHER: asked_by("10.0.7.2", range(1, 40, 2), delay=MS, took=5 * MS),
+    }
+    (one,) = forwarders({FRONT: asked_by("10.0.8.1", range(40)), **backs}, {}, never)
+    assert (one.reached, one.matched, one.compared) == ((("10.0.7.1", BACK), ("10.0.7.2", OTHER)), 40, 40)
+
+
+def test_a_broker_with_more_requests_than_its_sample_holds_is_compared_as_far_as_it_reaches():
+    front = asked_by("10.0.8.1", range(0, 100, 2))
+    mine = [request(number, MS, 5 * MS)._replace(host="10.0.7.1") for number in range(0, 100, 2)]
+    others = [request(number, 3 * MS, code=-number)._replace(host="10.0.8.9") for number in range(100)]
+    (one,) = forwarders({FRONT: front, BACK: Sample([*mine, *others], 9000)}, {}, never)
+    assert one.matched == one.compared < 50
+
+
+@pytest.mark.parametrize(
+    ("back", "apart"),
+    [
+        (asked_by("10.0.8.1", range(20), delay=MS, took=5 * MS), never),
+        (asked_by("", range(20), delay=MS, took=5 * MS), never),
+        (asked_by("10.0.7.1", range(20), delay=MS, took=50 * MS), never),
+        (asked_by("10.0.7.1", range(20), delay=-MS), never),
+        (asked_by("10.0.7.1", range(17), delay=MS, took=5 * MS), never),
+        (asked_by("10.0.7.1", range(20), delay=MS, took=5 * MS), lambda _one, _other: True),
+    ],
+    ids=["one-client-of-both", "a-node", "answered-later", "before", "too-few-of-them", "two-brokers"],
+)
+def test_what_is_no_copy_did_not_come_out_of_another_host(back, apart):
+    assert forwarders({FRONT: asked_by("10.0.8.1", range(20)), BACK: back}, {}, apart) == []
+
+
+def test_requests_that_two_others_receive_are_of_neither():
+    backs = {end: asked_by("10.0.7.1", range(20), delay=MS, took=5 * MS) for end in (BACK, OTHER)}
+    assert forwarders({FRONT: asked_by("10.0.8.1", range(20)), **backs}, {}, never) == []

@@ -18,10 +18,14 @@ def times(seconds=SECONDS, offset=0.0):
     return [(number, offset + number * STEP_S) for number in range(1, int(seconds / STEP_S))]
 
 
-def through(lab, clients=3, *, front=PROXY, target=B1, host="10.0.8.{}", lost=(), seconds=SECONDS, session=100):
-    """Clients whose requests a proxy sends on; `lost`: which of them were not captured behind it."""
-    proxy_host = front.partition(":")[0]
+def through(
+    lab, clients=3, *, front=PROXY, target=B1, host="10.0.8.{}", lost=(), seconds=SECONDS, session=100, back=None
+):
+    """Clients whose requests a proxy sends on; `lost`: which of them were not captured behind it; `back`: from which
+    address it sends.
+    """
     for client in range(clients):
+        proxy_host = back.format(client) if back else front.partition(":")[0]
         name = f"app-{client}"
         outer = lab.talk(front, name, host.format(client))
         inner = lab.talk(target, name, proxy_host)
@@ -62,6 +66,58 @@ def clu005_fires__beside_an_application(lab):
     own = lab.talk(B1, "beside", "10.0.9.1")
     for number, at in times(SECONDS, 0.05):
         fetched(own, at, number, 900)
+
+
+def clu005_fires__with_two_interfaces(lab):
+    through(lab, back="10.0.7.1")
+
+
+def clu005_fires__of_several_proxies_behind_one_address(lab):
+    """The balancer rewrites addresses, and was captured where clients see it."""
+    through(lab, back="10.0.7.{}")
+
+
+def clu005_fires__with_two_interfaces_and_brokers_that_are_listed(lab):
+    listed(lab, B1, B2)
+    through(lab, back="10.0.7.1")
+    through(lab, front=OTHER_PROXY, target=B2, session=200, back="10.0.7.1")
+
+
+def clu005_near_miss__an_application_on_two_hosts(lab):
+    """Two instances with one client ID and one configuration, each with its own sessions."""
+    one, other = lab.talk(B1, "app", "10.0.8.1"), lab.talk(B2, "app", "10.0.8.2")
+    for number, at in times():
+        fetched(one, at, number, 5)
+        fetched(other, at + 0.001, number, 6, answered_in=0.002)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__exporters_on_two_hosts(lab):
+    """Both ask the same in one round, one within the time of the other: their brokers are two, as a list shows."""
+    listed(lab, B1, B2)
+    one, other = lab.talk(B1, "exporter", "10.0.8.1"), lab.talk(B2, "exporter", "10.0.8.2")
+    for _, at in times():
+        one.ask(at, "ListGroups", 3, {}, {"groups": []}, answered_in=0.01)
+        other.ask(at + 0.001, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__exporters_of_two_clusters_in_lockstep(lab):
+    """What is asked first is answered first."""
+    one, other = lab.talk(B1, "exporter", "10.0.8.1"), lab.talk(B2, "exporter", "10.0.8.2")
+    for _, at in times():
+        one.ask(at, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+        other.ask(at + 0.0001, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
+def clu005_near_miss__followers_on_two_hosts(lab):
+    """Of one session number, each at its own leader: nodes are no clients of a proxy."""
+    for server, host, delay in ((B1, "10.0.0.3", 0), (B2, "10.0.0.4", 0.001)):
+        follower = lab.talk(server, "broker-3-fetcher-0", host)
+        for number, at in times(SECONDS, delay):
+            fetched(follower, at, number, 5, replicaId=3, answered_in=0.03 - 20 * delay)
+    lab.until = SECONDS + 20
 
 
 def clu005_near_miss__one_client_of_two_brokers_on_one_host(lab):

@@ -1,7 +1,7 @@
 """Samples of requests: what each endpoint receives, and what each client's host sends to each endpoint.
 
 Rule: what nodes send is never sent on by a proxy: fetches of followers and the APIs between brokers are in no sample of
-a sender.
+a sender, and have no sender in those of an endpoint.
 """
 
 from collections.abc import Iterator
@@ -26,19 +26,23 @@ def samples(batch: Batch) -> Iterator[Claim]:
     if not len(answered):
         return
     request, response, places = sampled(exchanges)
+    of_nodes = by_nodes(batch, request)
 
-    def values(chosen: Ints) -> Any:
+    def values(chosen: Ints, *more: Column) -> Any:
         def of(rows: Ints) -> list[Any]:
             mine = request[chosen[rows]]
             ends = exchanges.ts_ns[response[chosen[rows]]].tolist()
-            return [*map(list, zip(exchanges.ts_ns[mine].tolist(), ends, codes(exchanges, mine), strict=True))]
+            parts = [exchanges.ts_ns[mine].tolist(), ends, codes(exchanges, mine)]
+            return [*map(list, zip(*parts, *(column.at(chosen[rows]) for column in more), strict=True))]
 
         return of
 
-    every = np.arange(len(request))
+    hosts = batch.host(request)
+    senders = Column(np.where(of_nodes, len(hosts.values or ()), hosts.codes), [*(hosts.values or ()), ""])
     rows, members = (batch.states("received", [server_of(batch, at), "@endpoint"], at) for at in (answered, request))
-    yield from sets(rows, members, places, batch.sightings, values(every), prefix=SAMPLE)
-    by_clients = np.flatnonzero(~by_nodes(batch, request))
+    every = values(np.arange(len(request)), senders)
+    yield from sets(rows, members, places, batch.sightings, every, prefix=SAMPLE)
+    by_clients = np.flatnonzero(~of_nodes)
     if len(by_clients):
         rows = batch.states("sent_on", "@who", request[by_clients])
         yield from sets(rows, rows, places[by_clients], batch.sightings, values(by_clients), prefix=SAMPLE)
