@@ -652,6 +652,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "brokers": numbered(entry["brokers"]) if entry["brokers"] else "",
         "all_brokers": numbered(entry["brokers"]) if facts.every_is_of_a_broker else "",
         "them": "it" if len(entry["brokers"]) == 1 else "them",
+        "do": "does" if len(entry["brokers"]) == 1 else "do",
         "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "topic_id": (row["topic_ids"] or [""])[0],
         "deleted": deleted,

@@ -105,6 +105,11 @@ def orders_alone(row: Row) -> frozenset[Any]:
     return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
 
 
+def vanished(row: Row) -> frozenset[Any]:
+    """Whether topics are gone since a controller took over with a new metadata log."""
+    return frozenset({True}) if words_of(row).get("vanished") else frozenset()
+
+
 def anything(_row: Row) -> frozenset[Any]:
     return frozenset({True})
 
@@ -137,11 +142,12 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "server": servers,
     "orders alone": orders_alone,
     "missed recreation": missed_recreation,
+    "vanished": vanished,
     "anything": anything,
 }
 OFFERED_AS = {"requester": "brokers"}
 """What the cause must have where it is not the relation's own key."""
-ASKED_AS = {"old id": "any id", "new id": "any id", "orders alone": "anything"}
+ASKED_AS = {"old id": "any id", "new id": "any id", "orders alone": "anything", "vanished": "anything"}
 """What the consequence must have where it is not the relation's own key.
 
 Where `brokers` are the relation, each that the consequence is about has to be explained; where it is `a broker`, one
@@ -223,9 +229,15 @@ class Causes:
         before = frozenset(direct).union(*(self.origin(name).before for name in direct))
         nearest = [name for name in direct if not any(name in self.origin(other).before for other in direct)]
         roots = sorted({self.origin(name).cause or name for name in nearest})
-        if len(roots) == 1 and explained(finding, list(direct.values())):
+        if len(roots) == 1 and (explained(finding, list(direct.values())) or self.surely(roots[0], finding)):
             return Origin(roots[0], (), before)
         return Origin(None, tuple(roots[:MOST_POSSIBLE]), before)
+
+    def surely(self, root: str, finding: OpenFinding) -> bool:
+        """Whether what a possible cause goes back to explains a finding itself, by a rule of a higher rank."""
+        code, found = self.open_findings[root].code, rules_by_consequence().get(finding.code, ())
+        whole = (rule for rule in found if rule.cause == code and rule.sure and "brokers" not in rule.relations)
+        return any(root in self.fitting(rule, finding) for rule in whole)
 
     def direct(self, finding: OpenFinding) -> dict[str, "Fit"]:
         """The findings that it may follow from in one step, and what each explains."""

@@ -86,7 +86,7 @@ class Telling:
     def entry(self, group: Sequence[Row], *, own_next: bool) -> dict[str, Any]:
         first, more = group[0], len(group) - 1
         following = [row for root in group for row in self.under.get(root["id"], ())]
-        ends = bool(following) and cause_sentences()[first["code"]].ends
+        ends = bool(following) and all_ends_with(first)
         under = (self.entry(rows, own_next=not ends) for rows in equal(following, self.place))
         return {
             "sentence": sentence(first, more, len(following), dated=self.dated),
@@ -205,6 +205,7 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
         "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(row["first_seen"], dated=dated),
+        "began": clock(str(row["words"].get("since") or row["first_seen"]), dated=dated),
         "last": clock(row["last_seen"], dated=dated),
     }
 
@@ -216,27 +217,30 @@ def clock(time: str, *, dated: bool) -> str:
 
 def remedies_of(findings: Iterable[Row]) -> dict[str, str]:
     """By finding ID. Where the remedy of its cause ends a finding, that is the remedy: one of its own may do harm."""
-    codes = {finding["id"]: finding["code"] for finding in findings}
-    ends = cause_sentences()
+    by_id = {finding["id"]: finding for finding in findings}
     found = {}
     for finding in findings:
-        cause = codes.get(finding["cause"])
-        found[finding["id"]] = remedy(cause if cause is not None and ends[cause].ends else finding["code"])
+        cause = by_id.get(finding["cause"])
+        ends = cause is not None and all_ends_with(cause)
+        found[finding["id"]] = remedy(cause["code"] if cause is not None and ends else finding["code"])
     return found
+
+
+def all_ends_with(cause: Row) -> bool:
+    """Whether what follows from a finding ends with it; else each consequence needs something done of its own."""
+    ends = cause_sentences()[cause["code"]].ends
+    return ends == "yes" or (ends != "no" and bool(cause["words"].get(ends)))
 
 
 class CauseSentence(NamedTuple):
     """What a finding is called where others follow from it."""
 
-    ends: bool
-    """Whether what follows ends with it; else each needs something done of its own."""
+    ends: str
+    """Whether what follows ends with it: yes, no, or the word that such a finding has."""
     template: str
 
 
 @cache
 def cause_sentences() -> Mapping[str, CauseSentence]:
     lines = Path(__file__).with_name("cause_sentences.tsv").read_text("ascii").splitlines()
-    return {
-        code: CauseSentence(ends == "yes", template)
-        for code, ends, template in (line.split("\t") for line in lines[1:])
-    }
+    return {code: CauseSentence(ends, template) for code, ends, template in (line.split("\t") for line in lines[1:])}

@@ -302,7 +302,7 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     answers = context.claims("answer", group, *subject)
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
-        words = {"api": claim["api"], "server": servers_of([claim], context)}
+        words = {"api": claim["api"], "server": servers_of([claim], context), **requesters([claim], group, context)}
         yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)
 
 

@@ -5,15 +5,17 @@ late.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, start_ns
+from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, slots, start_ns
 from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import REPORTS, topic_of
+from wirecheck.judge.topic_history import REPORTS, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import Generation
 from wirecheck.wording import and_list
@@ -181,8 +183,97 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
         last, sides = over[-1], tuple(side for one in over for side in sides_of(one))
         below = " or below" if last.began is not None and last.began.kind == "registration" else ""
         words = {"end": f"{last.base}{below}", "committed": last.committed, "since": clock(last.since_ns)}
+        words["then"] = "earlier topic IDs belong to the former log"
         ids, since_ns = ended_with_a_generation(group, context), over[0].since_ns
-        yield Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
+        found = Evidence(("metadata log",), sides, topic_ids=ids, count=len(over), first_ns=since_ns, words=words)
+        gone = Vanished.since(last, group, context)
+        yield found if gone is None else gone.part_of(found, context)
+
+
+NAMED_UNTIL_NS = 300_000_000_000
+"""A topic that was named this long before it is denied was there: clients ask for metadata at least this often."""
+NAMES_SHOWN = 2
+SHOW_THE_LOG = ("log_order", "registration", "heartbeat")
+"""Kinds of claims that show that a log is in use."""
+
+
+class Denial(NamedTuple):
+    """A broker that goes on answering that a topic does not exist."""
+
+    since_ns: int
+    absence: Claim
+    topic_id: str
+
+
+@dataclass(frozen=True)
+class Vanished:
+    """Topics that are denied since a KRaft controller took over from ZooKeeper with a log that lacks them: a migration
+    that is repeated with new controllers while ZooKeeper still has the former migration's state.
+    """
+
+    order: Claim
+    """The controller's first request that a broker accepted."""
+    denials: list[Denial]
+
+    @classmethod
+    def since(cls, generation: Generation, group: Group, context: CheckContext) -> "Vanished | None":
+        """An UpdateMetadata without topics alone shows nothing: controllers send it at each start and stop of a broker.
+        What counts are the answers after that, by brokers that accepted this controller.
+        """
+        control = (claim for claim in context.claims("control", group, "server") if claim["kraft"])
+        orders = [claim for claim in control if claim["error"] == 0 and claim.last.ts_ns > generation.since_ns]
+        in_use = [claim.last.ts_ns for kind in SHOW_THE_LOG for claim in context.claims(kind, group, "server")]
+        orders = [order for order in orders if order.first.ts_ns < max(in_use, default=0)]
+        names = sorted(context.ledger.subjects("name")) if orders else []
+        if not names or len(names) > MOST_NAMES:
+            return None
+        order = min(orders, key=lambda claim: claim.first)
+        since_ns, receivers = max(order.first.ts_ns, generation.since_ns), {claim["endpoint"] for claim in orders}
+        denials = [
+            denial
+            for _, name in names
+            for absence in context.claims("absence", group, "name", name)
+            if absence["endpoint"] in receivers and absence.last.ts_ns > since_ns
+            if (denial := denied(absence, topic_of(name, group, context), since_ns, context)) is not None
+        ]
+        return cls(order, sorted(denials, key=lambda one: (one.since_ns, one.absence["name"]))) if denials else None
+
+    def part_of(self, found: Evidence, context: CheckContext) -> Evidence:
+        first = self.denials[0]
+        names = sorted({denial.absence["name"] for denial in self.denials})
+        topics = (
+            f"topic{'s' * (len(names) > 1)} {and_list(names)}" if len(names) <= NAMES_SHOWN else f"{len(names)} topics"
+        )
+        controller, verb = self.order["controller"], "is" if len(names) == 1 else "are"
+        brokers = and_list(sorted({str(context.node(denial.absence)) for denial in self.denials}))
+        words = {"vanished": topics, "controller": controller, "deniers": brokers}
+        words["then"] = f"controller {controller} took over with it, and {topics} {verb} gone"
+        ids = tuple(sorted({*found.topic_ids, *(denial.topic_id for denial in self.denials)}))
+        exact = first.absence.first.ts_ns == first.since_ns
+        sides = (*found.sides, first_of(self.order), (first_of if exact else last_of)(first.absence))
+        words = {**found.words, **words}
+        return replace(found, sides=sides, topic_ids=ids, first_ns=first.since_ns, kind="violation", words=words)
+
+
+def denied(absence: Claim, topic: Topic, since_ns: int, context: CheckContext) -> Denial | None:
+    """Whether a broker denies a topic for at least a grace period that was named just before, and that nobody deleted.
+    A broker of ZooKeeper's time denies all topics for a moment after its start.
+    """
+    history = next(reversed(topic.histories), None)
+    if history is None:
+        return None
+    reports = [claim for claim in history.bindings if claim["source"] == "metadata"]
+    own = [claim.last.ts_ns for claim in reports if claim["endpoint"] == absence["endpoint"]]
+    known_ns = max([since_ns, *own])
+    later = [start_ns(slot) for slot in slots(absence.tally) if start_ns(slot) > known_ns]
+    begin_ns = absence.first.ts_ns if absence.first.ts_ns > known_ns else min(later, default=absence.last.ts_ns)
+    named = any(claim.first.ts_ns < begin_ns < claim.last.ts_ns + NAMED_UNTIL_NS for claim in reports)
+    removed = (*topic.deletions, *context.claims("deletion", topic.group, "id", history.topic_id))
+    if not named or any(claim.last.ts_ns > history.born_ns for claim in removed):
+        return None
+    until_ns = begin_ns + context.settings.broker_grace_ns
+    lasts = context.passed(until_ns) and absence.last.ts_ns >= until_ns
+    return Denial(begin_ns, absence, history.topic_id) if lasts else None
 
 
 THE_LOG = -1 << 32

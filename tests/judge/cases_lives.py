@@ -5,7 +5,7 @@ import struct
 
 from tests.decode.log.batches import Batch, batch, crc32c, entry, record, remove_topic, topic
 from tests.judge.cases_control import id_bytes
-from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, START, S
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID, START, S
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROL_BATCH = 0x20
@@ -262,6 +262,36 @@ def log005_fires__by_the_registration_of_a_broker(lab):
     """A node that is broker and controller: its log is not fetched by anybody."""
     node(lab, 0, 40, ID_1, 7, offset=100)
     node(lab, 50, 80, ID_2, 7)
+
+
+def repeated(lab, *, denies=range(60, 130, 5), kraft=True, takes_over=True, error=0, known=range(0, 140, 5)):
+    """A migration to KRaft that is repeated with empty controllers: two brokers start again and know no topics."""
+    first_life(lab)
+    shows(lab, 40, 2, begins(39, 1, 0))
+    if takes_over:
+        more = {"controller": 3000, "epoch": 7, "version": 8, "isKRaftController": kraft, "error": error}
+        for server in (B1, B2, B3):
+            lab.control(50, "UpdateMetadata", [], server=server, **more)
+    for at in known:
+        lab.metadata(at, [("orders", ID_1)], server=B2)
+    for server in (B1, B3):
+        lab.metadata(45, [("orders", ID_1)], server=server)
+        for at in denies:
+            lab.metadata(at, [("orders", None, 3)], server=server)
+    shows(lab, 140, 30)
+    lab.until = 150
+
+
+def log005_fires__and_topics_are_gone(lab):
+    repeated(lab)
+
+
+def ctl008_fires__a_broker_asks_a_controller_that_waits(lab):
+    repeated(lab)
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    for at in range(62, 130, 2):
+        answer = {"topics": [{"name": "__consumer_offsets", "topicId": NO_ID, "errorCode": 41, "configs": []}]}
+        talk.ask(at, "CreateTopics", 7, {"topics": [{"name": "__consumer_offsets"}]}, answer)
 
 
 def log005_near_miss__a_node_that_starts_again(lab):

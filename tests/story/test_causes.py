@@ -89,6 +89,19 @@ def test_a_broker_that_sleeps_is_the_cause_of_all_that_it_then_does():
     assert links["fetcher"].cause == "LOG003"
 
 
+LOST = {"topic_ids": [OLD], "words": {"vanished": "topic t"}}
+
+
+def test_topics_that_a_new_controller_lacks_are_the_cause_of_what_brokers_then_do():
+    """Also of what brokers that disagree may be the cause of: that one goes back to it, too."""
+    differs = found("TID007", at_s=10, topic="t", topic_ids=[OLD], brokers=[1])
+    stuck = found("FET001", at_s=15, topic="t", topic_ids=[OLD], brokers=[1], client_ids=["broker-2-fetcher-0"])
+    links = linked([found("LOG005", at_s=10, **LOST), differs, stuck])
+    assert {links[code].cause for code in ("TID007", "FET001")} == {"LOG005"}
+    links = linked([found("LOG005", at_s=10, topic_ids=[OLD]), differs, stuck])
+    assert (links["TID007"].cause, links["FET001"].possible_causes) == (None, ("TID007",))
+
+
 def test_without_its_cause_what_is_next_to_it_takes_its_place():
     links = linked([RECREATED, *BEHIND])
     assert {name: link.cause for name, link in links.items()} == {
