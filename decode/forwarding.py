@@ -53,6 +53,15 @@ class Leg(NamedTuple):
     server: str
 
 
+class Way(NamedTuple):
+    """How a forwarder sends on what it receives."""
+
+    endpoint: str
+    host: str
+    """From which it sends."""
+    server: str
+
+
 class Sampled(NamedTuple):
     """One request of a sample."""
 
@@ -248,9 +257,17 @@ def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]])
             received[host, leg.client_id].update(counts)
     for leg, counts in asked.items():
         endpoint, front = reached.get((leg.host, leg.server)), received.get((leg.host, leg.client_id))
-        if endpoint and front and leg not in own and all(as_many(count, front[word]) for word, count in counts.items()):
+        if endpoint and front and leg not in own and are_as_many(counts, front):
             through.setdefault(leg, endpoint)
     return through
+
+
+def are_as_many(sent: Mapping[str, int], received: Mapping[str, int]) -> bool:
+    """Whether nearly all requests of a leg are of kinds of which the other leg has as many: the only request of a kind
+    may be lost on one of them.
+    """
+    more = sum(count for word, count in sent.items() if not as_many(count, received.get(word, 0)))
+    return more <= (1 - SHARE) * sum(sent.values())
 
 
 def as_many(sent: int, received: int) -> bool:

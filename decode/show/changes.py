@@ -20,9 +20,11 @@ from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.dialect import read
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
+from wirecheck.decode.forwarding import Way
 from wirecheck.decode.message import Status, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.peer import Conversation
+from wirecheck.decode.show.counted_once import CountedOnce
 from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
@@ -31,7 +33,7 @@ from wirecheck.wording import plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
@@ -159,8 +161,12 @@ class Changes(Coverage):
     others: int = 0
     """Requests beyond MOST_CHANGES, and objects beyond MOST_TARGETS."""
 
+    def __post_init__(self) -> None:
+        self.once = CountedOnce(self.brokers)
+
     def add(self, exchanges: Exchanges) -> None:
         self.cover(exchanges)
+        self.once.only(exchanges)
         self.learn(of_apis(exchanges, [METADATA]))
         for found in requests_in(administrative(exchanges), self.dialects):
             self.keep(found)
@@ -212,7 +218,7 @@ class Changes(Coverage):
                 yield before
             alone[one.key] = one
         yield from alone.values()
-        yield from without_back_legs(self.direct)
+        yield from without_back_legs(self.direct, self.once.ways)
 
     def objects(self, one: Seen) -> Iterator[Change]:
         server = one.connection.partition(">")[2]
@@ -239,7 +245,7 @@ class Changes(Coverage):
         return "created automatically for a Metadata request" if automatic else ""
 
 
-def without_back_legs(direct: Iterable[Seen]) -> Iterator[Seen]:
+def without_back_legs(direct: Iterable[Seen], ways: Collection[Way] = ()) -> Iterator[Seen]:
     """Without what a proxy sends on: the same request of the same client ID, from the host that received it, sent after
     it and answered before. A principal that only the proxy's Envelope names is the client's.
     """
@@ -247,7 +253,7 @@ def without_back_legs(direct: Iterable[Seen]) -> Iterator[Seen]:
     for one in sorted(direct, key=lambda one: one.time_ns):
         others = open_now[one.action, one.client_id]
         others[:] = [other for other in others if open_until_ns(other) >= one.time_ns]
-        front = next((other for other in others if sends_on(other, one)), None)
+        front = next((other for other in others if sends_on(other, one, ways)), None)
         if front is None:
             yield one
         else:
@@ -262,9 +268,11 @@ def open_until_ns(one: Seen) -> int:
     return one.time_ns + SOON_NS if one.answered_ns is None else one.answered_ns
 
 
-def sends_on(front: Seen, back: Seen) -> bool:
+def sends_on(front: Seen, back: Seen, ways: Collection[Way]) -> bool:
+    """Whether the host that received the first request sent the second one, or a proxy did from another address."""
     received, sent = Conversation.of(front.connection), Conversation.of(back.connection)
     one_host = received.server.host == sent.client.host and received.server != sent.server
+    one_host |= Way(str(received.server), sent.client.host, str(sent.server)) in ways
     within = None in {front.answered_ns, back.answered_ns} or (back.answered_ns or 0) <= (front.answered_ns or 0)
     asked = ([target[:-1] for target in one.targets] for one in (front, back))
     errors = [[target.error for target in one.targets] for one in (front, back) if one.is_answered]

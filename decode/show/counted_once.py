@@ -21,6 +21,7 @@ from wirecheck.decode.forwarding import (
     Leg,
     Sample,
     Sampled,
+    Way,
     all_legs,
     codes,
     forwarders,
@@ -62,6 +63,7 @@ class CountedOnce:
         self.brokers = brokers
         self.through: dict[Leg, str] = {}
         """By back leg the endpoint that sends on."""
+        self.ways: set[Way] = set()
         self.left_out = 0
         """Messages of back legs."""
         self._received: dict[str, list[Sampled]] = {}
@@ -129,6 +131,7 @@ class CountedOnce:
     def _find(self) -> bool:
         received = {end: Sample(found, self._answered[end]) for end, found in self._received.items()}
         found = forwarders(received, {leg: Sample(found) for leg, found in self._sent.items()}, self.brokers.apart)
+        self.ways = {Way(one.endpoint, *place) for one in found for place in one.reached}
         self.through = all_legs(found, self._asked)
         return bool(found)
 

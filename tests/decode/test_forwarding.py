@@ -188,3 +188,16 @@ def test_what_is_no_copy_did_not_come_out_of_another_host(back, apart):
 def test_requests_that_two_others_receive_are_of_neither():
     backs = {end: asked_by("10.0.7.1", range(20), delay=MS, took=5 * MS) for end in (BACK, OTHER)}
     assert forwarders({FRONT: asked_by("10.0.8.1", range(20)), **backs}, {}, never) == []
+
+
+def test_a_request_that_one_leg_lost_parts_no_client_from_its_own():
+    (one,) = forwarders(
+        {FRONT: asked_by("10.0.8.1", range(20)), BACK: asked_by("10.0.7.1", range(20), delay=MS, took=5 * MS)},
+        {},
+        never,
+    )
+    back = Leg("app", "10.0.7.1", BACK)
+    front = {Leg("app", "10.0.8.1", FRONT): {"Produce": 80}}
+    assert all_legs([one], {**front, back: {"Produce": 78, "InitProducerId": 1}}) == {back: FRONT}
+    assert all_legs([one], {**front, back: {"Produce": 2, "ListGroups": 1}}) == {}
+    assert all_legs([one], {**front, back: {"Produce": 78, "ListGroups": 10}}) == {}

@@ -70,6 +70,24 @@ def test_requests_and_errors_count_once(back):
     assert Changes().read([capture(*both_legs(back=back))]).text().count("sent on") == 0
 
 
+@pytest.mark.parametrize("back", [PROXY[0], "10.0.7.1"], ids=["one-address", "two-addresses"])
+def test_a_change_through_a_proxy_counts_once(back):
+    """Also where nothing but the other requests shows that it sends from another address."""
+    created = []
+    for client, server, wait_ms in ((CLIENT, PROXY, 0), ((back, 50001), BROKER, 1)):
+        talk = Talk(client=(client[0], client[1] + 1), server=server, ts_ns=START + (7 + wait_ms) * MS).open()
+        body = {"topics": [{"name": "songs", "numPartitions": 1, "replicationFactor": 1}]}
+        talk.request(plain("CreateTopics", "request", 7, body, {"correlationId": 5, "clientId": "admin"}))
+        talk.ts_ns += (5 - 2 * wait_ms) * MS
+        answer = {"topics": [{"name": "songs", "configs": []}]}
+        talk.response(plain("CreateTopics", "response", 7, answer, {"correlationId": 5}))
+        created.append(talk.close())
+    rows = [*Changes().read([capture(*both_legs(back=back), *created)]).merged()]
+    assert [(one.host, one.via_broker) for one in rows] == [(CLIENT[0], "10.0.9.1:9092")]
+    without = [*Changes().read([capture(*created)]).merged()]
+    assert len(without) == (1 if back == PROXY[0] else 2)
+
+
 def test_one_leg_counts_as_it_is():
     for leg in both_legs():
         (one,) = Traffic().read([capture(leg)]).calls.values()
