@@ -74,6 +74,8 @@ class Sampled(NamedTuple):
     """Of its API, version, size, client ID and the beginning of its content."""
     host: str = ""
     """Who sent it, of what an endpoint receives; empty for a node, whose requests no forwarder sends on."""
+    answer: int = 0
+    """Of the size and the beginning of its response."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,25 @@ def sampled(exchanges: Exchanges) -> tuple[Ints, Ints, NDArray[np.uint64]]:
 
 def codes(exchanges: Exchanges, requests: Ints) -> list[int]:
     """Of what is the same on both legs: all but the correlation ID, which a proxy may replace."""
+    data = memoryview(cast("bytes", exchanges.messages.data))
+    return [
+        zlib.crc32(data[at + 8 : to], zlib.crc32(data[at : at + 4], size))
+        for at, to, size in heads(exchanges, requests)
+    ]
+
+
+def answers(exchanges: Exchanges, responses: Ints) -> list[int]:
+    """The same of responses, which begin with the correlation ID."""
+    data = memoryview(cast("bytes", exchanges.messages.data))
+    return [zlib.crc32(data[at + 4 : to], size) for at, to, size in heads(exchanges, responses)]
+
+
+def heads(exchanges: Exchanges, chosen: Ints) -> Iterable[tuple[int, int, int]]:
+    """Where the compared part of each message begins and ends, and the size of the message."""
     messages = exchanges.messages
-    data = memoryview(cast("bytes", messages.data))
-    begin, end = messages.at[requests], messages.at[requests + 1]
-    sizes = (messages.size[requests] & 0xFFFFFFFF).tolist()
-    places = zip(begin.tolist(), np.minimum(end, begin + HEAD_BYTES).tolist(), sizes, strict=True)
-    return [zlib.crc32(data[at + 8 : to], zlib.crc32(data[at : at + 4], size)) for at, to, size in places]
+    begin, end = messages.at[chosen], messages.at[chosen + 1]
+    sizes = (messages.size[chosen] & 0xFFFFFFFF).tolist()
+    return zip(begin.tolist(), np.minimum(end, begin + HEAD_BYTES).tolist(), sizes, strict=True)
 
 
 class Sample:
@@ -191,15 +206,16 @@ def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forw
 
 def with_other_addresses(received: Mapping[str, Sample], apart: Apart) -> Iterator[Forwarder]:
     """The endpoints whose requests nearly all come out of other hosts again: a proxy with two interfaces, or several
-    proxies behind one address. What one endpoint receives is held against what all others do, and nobody sends the same
-    request twice: both have to come from different hosts.
+    proxies behind one address. What one endpoint receives is held against what all others do. A client may ask two
+    servers the same: both requests have to come from different hosts, or to get the same response.
     """
     if len(received) < 2:
         return
+    often = Counter([request.code for sample in received.values() for request in sample.requests])
     arrived: dict[int, list[tuple[int, Sampled, str]]] = defaultdict(list)
     for endpoint, sample in received.items():
         for request in sample.requests:
-            if request.host:
+            if often[request.code] > 1 and request.host:
                 arrived[request.code].append((request.ts_ns, request, endpoint))
     again = {code: sorted(requests) for code, requests in arrived.items() if len(requests) > 1}
     for endpoint, front in sorted(received.items()):
@@ -223,8 +239,13 @@ def sent_on_elsewhere(
         for _, request, server in requests[bisect_left(requests, (asked.ts_ns,)) :] if requests else ():
             if request.ts_ns > asked.ts_ns + SOON_NS:
                 break
-            differs = request.host != asked.host and (server, request.place) not in used
-            if differs and fits(asked, request) and not alone.setdefault(server, apart(endpoint, server)):
+            differs = request.host != asked.host or (request.answer == asked.answer != 0)
+            if (
+                differs
+                and (server, request.place) not in used
+                and fits(asked, request)
+                and not alone.setdefault(server, apart(endpoint, server))
+            ):
                 fitting.append((request, server))
         if len({(request.host, server) for request, server in fitting}) == 1:
             request, server = min(fitting)

@@ -23,6 +23,7 @@ from wirecheck.decode.forwarding import (
     Sampled,
     Way,
     all_legs,
+    answers,
     codes,
     forwarders,
     sampled,
@@ -123,7 +124,8 @@ class CountedOnce:
             times = (exchanges.ts_ns[part[rows]].tolist() for part in (request, response))
             of_client = by_clients[rows].all() and not is_of_node(leg.client_id)
             senders = [leg.host if of_client else ""] * len(rows)
-            found = [*map(Sampled, places[rows].tolist(), *times, codes(exchanges, request[rows]), senders)]
+            read = codes(exchanges, request[rows]), senders, answers(exchanges, response[rows])
+            found = [*map(Sampled, places[rows].tolist(), *times, *read)]
             keep(self._received, leg.server, found)
             if leg.host in self._hosts and of_client:
                 keep(self._sent, leg, found)

@@ -201,3 +201,13 @@ def test_a_request_that_one_leg_lost_parts_no_client_from_its_own():
     assert all_legs([one], {**front, back: {"Produce": 78, "InitProducerId": 1}}) == {back: FRONT}
     assert all_legs([one], {**front, back: {"Produce": 2, "ListGroups": 1}}) == {}
     assert all_legs([one], {**front, back: {"Produce": 78, "ListGroups": 10}}) == {}
+
+
+@pytest.mark.parametrize(("answer", "is_sent_on"), [(7, True), (8, False), (0, False)], ids=["one", "other", "none"])
+def test_of_one_host_only_what_got_the_same_response_was_forwarded(answer, is_sent_on):
+    """On loopback a proxy's requests and its clients' have one address."""
+    front = Sample([one._replace(answer=7 if answer else 0) for one in asked_by("127.0.0.1", range(20)).requests], 80)
+    back = asked_by("127.0.0.1", range(20), delay=MS, took=5 * MS)
+    back = Sample([one._replace(answer=answer) for one in back.requests])
+    found = forwarders({"127.0.0.9:9092": front, "127.0.0.1:9092": back}, {}, never)
+    assert [one.reached for one in found] == [(("127.0.0.1", "127.0.0.1:9092"),)] * is_sent_on

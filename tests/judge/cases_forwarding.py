@@ -83,6 +83,20 @@ def clu005_fires__with_two_interfaces_and_brokers_that_are_listed(lab):
     through(lab, front=OTHER_PROXY, target=B2, session=200, back="10.0.7.1")
 
 
+def clu005_fires__on_one_host_with_an_address_of_its_own(lab):
+    """Clients, proxy and broker connect from 127.0.0.1."""
+    through(lab, front="127.0.0.9:9092", target=ONE, host="127.0.0.1", back="127.0.0.1")
+
+
+def clu005_near_miss__an_exporter_of_two_clusters(lab):
+    """It asks both in one round; the second answers first, and otherwise."""
+    one, other = lab.talk(B1, "exporter", "10.0.8.1"), lab.talk(B2, "exporter", "10.0.8.1")
+    for _, at in times():
+        for talk, delay, took, group in ((one, 0, 0.01, "billing"), (other, 0.001, 0.001, "stock")):
+            talk.ask(at + delay, "ListGroups", 3, {}, {"groups": [{"groupId": group}]}, answered_in=took)
+    lab.until = SECONDS + 20
+
+
 def clu005_near_miss__an_application_on_two_hosts(lab):
     """Two instances with one client ID and one configuration, each with its own sessions."""
     one, other = lab.talk(B1, "app", "10.0.8.1"), lab.talk(B2, "app", "10.0.8.2")

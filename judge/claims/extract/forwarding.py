@@ -11,7 +11,7 @@ import numpy as np
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import BETWEEN_BROKERS
-from wirecheck.decode.forwarding import codes, sampled
+from wirecheck.decode.forwarding import answers, codes, sampled
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch, Bools, value_per
 from wirecheck.judge.claims.claim import SAMPLE, Claim
@@ -28,12 +28,12 @@ def samples(batch: Batch) -> Iterator[Claim]:
     request, response, places = sampled(exchanges)
     of_nodes = by_nodes(batch, request)
 
-    def values(chosen: Ints, *more: Column) -> Any:
+    def values(chosen: Ints, senders: Column | None = None) -> Any:
         def of(rows: Ints) -> list[Any]:
-            mine = request[chosen[rows]]
-            ends = exchanges.ts_ns[response[chosen[rows]]].tolist()
-            parts = [exchanges.ts_ns[mine].tolist(), ends, codes(exchanges, mine)]
-            return [*map(list, zip(*parts, *(column.at(chosen[rows]) for column in more), strict=True))]
+            mine, theirs = request[chosen[rows]], response[chosen[rows]]
+            parts = [exchanges.ts_ns[mine].tolist(), exchanges.ts_ns[theirs].tolist(), codes(exchanges, mine)]
+            parts += [] if senders is None else [senders.at(chosen[rows]), answers(exchanges, theirs)]
+            return [*map(list, zip(*parts, strict=True))]
 
         return of
 
