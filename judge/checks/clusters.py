@@ -16,6 +16,7 @@ from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
 from wirecheck.judge.topology.clusters import Group, Place
 from wirecheck.judge.topology.endpoint_history import host_of
+from wirecheck.judge.topology.forwarding import senders
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedUse
 
@@ -156,7 +157,10 @@ def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Eviden
     words = {"who": in_series(one.endpoint for one in found)}
     words["what"] = f"{does} the requests of {counted(len(client_ids), 'client')} to {in_series(to)}"
     if others := sorted({leg.host for leg in sent} - {host}):
-        words["what"] += f" from {in_series(others)}"
+        clients = {sender for claim in received for sender in senders(claim)}
+        words["what"] += (
+            "; clients keep their addresses" if clients.issuperset(others) else f" from {in_series(others)}"
+        )
     sides = (first_of(first), first_of(second))
     return Evidence((host, "forwards"), sides, first_ns=first.first.ts_ns, words=words)
 

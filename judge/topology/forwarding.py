@@ -72,6 +72,11 @@ def sample(claim: Claim) -> Sample:
     return Sample((Sampled(int(name[begin:], 16), *value) for name, value in members), claim.count)
 
 
+def senders(received: Claim) -> set[str]:
+    """The hosts of clients in the sample of what an endpoint receives."""
+    return {one.host for one in sample(received).requests} - {""}
+
+
 def apart(addresses: Iterable[Claim]) -> Callable[[str, str], bool]:
     """Whether some server lists two endpoints as different brokers."""
     lists: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))

@@ -88,6 +88,11 @@ def clu005_fires__on_one_host_with_an_address_of_its_own(lab):
     through(lab, front="127.0.0.9:9092", target=ONE, host="127.0.0.1", back="127.0.0.1")
 
 
+def clu005_fires__of_a_translation_that_two_agents_captured(lab):
+    """Each sees one side, so nobody could compare packets; the server sees the clients' own addresses."""
+    through(lab, back="10.0.8.{}")
+
+
 def clu005_near_miss__an_exporter_of_two_clusters(lab):
     """It asks both in one round; the second answers first, and otherwise."""
     one, other = lab.talk(B1, "exporter", "10.0.8.1"), lab.talk(B2, "exporter", "10.0.8.1")
