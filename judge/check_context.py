@@ -264,6 +264,7 @@ class CheckContext:
             generations = self.generations(group)
             if generations.current:  # offsets of one generation say nothing of another
                 order.starts, order.ends = generations.starts(generation), {}
+                order.markers = order.aborted_alone()
         return self.logs[id(group), generation]
 
     def generations(self, group: Group) -> LogGenerations:

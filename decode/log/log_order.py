@@ -80,6 +80,14 @@ class LogOrder:
             self.ends[epoch] = min(end_offset, self.ends.get(epoch, end_offset))
             self._forget()
 
+    def aborted_alone(self) -> dict[int, tuple[int, int]]:
+        """The markers of aborted transactions. Where offsets were used twice, what else stands between two markers is
+        unknown: they may belong to different logs.
+        """
+        pairs = pairwise(sorted(self.markers.items()))
+        found = (pair for pair in pairs if [kind for _, (_, kind) in pair] == [BEGIN, ABORT])
+        return {offset: marker for pair in found for offset, marker in pair}
+
     def merge(self, other: LogOrder) -> None:
         self.below(other.high_watermark)
         for epoch, start in other.starts.items():

@@ -126,6 +126,15 @@ def test_merging_is_learning_together(picks):
         assert merged == together
 
 
+def test_of_markers_of_two_logs_those_of_aborted_transactions_stay():
+    """A second log begins at offset 0 again, with a transaction that overlaps one of the first log."""
+    made = order(seen(BEGIN, base=46), seen(END, base=63), seen(BEGIN, base=38), seen(END, base=58))
+    assert fates(made, 40, 50) == ["pending", "committed"]
+    made.absorb(seen(BEGIN, T, ABORT, base=70))
+    made.markers = made.aborted_alone()
+    assert fates(made, 40, 50, 60, 71, 80) == ["committed", "committed", "committed", "void", "committed"]
+
+
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(o, "MOST_REMEMBERED", 3)
     made = o.LogOrder()
