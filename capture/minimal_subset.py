@@ -5,7 +5,7 @@ A set is returned only after `proves` accepted it as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""
+Part = TypeVar("Part")
 
 
 def enough(required: set[Pair], every: Mapping[Pair, int], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
@@ -43,12 +44,14 @@ def around(required: set[Pair], every: Mapping[Pair, int]) -> list[list[Pair]]:
     return rings
 
 
-def smaller(kept: set[Pair], extra: list[Pair], proves: Callable[[set[Pair]], bool]) -> set[Pair]:
-    """What of `extra` is needed beside `kept`: parts are dropped, the large ones first, while it is still proven."""
+def smaller(
+    kept: set[Part], extra: list[Part], proves: Callable[[set[Part]], bool], most_tries: int | None = None
+) -> set[Part]:
+    """What of `extra` is needed beside `kept`: parts are dropped, the last ones first, while it is still proven."""
     needed, part, tries = list(extra), -(-len(extra) // 2), 0
     while part:
         end = len(needed)
-        while end > 0 and tries < TRIES:
+        while end > 0 and tries < (TRIES if most_tries is None else most_tries):
             without = needed[: max(0, end - part)] + needed[end:]
             tries += 1
             if (kept or without) and proves(kept | set(without)):

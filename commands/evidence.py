@@ -35,6 +35,7 @@ Row = dict[str, Any]
 @options.keylog
 @options.dialect
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
+@click.option("--minimal", is_flag=True, help="Write only the messages that the finding needs, not whole connections.")
 @click.option("--with-keys", is_flag=True, help="Add the keys of the finding's TLS connections to the file.")
 @options.principals
 def evidence(
@@ -43,6 +44,7 @@ def evidence(
     out: Path | None,
     target: Path,
     *,
+    minimal: bool,
     with_keys: bool,
     no_principals: bool,
     **reading: Any,
@@ -56,6 +58,10 @@ def evidence(
     Wireshark opens the file, and its comments name the finding. The command verifies that `wirecheck replay` finds the
     same finding in the file.
 
+    The file has whole connections. With --minimal, it has the messages that the finding names, and others only if the
+    finding does not appear without them. Counts and times of the finding may then be smaller; its ID is the same.
+    TLS connections and those of a blind spot stay whole.
+
     TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
     the plaintext that was not redacted. With --no-principals, forwarded requests (Envelope) have no principal or
     address, and TLS frames are written decrypted.
@@ -63,6 +69,7 @@ def evidence(
     \b
     Examples:
       wirecheck evidence TID002 incident.pcapng -o tid002.pcapng
+      wirecheck evidence TID002 incident.pcapng --minimal -o tid002.pcapng
       wirecheck evidence lltrvgv2 --from verdict/ -o finding.pcapng
       wirecheck evidence lltrvgv2 frames/ --from verdict/ -o finding.pcapng
     """
@@ -91,7 +98,9 @@ def evidence(
         else:
             files = files_in(frames_of(session, inputs, folder / "frames", **reading))
         captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
-        search = Search(found, files, folder, reading["keep_records"], captures, with_keys, not no_principals, session)
+        search = Search(
+            found, files, folder, reading["keep_records"], captures, with_keys, not no_principals, session, minimal
+        )
         frames, connections = search.proven(target)
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
@@ -124,6 +133,7 @@ class Search:
     with_keys: bool = False
     principals: bool = True
     session: Session = Session()  # noqa: RUF009 - it is frozen
+    minimal: bool = False
     notes: list[str] = field(default_factory=list)
     """What to say of the file besides."""
 
@@ -143,11 +153,28 @@ class Search:
             )
         table = self.frames(found)
         try:
+            if self.minimal:
+                table = self.fewest(table)
             table, keys = self.as_captured(table)
             capture.write(target, table, self.title(), self.comments(), keys)
         except OSError as error:
             raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
+
+    def fewest(self, table: "pa.Table") -> "pa.Table":
+        """The frames of the messages that are needed, and a note of what that saves."""
+        from wirecheck.capture.minimal_messages import fewest
+
+        if self.finding["kind"] == "visibility":
+            self.notes.append("--minimal: a blind spot is about missing bytes, so its connections stay whole")
+            return table
+        found = fewest(table, set(self.comments()), self.gives_it)
+        if found is None or found.num_rows == table.num_rows:
+            self.notes.append("--minimal: the finding needs all frames of its connections")
+            return table
+        sizes = [f"{part.num_rows:,} frames ({kilobytes(part)} of payload)" for part in (table, found)]
+        self.notes.append(f"--minimal: {sizes[1]} instead of {sizes[0]}; a replay reports what was removed as gaps")
+        return found
 
     def as_captured(self, table: "pa.Table") -> "tuple[pa.Table, bytes]":
         """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
@@ -196,10 +223,12 @@ class Search:
     def title(self) -> str:
         finding = self.finding
         label = "" if finding["label"] == "default" else f" --cluster {finding['label']}"
+        less = self.minimal and finding["kind"] != "visibility"
+        removed = "\nmessages that it does not need were removed: their bytes are missing" if less else ""
         of = "an unknown cluster" if finding["cluster"] is None else f"cluster {finding['cluster']}"
         return (
             f"{finding['code']} {finding['name']}: {finding['summary']}\n"
-            f"finding {finding['id']} of {of}; wirecheck replay{label} finds it in this file"
+            f"finding {finding['id']} of {of}; wirecheck replay{label} finds it in this file{removed}"
         )
 
     def comments(self) -> dict[tuple[str, int], str]:
@@ -209,6 +238,12 @@ class Search:
             for side in self.finding["sides"]
             for number in {side["frame"]["first"], side["frame"]["last"]}
         }
+
+
+def kilobytes(frames: "pa.Table") -> str:
+    import pyarrow.compute as pc
+
+    return f"{(pc.sum(frames['payload_len']).as_py() or 0) / 1000:,.1f} kB"
 
 
 def without_principals(frames: "pa.Table") -> "pa.Table":

@@ -1,6 +1,7 @@
 """`wirecheck evidence`: by id or code, from pcaps, frames and tables; never a file that does not prove it."""
 
 import json
+import re
 
 import pytest
 
@@ -114,3 +115,51 @@ def test_no_principals_omits_them_from_packets_lines_and_findings(run, tmp_path)
 def test_what_would_show_principals_does_not_go_with_omitting_them(other, run, tmp_path):
     result = run("evidence", "TID002", ROOT / "examples", "-o", tmp_path / "e.pcapng", "--no-principals", other)
     assert (result.exit_code, f"give --no-principals or {other}, not both" in result.stderr) == (2, True)
+
+
+CAPTURES = ROOT / "tests/scenarios/captures"
+REPLAYED = ("kraft4-wrong-cluster", "zk28-recreate", "zk39-stubborn-client", "zk39-zombie-controller")
+
+
+@pytest.mark.parametrize("folder", REPLAYED)
+def test_a_minimal_file_gives_the_same_finding_with_fewer_frames(folder, run, tmp_path):
+    """Of each check of a capture one finding."""
+    capture, path = CAPTURES / folder / "capture.pcap.gz", tmp_path / "least.pcapng"
+    by_code = {one["code"]: one for one in replayed(run, capture)["findings"]}
+    assert by_code
+    for code, finding in by_code.items():
+        result = run("evidence", finding["id"], capture, "--minimal", "-o", path)
+        assert result.exit_code == 0, (code, result.stderr)
+        again = {one["id"]: one for one in replayed(run, path)["findings"]}
+        assert again[finding["id"]]["code"] == code
+        least, whole = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) frames \(", result.stderr))
+        assert least < whole
+
+
+def replayed(run, path):
+    return json.loads(run("replay", path, "--format", "json").stdout)
+
+
+def test_a_minimal_file_says_that_bytes_are_missing(frames_folder, run, tmp_path):
+    path = tmp_path / "least.pcapng"
+    result = run("evidence", "TID002", frames_folder, "--minimal", "-o", path)
+    assert result.exit_code == 0
+    assert "a replay reports what was removed as gaps" in result.stderr
+    assert b"messages that it does not need were removed: their bytes are missing" in path.read_bytes()
+
+
+def test_of_connections_inside_tls_a_minimal_file_keeps_all_records(run, tmp_path):
+    """Without one of them, those after it could not be decrypted. The keys are in the capture."""
+    capture, path = CAPTURES / "zk39-tls12-mutual-inconsistent-id/capture.pcap.gz", tmp_path / "least.pcapng"
+    result = run("evidence", "TID002", capture, "--minimal", "--with-keys", "-o", path)
+    assert (result.exit_code, "decrypted" in result.stderr) == (0, False), result.stderr
+    assert "TID002" in {one["code"] for one in replayed(run, path)["findings"]}
+
+
+def test_a_blind_spot_keeps_its_connections_whole(run, tmp_path):
+    """Removing frames would make one."""
+    capture, path = CAPTURES / "zk28-sasl-tls/capture.pcap.gz", tmp_path / "least.pcapng"
+    found = next(one for one in replayed(run, capture)["findings"] if one["kind"] == "visibility")
+    result = run("evidence", found["id"], capture, "--minimal", "-o", path)
+    assert (result.exit_code, "its connections stay whole" in result.stderr) == (0, True)
+    assert b"were removed" not in path.read_bytes()
