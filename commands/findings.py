@@ -4,6 +4,7 @@ Nothing is checked again, so an answer takes a second, whatever was captured. Ho
 dashboards'.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -14,7 +15,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
-from wirecheck.session.inputs import holds_tables
+from wirecheck.session.inputs import holds_tables, there
 from wirecheck.session.results import latest
 
 POLL_S = 1.0
@@ -63,9 +64,11 @@ def findings(
         sleep(POLL_S)
     while True:
         found = latest(options.session(), out)
-        whole = found.json(principals=not no_principals)
+        view: dict[str, Any] = {"tables_in": str(out), "principals": not no_principals}
+        inputs = captures_of(found.rows["findings"])
+        whole = found.json(**view)
         choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
-        result = found.json(choice, principals=not no_principals)
+        result = found.json(choice, inputs, **view)
         if finding_id is not None:
             show_one(result if form == "json" else names.in_words(result), finding_id, form)
             return
@@ -77,6 +80,12 @@ def findings(
                 click.echo("no finding is open" if not choice else "no open finding matches", err=True)
             return
         sleep(POLL_S)
+
+
+def captures_of(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The captures that findings name, if all of them are still there: a monitor's findings name interfaces."""
+    named = {side["frame"]["source"] for row in rows for side in row["sides"] if side["frame"]} - {""}
+    return sorted(named) if all(there(Path(name)) for name in named) else []
 
 
 def has_batch(out: Path) -> bool:

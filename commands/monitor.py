@@ -12,20 +12,16 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop, need_fitting
+from wirecheck.commands.live_page import live_page
 from wirecheck.commands.outputs import for_its_user_alone
-from wirecheck.commands.screen import inside, legible
+from wirecheck.commands.screen import inside
 from wirecheck.commands.units import duration, size
-
-if TYPE_CHECKING:
-    from wirecheck.streaming.run.metrics_page import JudgedAgent
-    from wirecheck.streaming.run.plan import Plan
-
 
 REPEATABLE = {"ports": "port", "allowed_hosts": "allowed_host", "dialects": "dialect"}
 """Parameters whose flag may be given several times, and the flag. In a file it is one value or a list."""
@@ -160,7 +156,7 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
-            job.run(plan, settings, log, partial(front, plan), runbooks())
+            job.run(plan, settings, log, partial(live_page, plan), runbooks())
     except MonitorError as error:
         raise Stop(str(error)) from error
 
@@ -184,30 +180,6 @@ def runbooks() -> dict[str, str]:
 
     folder = Path(wirecheck.dashboards.__path__[0]) / "runbooks"
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
-
-
-def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
-    """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
-    from wirecheck.dashboards.report.page import Attached, page
-    from wirecheck.judge.checks.page import explanations
-    from wirecheck.streaming import checkpoint
-    from wirecheck.streaming.run.request_rows import request_rows
-    from wirecheck.streaming.store.run_result import Result
-
-    run = checkpoint.run_of(plan.checkpoint)
-    if run is None or checkpoint.committed(plan.checkpoint) < 0:
-        raise LookupError("no batch is written")
-    found = Result.read(plan.out, run)
-    result = found.json(principals=plan.principals)
-    result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
-    codes = [finding["code"] for finding in result["findings"]]
-    attached = {"requests": request_rows(found.totals()), "statements": found.statements()}
-    return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))
-
-
-def moment(ns: int) -> str:
-    """As the tables' times are printed, to the second."""
-    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def no_setting(name: str, names: Iterable[str | None]) -> str:

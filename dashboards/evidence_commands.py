@@ -29,11 +29,14 @@ def commands(sides: Sequence[Row], inputs: Sequence[str] = (), options: str = ""
         yield from dissections(side for side in sides if read_by_tshark(side))
 
 
-def every_command(finding: Row, inputs: Sequence[str], options: str = "") -> Iterator[str]:
-    """These, the one that writes its frames, and the one that explains its check."""
+def every_command(finding: Row, inputs: Sequence[str], options: str = "", tables_in: str = "") -> Iterator[str]:
+    """These, the one that writes its frames, and the one that explains its check. `tables_in`: where the finding can be
+    read.
+    """
     yield from commands(finding["sides"], inputs, options)
     if inputs and finding["sides"]:
-        evidence = f"wirecheck evidence {finding['id']} {shlex.join(inputs)} -o {finding['id']}.pcapng"
+        found_in = f" --from {shlex.quote(tables_in)}" if tables_in else ""
+        evidence = f"wirecheck evidence {finding['id']} {shlex.join(inputs)}{found_in} -o {finding['id']}.pcapng"
         yield evidence + options
     yield f"wirecheck explain {finding['code']}"
 

@@ -21,6 +21,7 @@ from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.verdict import (
     LINES,
     ShownCard,
+    besides,
     blamed,
     by_kind,
     counted,
@@ -33,16 +34,13 @@ from wirecheck.dashboards.verdict import (
     not_compared,
     not_read,
     overflow,
-    refused_besides,
     sentence,
     share,
     shown_card,
-    without_card,
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
-from wirecheck.story.expectations import remarks
 from wirecheck.story.reading_options import reading_options
 from wirecheck.wording import hex_id, plural
 
@@ -383,13 +381,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
         yield labelled("not read", error)
     if copies := counted_once(coverage):
         yield labelled("nat", copies)
-    if refused := refused_besides(result):
-        yield labelled("refused", refused)
-    for remark in remarks(result):
-        yield labelled("expected", remark)
-    for code, label in LINES.items():
-        if found := without_card(result, code):
-            yield labelled(label, found)
+    for label, text in besides(result):
+        yield labelled(label, text)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
     if result.get("not_listed"):
         parts.append(f"{plural(result['not_listed'], 'finding')} not listed")

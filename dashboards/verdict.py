@@ -4,11 +4,12 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
 from wirecheck.story.entries import BLAMED, KINDS, with_consequences
+from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT, is_partial, seconds
 from wirecheck.story.severity import names
 from wirecheck.wording import plural
@@ -211,6 +212,17 @@ def without_card(result: Row, code: str) -> str:
     """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
     entries = [entry for entry in result["entries"] if entry["code"] == code and not needs_a_look(entry)]
     return listed([entry["card"]["headline"] for entry in entries])
+
+
+def besides(result: Row) -> Iterator[tuple[str, str]]:
+    """Label and text of what is on no card: clients that no finding explains, what was expected, and LINES."""
+    if refused := refused_besides(result):
+        yield "refused", refused
+    for remark in remarks(result):
+        yield "expected", remark
+    for code, label in LINES.items():
+        if found := without_card(result, code):
+            yield label, found
 
 
 def not_read(coverage: Row) -> list[str]:

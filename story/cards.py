@@ -77,6 +77,8 @@ class CardContext:
     keylogs: Sequence[str] = field(default_factory=tuple)
     hosts: bool = True
     """Whether clients' addresses are named."""
+    tables: str = ""
+    """The folder of the result tables, where commands can read findings from them."""
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -91,6 +93,11 @@ class CardContext:
     @property
     def files(self) -> str:
         return shlex.join(self.inputs) if self.inputs else FILE
+
+    @property
+    def found_in(self) -> str:
+        """Where `evidence` finds the finding and its frames."""
+        return f"{self.files} --from {shlex.quote(self.tables)}" if self.tables else self.files
 
 
 def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContext) -> list[dict[str, Any]]:
@@ -736,7 +743,7 @@ def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
     name = row["code"] if context.codes[row["code"]] == 1 else row["id"]
     return {
         "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
-        "command": f"wirecheck evidence {name} {context.files} -o {target}{context.options}",
+        "command": f"wirecheck evidence {name} {context.found_in} -o {target}{context.options}",
     }
 
 

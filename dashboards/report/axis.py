@@ -51,9 +51,12 @@ def moment(time: str) -> dt.datetime:
     return dt.datetime.fromisoformat(time)
 
 
-def axis_of(result: Row, traffic: Row | None = None) -> Axis:
-    """Over everything that has a time, so that every part of the page speaks of the same span."""
+def axis_of(result: Row, traffic: Row | None = None, since: str = "", until: str = "") -> Axis:
+    """Over everything that has a time, so that every part of the page speaks of the same span. It begins at `since`, if
+    that is given, and ends at `until` or later.
+    """
     rows = (*result["clusters"], *result["topics"], *result["clients"], *result["findings"])
     times = [row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end)]
     times += (result.get("captured") or {}).values()
-    return Axis([*times, traffic["first"], traffic["last"]] if traffic else times)
+    times += (traffic["first"], traffic["last"]) if traffic else ()
+    return Axis(time for time in (*times, since, until) if time and time >= since)

@@ -84,4 +84,15 @@ for (const text of navigator.clipboard ? document.querySelectorAll(".copied") : 
   text.replaceWith(line);
   line.append(text, button);
 }
+const updated = document.getElementById("updated"), opened_ms = performance.now();
+if (updated) {
+  // As duration in story/cards.py: "3 s", "2 min", "1 h". The text has the age when the page was sent.
+  const [, number, unit] = updated.textContent.match(/(\d+) (s|min|h)/), age_s = number * { s: 1, min: 60, h: 3600 }[unit];
+  setInterval(() => {
+    const whole = Math.round(age_s + (performance.now() - opened_ms) / 1000);
+    const text = whole < 120 ? whole + " s" : whole < 7200 ? Math.floor(whole / 60) + " min" : Math.floor(whole / 3600) + " h";
+    updated.textContent = "updated " + text + " ago";
+    updated.classList.toggle("old", whole >= 120);
+  }, 1000);
+}
 openTarget();

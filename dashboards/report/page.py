@@ -61,6 +61,10 @@ class Attached:
     """By finding: {"connection", "api", "version", "correlation_id", "client_id", and "request", "response": lines}"""
     explanations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By code the parts of its check's page: heading to text."""
+    live: Row | None = None
+    """Of a monitor's page: {"axis": {"since", "until"}, "" for what is to be seen; "range": its name;
+    "ranges": [(name, text)]; "updated": its age as text}
+    """
 
 
 NOTHING = Attached()
@@ -68,7 +72,7 @@ NOTHING = Attached()
 
 def page(result: Row, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
-    axis = axis_of(result, attached.traffic)
+    axis = axis_of(result, attached.traffic, **(attached.live["axis"] if attached.live else {}))
     style, script = asset("page.css"), asset("page.js")
     found = matrix.matrix(result)
     versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
@@ -96,6 +100,8 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             findings_by_id={finding["id"]: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tiles=coverage_tiles.tiles(result["coverage"]),
+            besides=list(verdict.besides(result)),
+            live=attached.live,
             not_compared=verdict.not_compared(result["coverage"]),
             counted_once=verdict.counted_once(result["coverage"]),
             axis=axis,

@@ -8,15 +8,26 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from secrets import token_hex
 from types import MappingProxyType
+from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry
 
 from wirecheck.http_server import Answer, Route, metrics, text
+from wirecheck.story.cards import duration
 from wirecheck.streaming.run.metrics_page import SLOW_S, JudgedAgent, Page
 
-Front = Callable[[list[JudgedAgent]], str]
-"""The page for people, as HTML. Raises OSError or LookupError where there is nothing to show."""
+Front = Callable[[list[JudgedAgent], str], str]
+"""The page for people of one of RANGES, as HTML; its age stands in it as AGE. Raises OSError or LookupError where there
+is nothing to show.
+"""
+RANGES: Mapping[str, tuple[str, float]] = MappingProxyType(
+    {"hour": ("last hour", 3600.0), "day": ("last day", 86400.0), "all": ("all", math.inf)}
+)
+"""By name in `?range=`: what a page calls it, and how many seconds it has. The last one is the page's own."""
+AGE = f"age-{token_hex(8)}"
+"""Stands in a page for how old it is, until it is sent. No text from the wire can know it."""
 NO_RUNBOOKS: Mapping[str, str] = MappingProxyType({})
 FRESH_S = 5.0
 """Seconds for which a page is reused; making it reads the tables."""
@@ -33,17 +44,20 @@ PLAIN = (("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-st
 
 
 class Cached:
-    """The page, made when a client asks for it and at most once in FRESH_S."""
+    """The page of one range, made when a client asks for it and at most once in FRESH_S."""
 
-    def __init__(self, front: Front) -> None:
-        self.front = front
+    def __init__(self, front: Front, span: str) -> None:
+        self.front, self.span = front, span
         self.body, self.made_s = b"", -math.inf
+        self.read_s = 0.0
+        """As of when the results are that it shows."""
 
     def __call__(self, page: Page) -> bytes:
         if time.monotonic() - self.made_s >= FRESH_S:
-            self.body = self.front(page.agents()).encode("utf-8", "replace")
+            self.read_s = time.monotonic() - page.runs_s()
+            self.body = self.front(page.agents(), self.span).encode("utf-8", "replace")
             self.made_s = time.monotonic()
-        return self.body
+        return self.body.replace(AGE.encode(), duration(time.monotonic() - self.read_s).encode())
 
 
 def routes(page: Page, front: Front | None = None, runbooks: Mapping[str, str] = NO_RUNBOOKS) -> dict[str, Route]:
@@ -52,8 +66,8 @@ def routes(page: Page, front: Front | None = None, runbooks: Mapping[str, str] =
     registry.register(page)
     shown: dict[str, Route] = {}
     if front:
-        cached = Cached(front)
-        shown = {"/": Route(lambda _: people(cached, page), guarded=True)}
+        cached = {name: Cached(front, name) for name in RANGES}
+        shown = {"/": Route(lambda request: people(cached, page, request.query), guarded=True)}
     shown |= {f"/runbooks/{name}": page_of(text) for name, text in runbooks.items()}
     return shown | {
         "/metrics": metrics(registry),
@@ -71,9 +85,12 @@ def state(wrong: str, well: str = "ok") -> Answer:
     return text(wrong, HTTPStatus.SERVICE_UNAVAILABLE) if wrong else text(well)
 
 
-def people(shown: Cached, page: Page) -> Answer:
+def people(shown: Mapping[str, Cached], page: Page, query: str = "") -> Answer:
+    name = parse_qs(query).get("range", [list(RANGES)[-1]])[0]
+    if name not in shown:
+        return text(f"range is one of {', '.join(shown)}", HTTPStatus.BAD_REQUEST)
     try:
-        return Answer(shown(page), headers=HTML)
+        return Answer(shown[name](page), headers=HTML)
     except LookupError:  # no batch is written yet
         return Answer(f"{page.starting()}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE, (*PLAIN, ("Refresh", "5")))
     except OSError as wrong:  # the tables are away

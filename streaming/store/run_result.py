@@ -106,11 +106,13 @@ class Result:
         inputs: Sequence[str] = (),
         keylogs: Sequence[str] = (),
         *,
+        tables_in: str = "",
         principals: bool = True,
     ) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
-        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards;
-        without `principals` these name no client's address, and findings not who changed a topic.
+        `not_listed` where not all findings are asked for. `inputs`, `keylogs` and `tables_in` (the folder of the
+        tables) are for the commands of cards; without `principals` these name no client's address, and findings not
+        who changed a topic.
         """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
@@ -125,6 +127,7 @@ class Result:
             inputs=inputs,
             keylogs=keylogs,
             hosts=principals,
+            tables=tables_in,
         )
         return {
             "coverage": self.coverage(),

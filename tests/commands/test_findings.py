@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from types import MappingProxyType
 
 import pytest
 
@@ -153,7 +154,9 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
             except StopIteration:
                 raise KeyboardInterrupt from None
 
-        def json(self, _choice=None, *, principals):
+        rows = MappingProxyType({"findings": ()})
+
+        def json(self, *_, **_options):
             return {"findings": [dict(finding) for finding in self.findings]}
 
     monkeypatch.setattr(findings_command, "latest", lambda _session, _out: Grown())
@@ -178,3 +181,12 @@ def test_addresses_have_names(run, verdict, tmp_path):
     assert "broker-three (127.0.1.3)" in run("findings", verdict, ID[:6], "--names", tmp_path / "hosts").stdout
     listed = run("findings", verdict, "--names", tmp_path / "hosts", "--format", "json").stdout
     assert listed == run("findings", verdict, "--format", "json").stdout
+
+
+def test_a_card_names_the_captures_of_a_replay_where_they_are_still_there(run, tmp_path):
+    """Its commands then run as printed."""
+    out = tmp_path / "out"
+    run("replay", EXAMPLE, "--out", out)
+    shown = run("findings", out, "TID002").stdout
+    assert f"wirecheck evidence TID002 {EXAMPLE} --from {out} -o shipments.pcapng" in " ".join(shown.split())
+    assert " FILE " not in shown

@@ -11,7 +11,7 @@ import pytest
 
 from wirecheck.http_server import serving
 from wirecheck.streaming.run.metrics_page import HANGS_S, Page, Query
-from wirecheck.streaming.run.web_server import NO_RUNBOOKS, healthy, is_this_machine, ready, routes
+from wirecheck.streaming.run.web_server import AGE, NO_RUNBOOKS, healthy, is_this_machine, ready, routes
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def test_without_a_page_there_is_none():
 
 def test_the_page_is_made_when_asked_for_and_not_for_each_who_asks():
     made = []
-    with served(front=lambda agents: made.append(agents) or "<p>open findings</p>") as base:
+    with served(front=lambda agents, _: made.append(agents) or "<p>open findings</p>") as base:
         shown = [answered(base + "/") for _ in range(3)]
     assert {text for _, _, text in shown} == {"<p>open findings</p>"}
     assert shown[0][1]["Content-Type"] == "text/html; charset=utf-8"
@@ -75,8 +75,25 @@ def test_the_page_is_made_when_asked_for_and_not_for_each_who_asks():
     assert made == [[]]
 
 
+def test_a_page_is_of_the_range_asked_for_and_says_how_old_it_is():
+    page = Page()
+    page.alive_s -= 3
+    with served(page, front=lambda _, name: f"{name}, updated {AGE} ago") as base:
+        for query, name in {"": "all", "?range=hour": "hour", "?range=day": "day", "?other=1": "all"}.items():
+            assert re.fullmatch(rf"{name}, updated [3-9] s ago", answered(base + "/" + query)[2])
+        assert answered(base + "/?range=week")[::2] == (400, "range is one of hour, day, all\n")
+
+
+def test_a_page_of_results_that_no_batch_renews_gets_older():
+    """It is as old as the results: a page that was made a second ago shows what a batch wrote that hangs since."""
+    page = Page()
+    page.alive_s -= 600
+    with served(page, front=lambda *_: f"updated {AGE} ago") as base:
+        assert answered(base + "/")[2] == "updated 10 min ago"
+
+
 def test_where_nothing_is_written_yet_the_page_says_so_and_metrics_go_on():
-    def front(_):
+    def front(*_):
         raise LookupError("no batch is written")
 
     with served(front=front) as base:
@@ -103,7 +120,7 @@ def test_the_page_of_findings_is_not_shown_to_a_rebound_name():
     def asked(base, path, host):
         return answered(urllib.request.Request(base + path, headers={"Host": host}))[0]
 
-    with served(front=lambda _: "<p>open findings</p>", allowed_hosts=["wirecheck.example.org"]) as base:
+    with served(front=lambda *_: "<p>open findings</p>", allowed_hosts=["wirecheck.example.org"]) as base:
         assert asked(base, "/", "evil.example") == 421
         assert asked(base, "/", "evil.example:9108") == 421
         assert asked(base, "/", "wirecheck.example.org:9108") == 200
@@ -115,7 +132,7 @@ def test_the_page_of_findings_is_not_shown_to_a_rebound_name():
 
 def test_a_slow_page_holds_up_no_metrics():
     slow = threading.Event()
-    with served(front=lambda _: slow.wait(20) and "late") as base:
+    with served(front=lambda *_: slow.wait(20) and "late") as base:
         waiting = threading.Thread(target=answered, args=[base + "/"])
         waiting.start()
         time.sleep(0.05)
