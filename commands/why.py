@@ -46,7 +46,7 @@ AROUND_SECTION = 3
 def why(
     name: str, inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
 ) -> None:
-    """Show what a capture knows about one topic, client, group or broker, problems first.
+    """Show what a capture knows about one topic, client, group or broker. Findings come first.
 
     A topic: errors, its IDs over time, who writes and reads it, followers, how each broker describes its partitions
     (descriptions that differ are marked), and who changed it. A client: errors, connections and how they ended, topics,
@@ -63,18 +63,21 @@ def why(
     """
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import sections
+    from wirecheck.session.subject_findings import read, with_findings
 
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        subject = Subject(name, options.dialects()).read(frames, ports)
-        kind, others = kind_of(subject, asked["kind"])
-        at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
-        found = sections(subject, kind, at and at.ns)
-        show(name, kind, found, form, every=every)
-        if subject.others:
-            tell(f"wirecheck: not kept: {plural(subject.others, 'more fact')}")
-        if form == "text":
-            also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
-            note(f"{subject.traffic.text()}{also}")
+    subject = Subject(name, options.dialects())
+    session = options.session()
+    with capture_frames(session, inputs, strict=strict) as frames:
+        result = read(session, subject, frames, inputs, ports)
+    kind, others = kind_of(subject, asked["kind"])
+    at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
+    found = with_findings(sections(subject, kind, at and at.ns), subject, kind, result)
+    show(name, kind, found, form, every=every)
+    if subject.others:
+        tell(f"wirecheck: not kept: {plural(subject.others, 'more fact')}")
+    if form == "text":
+        also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
+        note(f"{subject.traffic.text()}{also}")
 
 
 def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:

@@ -241,12 +241,14 @@ def why(
     with as_input_error():
         from wirecheck.decode.show.subject import Subject
         from wirecheck.decode.show.subject_facts import Fact, sections
+        from wirecheck.session.subject_findings import read, with_findings
         from wirecheck.session.subjects import kind_of
 
-        time = span(at)
-        subject = Subject(name, known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
-        time = time and time.on_day_of(subject.traffic.first_ns)
-        found = sections(subject, kind_of(subject, kind)[0], time and time.ns)
+        time, subject, names = span(at), Subject(name, known(dialect)), list(map(str, paths))
+        frames = Source(paths, several(keylog)).tables()
+        result = read(session(several(keylog)), subject, frames, names, ports)
+        time, of = time and time.on_day_of(subject.traffic.first_ns), kind_of(subject, kind)[0]
+        found = with_findings(sections(subject, of, time and time.ns), subject, of, result)
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}
 
 

@@ -352,11 +352,21 @@ def short(duration_ms: float) -> str:
     return f"{duration_ms:,.1f} ms" if duration_ms >= 1 else f"{1000 * duration_ms:,.0f} us"
 
 
+def addresses_of(subject: Subject) -> set[str]:
+    """The servers of a broker's ID or address."""
+    name = subject.name
+    known = {server for server, node in subject.traffic.brokers.items() if str(node) == name}
+    return known | {server for server in servers_seen(subject) if name in {server, Peer.of(server).host}}
+
+
+def nodes_of(subject: Subject) -> set[str]:
+    """Broker IDs of these servers, and the name itself."""
+    brokers = subject.traffic.brokers
+    return {str(brokers[server]) for server in addresses_of(subject) if server in brokers} | {subject.name}
+
+
 def of_broker(subject: Subject) -> Sections:
-    traffic, name = subject.traffic, subject.name
-    known = {server for server, node in traffic.brokers.items() if str(node) == name}
-    known |= {server for server in servers_seen(subject) if name in {server, Peer.of(server).host}}
-    nodes = {str(traffic.brokers[server]) for server in known if server in traffic.brokers} | {name}
+    traffic, known, nodes = subject.traffic, addresses_of(subject), nodes_of(subject)
     calls = [(call, found) for call, found in traffic.calls.items() if call.server in known]
     apis = {call.api for call, _ in calls}
     roles = [

@@ -28,7 +28,7 @@ def test_the_stale_broker_and_who_it_hurts(run):
 
 def test_text_csv_and_the_library(run):
     text = run("why", "tickets", STALE).stdout
-    assert text.startswith("topic tickets\n\nErrors\n!  UNKNOWN_TOPIC_ID")
+    assert text.startswith("topic tickets\n\nFindings\n!  TID017")
     rows = list(csv.DictReader(io.StringIO(run("why", "tickets", STALE, "--format", "csv").stdout)))
     assert {row["section"] for row in rows} >= {"errors", "topic_ids", "written_by", "partitions", "changes"}
     found = wirecheck.why("tickets", STALE)
@@ -55,3 +55,42 @@ def test_text_from_the_wire_is_harmless(run, tmp_path):
     result = run("why", "a", capture(tmp_path, talk.close()))
     assert "\x1b" not in result.stdout
     assert "evil\\x1b[2J\\nx" in result.stdout
+
+
+def test_findings_come_first_and_a_broker_that_stopped_following_the_log_is_marked(run):
+    found = json.loads(run("why", "4", STALE, "--type", "broker", "--format", "json").stdout)["sections"]
+    assert [row["what"] for row in found["findings"]][0] == "LOG003"
+    assert all(row["wrong"] for row in found["findings"])
+    [log] = [row for row in found["follows"] if row["what"] == "__cluster_metadata"]
+    assert (log["wrong"], log["details"]) == (True, "stays at offset 61 since about 2026-11-21 00:36:20 UTC, LOG003")
+
+
+@pytest.mark.parametrize("broker", ["2", "3"])
+def test_a_broker_that_is_healthy_is_not_marked_by_the_finding_of_another(run, broker):
+    found = json.loads(run("why", broker, STALE, "--type", "broker", "--format", "json").stdout)["sections"]
+    assert not any(row["wrong"] for row in found["follows"])
+    assert "LOG003" not in {row["what"] for row in found.get("findings", ())}
+
+
+def test_a_client_that_is_hurt_has_the_headline_of_its_card(run):
+    found = json.loads(run("why", "p-lost", STALE, "--format", "json").stdout)["sections"]
+    assert [(row["wrong"], "p-lost" in row["details"]) for row in found["findings"]] == [(True, True)]
+    quiet = json.loads(run("why", "p-good", STALE, "--format", "json").stdout)["sections"]
+    assert "findings" not in quiet
+
+
+HEALTHY = ROOT / "tests/scenarios/captures"
+
+
+@pytest.mark.parametrize("folder", ["kraft4-healthy", "kraft4-snapshot", "zk28-healthy"])
+def test_of_healthy_brokers_nothing_is_found(run, folder):
+    """Brokers that hear nothing from the log for a while, such as one that was restarted, are not marked by that."""
+    capture = HEALTHY / folder / "capture.pcap.gz"
+    clusters = json.loads(run("replay", capture, "--format", "json").stdout)["clusters"]
+    brokers = [str(broker) for cluster in clusters for broker in cluster["brokers"]]
+    assert brokers
+    for broker in brokers:
+        result = run("why", broker, capture, "--type", "broker", "--format", "json")
+        found = json.loads(result.stdout)["sections"]
+        assert not any(row["wrong"] for row in found.get("findings", ()))
+        assert not any(row["wrong"] for row in found.get("follows", ()))

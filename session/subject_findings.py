@@ -1,0 +1,121 @@
+"""What the checks found about the name of `wirecheck why`, and the rows of other sections that a finding is about.
+
+A row is marked by a finding of its broker or client, with the finding's own offsets and times: that something was not
+seen for a while marks nothing. The captures are read once, for the sections and for the checks.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from wirecheck.decode.show.subject_facts import Fact, Sections, nodes_of
+from wirecheck.session.inputs import places
+from wirecheck.session.session import Session
+from wirecheck.story.entries import BLAMED, KINDS
+from wirecheck.wording import TimeSpan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from wirecheck.decode.show.subject import Subject
+    from wirecheck.streaming.store.run_result import Result
+
+Row = dict[str, Any]
+TITLE = "Findings"
+METADATA_LOG = "__cluster_metadata"
+STANDS_STILL, SILENT = "LOG003", "CLI005"
+"""The checks whose findings mark a row: a broker that stopped following the metadata log, a writer that fell silent."""
+
+
+def read(
+    session: Session, subject: "Subject", frames: "Iterator[pa.Table]", inputs: Sequence[str], ports: Sequence[int]
+) -> "Result":
+    """Let the subject read the frames of inputs; what the checks find in these inputs.
+
+    Folders of frames are read again, as whose agents' they are has to be known first.
+    """
+    from wirecheck.session.local_check import Check, checked
+    from wirecheck.streaming.steps.settings import Settings
+
+    settings = Settings(dialects=tuple(subject.dialects))
+    if any(path.is_dir() for path in places(inputs)):
+        subject.read(frames, ports)
+        return checked(session, inputs, "default", settings).run.result()
+    check = Check(settings)
+    subject.read(passing(frames, check), ports)
+    return check.checked().run.result()
+
+
+def passing(tables: "Iterator[pa.Table]", check: Any) -> "Iterator[pa.Table]":
+    for table in tables:
+        check.add(table)
+        yield table
+
+
+def with_findings(found: Sections, subject: "Subject", kind: str, result: "Result") -> Sections:
+    """The sections with what was found about the name: a section of its own, first, and marks."""
+    headlines = dict(card for entry in result.json()["entries"] for card in hurting(entry, subject, kind))
+    mine = [
+        row
+        for row in result.rows["findings"]
+        if row["id"] in headlines or (row["kind"] != "visibility" and is_about(row, subject, kind))
+    ]
+    mine.sort(key=lambda row: (KINDS.index(row["kind"]), row["first_seen"], row["id"]))
+    if not mine:
+        return found
+    facts = sorted((fact(row, headlines.get(row["id"])) for row in mine), key=lambda one: not one.wrong)
+    return {TITLE: facts, **{title: marked(title, facts, mine) for title, facts in found.items()}}
+
+
+def hurting(entry: Row, subject: "Subject", kind: str) -> Iterator[tuple[str, str]]:
+    """ID and headline of a card on which the client is hurt."""
+    hurt = {one["client_id"] for one in entry["card"]["harm"]["clients"]}
+    if kind == "client" and subject.name in hurt:
+        yield entry["findings"][0], entry["card"]["headline"]
+
+
+def is_about(row: Row, subject: "Subject", kind: str) -> bool:
+    name = subject.name
+    if row.get("others") is not None:
+        return False
+    if kind == "topic":
+        return bool(row["topic"] == name)
+    if kind == "client":
+        return name in row["client_ids"]
+    if kind == "broker":
+        return not nodes_of(subject).isdisjoint(map(str, row["brokers"]))
+    return words(row).get("group") == name
+
+
+def words(row: Row) -> dict[str, str]:
+    return {pair["name"]: pair["value"] for pair in row["words"]}
+
+
+def fact(row: Row, headline: str | None) -> Fact:
+    """`headline`: of the card, where the client is hurt."""
+    first_ns, last_ns = (TimeSpan.of(row[end]).ns for end in ("first_seen", "last_seen"))
+    wrong = headline is not None or row["kind"] in BLAMED or row["code"] == SILENT
+    return Fact(row["code"], row["id"], row["count"], first_ns, last_ns, headline or row["summary"], wrong)
+
+
+def marked(title: str, facts: list[Fact], rows: list[Row]) -> list[Fact]:
+    return [next((seen for row in rows if (seen := mark(title, one, row)) is not None), one) for one in facts]
+
+
+def mark(title: str, one: Fact, row: Row) -> Fact | None:
+    """The fact with what a finding says of it; None if the finding is not about it."""
+    said = words(row)
+    if (title, one.what, row["code"]) == ("Follows", METADATA_LOG, STANDS_STILL):
+        details = f"stays at offset {said['offset']} since {said['since']}"
+    elif row["code"] == SILENT and is_writer(title, one, row):
+        details = f"silent since {said['time']}"
+    else:
+        return None
+    return replace(one, wrong=True, details=", ".join(filter(None, (one.details, details, row["code"]))))
+
+
+def is_writer(title: str, one: Fact, row: Row) -> bool:
+    """Whether a fact is the writing of a finding's client to its topic."""
+    if title == "Written by":
+        return one.who.rpartition(" ")[0] in row["client_ids"]
+    return title == "Topics" and one.what == f"Produce {row['topic']}"
