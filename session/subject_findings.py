@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.decode.show.subject_facts import Fact, Sections, nodes_of
 from wirecheck.session.inputs import places
 from wirecheck.session.session import Session
-from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.wording import TimeSpan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.show.subject import Subject
+    from wirecheck.decode.show.subject_facts import Fact, Sections
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
@@ -52,8 +51,10 @@ def passing(tables: "Iterator[pa.Table]", check: Any) -> "Iterator[pa.Table]":
         yield table
 
 
-def with_findings(found: Sections, subject: "Subject", kind: str, result: "Result") -> Sections:
+def with_findings(found: "Sections", subject: "Subject", kind: str, result: "Result") -> "Sections":
     """The sections with what was found about the name: a section of its own, first, and marks."""
+    from wirecheck.story.entries import KINDS
+
     headlines = dict(card for entry in result.json()["entries"] for card in hurting(entry, subject, kind))
     mine = [
         row
@@ -83,6 +84,8 @@ def is_about(row: Row, subject: "Subject", kind: str) -> bool:
     if kind == "client":
         return name in row["client_ids"]
     if kind == "broker":
+        from wirecheck.decode.show.subject_facts import nodes_of
+
         return not nodes_of(subject).isdisjoint(map(str, row["brokers"]))
     return words(row).get("group") == name
 
@@ -91,30 +94,33 @@ def words(row: Row) -> dict[str, str]:
     return {pair["name"]: pair["value"] for pair in row["words"]}
 
 
-def fact(row: Row, headline: str | None) -> Fact:
+def fact(row: Row, headline: str | None) -> "Fact":
     """`headline`: of the card, where the client is hurt."""
+    from wirecheck.decode.show.subject_facts import Fact
+    from wirecheck.story.entries import BLAMED
+
     first_ns, last_ns = (TimeSpan.of(row[end]).ns for end in ("first_seen", "last_seen"))
     wrong = headline is not None or row["kind"] in BLAMED or row["code"] == SILENT
     return Fact(row["code"], row["id"], row["count"], first_ns, last_ns, headline or row["summary"], wrong)
 
 
-def marked(title: str, facts: list[Fact], rows: list[Row]) -> list[Fact]:
+def marked(title: str, facts: "list[Fact]", rows: list[Row]) -> "list[Fact]":
     return [next((seen for row in rows if (seen := mark(title, one, row)) is not None), one) for one in facts]
 
 
-def mark(title: str, one: Fact, row: Row) -> Fact | None:
+def mark(title: str, one: "Fact", row: Row) -> "Fact | None":
     """The fact with what a finding says of it; None if the finding is not about it."""
-    said = words(row)
+    named = words(row)
     if (title, one.what, row["code"]) == ("Follows", METADATA_LOG, STANDS_STILL):
-        details = f"stays at offset {said['offset']} since {said['since']}"
+        details = f"stays at offset {named['offset']} since {named['since']}"
     elif row["code"] == SILENT and is_writer(title, one, row):
-        details = f"silent since {said['time']}"
+        details = f"silent since {named['time']}"
     else:
         return None
     return replace(one, wrong=True, details=", ".join(filter(None, (one.details, details, row["code"]))))
 
 
-def is_writer(title: str, one: Fact, row: Row) -> bool:
+def is_writer(title: str, one: "Fact", row: Row) -> bool:
     """Whether a fact is the writing of a finding's client to its topic."""
     if title == "Written by":
         return one.who.rpartition(" ")[0] in row["client_ids"]

@@ -59,7 +59,7 @@ def test_text_from_the_wire_is_harmless(run, tmp_path):
 
 def test_findings_come_first_and_a_broker_that_stopped_following_the_log_is_marked(run):
     found = json.loads(run("why", "4", STALE, "--type", "broker", "--format", "json").stdout)["sections"]
-    assert [row["what"] for row in found["findings"]][0] == "LOG003"
+    assert found["findings"][0]["what"] == "LOG003"
     assert all(row["wrong"] for row in found["findings"])
     [log] = [row for row in found["follows"] if row["what"] == "__cluster_metadata"]
     assert (log["wrong"], log["details"]) == (True, "stays at offset 61 since about 2026-11-21 00:36:20 UTC, LOG003")
