@@ -86,6 +86,12 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option(
     "--retain-results", type=duration, metavar="AGE", help="Remove results after this time.  [default: keep all]"
 )
+@click.option(
+    "--retain-results-size",
+    type=size,
+    metavar="SIZE",
+    help="Remove the oldest results if there are more. Findings stay.  [default: keep all]",
+)
 @click.option("--heap", type=size, default="1G", show_default=True, help="Maximum size of the Java heap.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
 @click.option(
@@ -153,6 +159,7 @@ def monitor(
     settings = Settings(judge=judge_settings(words), live=True, **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}
+    ages["retain_results_bytes"] = choices.pop("retain_results_size")
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():

@@ -56,7 +56,7 @@ def test_the_command_takes_what_the_unit_gives_it_and_is_started_again(unit):
 
 def test_the_monitor_keeps_30_days_and_has_time_for_its_longest_stop():
     unit = FOLDER / "wirecheck-monitor.service"
-    assert "--retain-results 30d" in values(unit, "ExecStart")[0]
+    assert "--retain-results 30d --retain-results-size 8G" in values(unit, "ExecStart")[0]
     (stop_s,) = map(int, values(unit, "TimeoutStopSec"))
     assert stop_s >= 2 * (monitor.FORCED_S + resources.LAST_S)
     assert values(unit, "CapabilityBoundingSet") == [""]

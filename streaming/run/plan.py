@@ -48,6 +48,8 @@ class Plan:
     """Superseded revisions stay this long in the tables."""
     retain_results_s: float | None = None
     """Results that are older leave; None for never."""
+    retain_results_bytes: int | None = None
+    """Results of the run take no more, as far as older ones than an hour can leave; None for any size."""
     heap_bytes: int = 1 << 30
     """The most that Java's heap may take."""
     metrics_port: int | None = None

@@ -164,21 +164,26 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
     try:
         run = run_of(plan.checkpoint)
         if run:
-            keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
+            excess = keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
+            if excess:
+                say(f"results take {excess:,} bytes more than --retain-results-size: what is left is recent or open")
     except (OSError, ValueError, CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
         problem = failed if isinstance(failed, ValueError) else reason_of(failed)
         say(f"tables were not compacted: {problem}; tried again later")
     give_back()
 
 
-def keep_small(plan: Plan, run: str, now_s: float) -> None:
+def keep_small(plan: Plan, run: str, now_s: float) -> int:
+    """By how many bytes the results exceed what they may take."""
     upto = committed(plan.checkpoint)
     before_s = None if plan.retain_results_s is None else now_s - plan.retain_results_s
     if result_folder.kind_of(plan.out) == result_folder.DELTA:
         from wirecheck.streaming.store import delta_upkeep
 
-        delta_upkeep.keep(plan.out, run, delta_upkeep.UpkeepTerms(now_s, plan.retain_s, before_s), upto)
-        return
+        terms = delta_upkeep.UpkeepTerms(now_s, plan.retain_s, before_s, plan.retain_results_bytes)
+        return delta_upkeep.keep(plan.out, run, terms, upto)
     compaction.compact(plan.out, run, compaction.CompactionTerms(now_s, plan.retain_s), upto)
     if before_s is not None:
         compaction.retire(plan.out, run, before_s, upto)
+    most_bytes = plan.retain_results_bytes
+    return 0 if most_bytes is None else compaction.fit(plan.out, run, most_bytes, now_s, upto)

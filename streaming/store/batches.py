@@ -51,6 +51,9 @@ class Folders:
             found = pq.read_metadata(file)
             return found.num_rows, found.metadata or {}
 
+    def size_bytes(self, batch_id: int) -> int:
+        return self.part(batch_id).stat().st_size
+
     def written_s(self, batch_id: int) -> float:
         return self.part(batch_id).stat().st_mtime
 

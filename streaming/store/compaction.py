@@ -216,6 +216,22 @@ def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
         retire_table(Folders(f"{out}/{table}/run={run}"), table, before_s, committed)
 
 
+def fit(out: Path | str, run: str, most_bytes: int, now_s: float, committed: int) -> int:
+    """Of the tables whose files leave whole, the oldest files of a run, until all its files together have at most so
+    many bytes; by how many they still have more. What was written within an hour stays, and so does every row of
+    other tables: findings are never removed for their size.
+    """
+    places = {table: Folders(f"{out}/{table}/run={run}") for table in TABLES}
+    excess = sum(place.size_bytes(number) for place in places.values() for number in place.numbers()) - most_bytes
+    parts = [(part, places[table]) for table in BY_FILE for part in parts_of(places[table], committed)]
+    for part, place in sorted(parts, key=lambda one: (one[0].written_s, one[0].last)):
+        if excess <= 0 or part.written_s > now_s - HOUR_S:
+            break
+        excess -= place.size_bytes(part.last)
+        place.remove(part.last)
+    return max(excess, 0)
+
+
 def retire_table(run: Folders, table: str, before_s: float, committed: int) -> None:
     def write(part: Part, rows: pa.Table) -> None:
         run.put(rows, part.last, part.written_s, run.footer(part.last)[1])

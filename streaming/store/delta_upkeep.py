@@ -6,6 +6,7 @@ versions stay readable (time travel) as long as replaced revisions are retained.
 
 import datetime as dt
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -54,10 +55,15 @@ class UpkeepTerms:
     """Versions with revisions that were replaced stay for so long."""
     retire_s: float | None = None
     """Results that were written, or seen last, before leave; None for never."""
+    most_bytes: int | None = None
+    """That all files of the run may have together; None for any number."""
 
 
-def keep(out: Path | str, run: str, terms: UpkeepTerms, committed: int) -> None:
-    """One pass over all tables of a run. Only batches up to `committed` are touched."""
+def keep(out: Path | str, run: str, terms: UpkeepTerms, committed: int) -> int:
+    """One pass over all tables of a run. Only batches up to `committed` are touched. By how many bytes its files exceed
+    what they may have.
+    """
+    excess = 0 if terms.most_bytes is None else fit(out, run, terms.most_bytes, terms.now_s)
     for name in (*TABLES, NOW):
         try:
             table = opened(out, name)
@@ -67,6 +73,38 @@ def keep(out: Path | str, run: str, terms: UpkeepTerms, committed: int) -> None:
             if name in TABLES:
                 keep_one(UpkeepPass(table, name, run, committed), terms)
             clean(table, max(LEAST_HOURS, math.ceil(terms.retain_s / 3600)))
+    return excess
+
+
+def fit(out: Path | str, run: str, most_bytes: int, now_s: float) -> int:
+    """As `compaction.fit`, by days: today's files stay."""
+    tables = {}
+    for name in TABLES:
+        with suppress(TableNotFoundError):
+            tables[name] = opened(out, name)
+    sizes = defaultdict(Counter[dt.date], {name: bytes_by_day(table, run) for name, table in tables.items()})
+    excess = sum(sum(of_table.values()) for of_table in sizes.values()) - most_bytes
+    today = dt.datetime.fromtimestamp(now_s, dt.UTC).date()
+    for day in sorted({day for name in BY_FILE for day in sizes[name]}):
+        if excess <= 0 or day >= today:
+            break
+        for name in BY_FILE:
+            if size := sizes[name][day]:
+                with suppress(CommitFailedError):
+                    tables[name].delete(f"{RUN} = '{run}' AND {DAY} = '{day}'")
+                    excess -= size
+    return max(excess, 0)
+
+
+def bytes_by_day(table: DeltaTable, run: str) -> Counter[dt.date]:
+    """Of the files that hold rows of this run alone."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    found: Counter[dt.date] = Counter()
+    if {f"min.{RUN}", f"max.{RUN}", f"partition.{DAY}"}.issubset(actions.column_names):
+        columns = (f"partition.{DAY}", "size_bytes", f"min.{RUN}", f"max.{RUN}")
+        for day, size, *runs in zip(*(actions[name].to_pylist() for name in columns), strict=True):
+            found[day] += size if runs == [run, run] else 0
+    return found
 
 
 def keep_one(one: "UpkeepPass", terms: UpkeepTerms) -> None:

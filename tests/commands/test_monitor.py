@@ -85,6 +85,7 @@ def test_a_file_that_is_not_there_is_one_line(plans, tmp_path):
         ("--max-batch-bytes", "0", "64M"),
         ("--retain", "-1", "24h"),
         ("--retain-results", "month", "24h"),
+        ("--retain-results-size", "much", "10G"),
         ("--heap", "none", "64M"),
         ("--judge", "x", "NAME=N"),
     ],

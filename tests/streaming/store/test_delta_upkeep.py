@@ -204,3 +204,27 @@ def test_files_over_the_same_batches_are_one(tmp_path, clock):
     assert list(delta_upkeep.apart([])) == []
     tell(tmp_path, clock, [])
     assert UpkeepPass(delta_tables.made(tmp_path, "topics"), "topics", "r", NEVER).parts() == []
+
+
+def test_of_too_many_bytes_the_oldest_days_leave_and_no_finding(tmp_path, clock):
+    writer = DeltaTables(tmp_path, "r")
+    for number in range(6):
+        coverage = from_ipc(to_ipc("coverage", [{"id": f"{number}", "revision": 1, "withdrawn": False}]))
+        findings = from_ipc(to_ipc("findings", [{"id": "open", "revision": number + 1, "state": "open"}]))
+        writer.write({"coverage": coverage, "findings": findings}, number)
+        clock.now_s += DAY_S
+    now_s = clock.now_s - DAY_S
+    whole = sum(sum(bytes_of(tmp_path, name).values()) for name in ("coverage", "findings"))
+    of_coverage = bytes_of(tmp_path, "coverage")
+    two_days = sum(sorted(of_coverage.values())[:2])
+    assert delta_upkeep.fit(tmp_path, "r", whole, now_s) == 0
+    assert bytes_of(tmp_path, "coverage") == of_coverage
+    assert delta_upkeep.fit(tmp_path, "r", whole - two_days, now_s) == 0
+    assert set(bytes_of(tmp_path, "coverage")) == set(sorted(of_coverage)[2:])
+    assert delta_upkeep.fit(tmp_path, "r", 1, now_s) > 0
+    assert set(bytes_of(tmp_path, "coverage")) == {max(of_coverage)}  # today's stay
+    assert {row["id"] for row in Result.read(tmp_path, "r").rows["findings"]} == {"open"}
+
+
+def bytes_of(out, name):
+    return {day: size for day, size in delta_upkeep.bytes_by_day(delta_tables.opened(out, name), "r").items() if size}

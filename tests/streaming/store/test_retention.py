@@ -99,3 +99,48 @@ def test_cut_off_at_any_step_no_replaced_revision_stands(tmp_path, monkeypatch):
             compaction.retire(tmp_path, "r", BEFORE_S, 3)
         assert [row["revision"] for row in last(revisions(tmp_path, "findings", "r"))] in ([newest], [])
     assert names(tmp_path, "findings") == []
+
+
+def sizes(out):
+    return sum(part.stat().st_size for part in out.rglob("*.parquet"))
+
+
+def filled(out, *, newest_s):
+    """Eight files of each table that can leave, a day apart, and findings as old as the first."""
+    for number in range(8):
+        written_s = newest_s - (7 - number) * DAY_S
+        tell(out, "coverage", number, [{"id": f"{number}", "revision": 1, "withdrawn": False}], written_s)
+        tell(out, "exchanges", number, [{"label": f"{number}"}], written_s)
+        tell(out, "changes", number, [{"id": f"{number}", "revision": 1, "targets": []}], written_s)
+    tell(out, "findings", 0, [seen("open", 1, OLD_S, state="open")], OLD_S)
+    tell(out, "topics", 0, [seen("gone", 1, OLD_S, state="deleted", withdrawn=False)], OLD_S)
+
+
+def test_of_too_many_bytes_the_oldest_files_leave_and_no_finding(tmp_path):
+    filled(tmp_path, newest_s=NOW_S)
+    whole = sizes(tmp_path)
+    assert compaction.fit(tmp_path, "r", whole, NOW_S, 7) == 0
+    assert sizes(tmp_path) == whole
+    assert compaction.fit(tmp_path, "r", whole * 2 // 3, NOW_S, 7) == 0
+    assert whole // 3 < sizes(tmp_path) <= whole * 2 // 3
+    left = [Folders(tmp_path / table / "run=r").numbers() for table in ("coverage", "exchanges", "changes")]
+    assert all(numbers[-1] == 7 for numbers in left)
+    assert all(numbers == list(range(numbers[0], 8)) for numbers in left)
+    assert (names(tmp_path, "findings"), names(tmp_path, "topics")) == (["open"], ["gone"])
+
+
+@pytest.mark.parametrize(("committed", "kept"), [(7, [7]), (5, [6, 7])])
+def test_what_was_written_within_an_hour_or_may_be_repeated_stays_and_the_excess_is_told(tmp_path, committed, kept):
+    filled(tmp_path, newest_s=NOW_S)
+    excess = compaction.fit(tmp_path, "r", 1, NOW_S, committed)
+    assert Folders(tmp_path / "coverage" / "run=r").numbers() == kept
+    assert excess == sizes(tmp_path) - 1
+    assert names(tmp_path, "findings") == ["open"]
+
+
+def test_files_of_former_runs_neither_count_nor_leave(tmp_path):
+    filled(tmp_path, newest_s=NOW_S)
+    for table in ("coverage", "exchanges"):
+        (tmp_path / table / "run=r").rename(tmp_path / table / "run=former")
+    compaction.fit(tmp_path, "r", 1, NOW_S, 7)
+    assert len(Folders(tmp_path / "coverage" / "run=former").numbers()) == 8
