@@ -38,7 +38,8 @@ def groups(
 
     LAG is between the last commit and the last high watermark that were seen of each partition; ? where no partition
     has both. Beside it stand the partitions that it is about, where these are not all. COMMIT and WATERMARK are the
-    ages of the last commit and of the oldest high watermark. `wirecheck why GROUP` shows members, rebalances and
+    ages of the last commit and of the oldest high watermark. If INPUT has several clusters, a column names that of each
+    group. `wirecheck why GROUP` shows members, rebalances and
     offsets of one group.
 
     \b
@@ -48,25 +49,32 @@ def groups(
       wirecheck groups frames/ --format json
     """
     from wirecheck.decode.show.group_rows import Groups
+    from wirecheck.session.cluster_readings import Reading, group_rows, read
 
-    with capture_frames(options.session(), inputs, strict=strict) as frames:
-        found = Groups(dialects=options.dialects()).read(frames, ports)
+    reading = Reading(options.session(), inputs, ports)
+    with capture_frames(reading.session, inputs, strict=strict) as frames:
+        found = Groups(dialects=options.dialects())
+        result = read(reading, found, frames)
         need_messages(found.traffic, inputs)
         if group is not None and group not in found.groups:
             raise InputError(unknown("group", group, set(found.groups)))
-        rows = [row for row in found.rows() if group in {None, row.group}]
-        listing(found.traffic.last_ns).show(rows, form, every=every)
+        rows = [row for row in group_rows(reading, found, result) if group in {None, row.group}]
+        listing(found.traffic.last_ns, several=any(row.cluster for row in rows)).show(rows, form, every=every)
         if form == "text":
             note_end(plural(len(rows), "group"), {"more groups and partitions": found.others}, found.traffic)
 
 
-def listing(end_ns: int) -> "Listing[GroupRow]":
-    """Ages are as of this time."""
+HEADINGS = ("state", "members", "rebalances", "generation", "lag", "commit", "watermark")
+
+
+def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
+    """Ages are as of this time. `several`: clusters, which are named."""
 
     def cells(row: "GroupRow", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
         """`billing  stable  4  1  7  1,204  3 s  12 s`."""
         return [
             (row.group, "client"),
+            *([(row.cluster or "", "topic")] if several else []),
             (row.state, "ok" if row.state == "stable" else "latency"),
             (f"{row.members:,}" if row.state != "unknown" else "?", "count"),
             (f"{row.rebalances:,}", "count"),
@@ -81,7 +89,7 @@ def listing(end_ns: int) -> "Listing[GroupRow]":
         as_row,
         cells,
         lambda _row: (),
-        headings=("group", "state", "members", "rebalances", "generation", "lag", "commit", "watermark"),
+        headings=("group", *(["cluster"] if several else []), *HEADINGS),
         spare=("generation", "watermark"),
     )
 

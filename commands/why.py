@@ -5,7 +5,7 @@ Knows: in which forms the facts are printed. Refuses to know what they are (deco
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -53,6 +53,8 @@ def why(
     groups, requests with latencies. A group: members, each rebalance with its trigger and duration, committed offsets
     and lag. A broker: errors, addresses, registrations, what it follows, requests with latencies.
 
+    A name that is in several clusters of the input is shown for each of them.
+
     NAME is a topic, client ID, group ID, broker ID or broker address. INPUT is one or more pcaps, or folders of frames.
 
     \b
@@ -63,31 +65,54 @@ def why(
     """
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import sections
-    from wirecheck.session.subject_findings import read, with_findings
+    from wirecheck.session.cluster_readings import Reading, read, subjects
+    from wirecheck.session.subject_findings import with_findings
 
     subject = Subject(name, options.dialects())
-    session = options.session()
-    with capture_frames(session, inputs, strict=strict) as frames:
-        result = read(session, subject, frames, inputs, ports)
+    reading = Reading(options.session(), inputs, ports)
+    with capture_frames(reading.session, inputs, strict=strict) as frames:
+        result = read(reading, subject, frames)
     kind, others = kind_of(subject, asked["kind"])
     at = asked["at"] and asked["at"].on_day_of(subject.traffic.first_ns)
-    found = with_findings(sections(subject, kind, at and at.ns), subject, kind, result)
-    show(name, kind, found, form, every=every)
-    if subject.others:
-        tell(f"wirecheck: not kept: {plural(subject.others, 'more fact')}")
+    shown = []
+    for cluster, one in subjects(reading, subject, result, kind):
+        found = with_findings(sections(one, kind, at and at.ns), one, kind, result, cluster)
+        shown.append((View(name, kind, cluster), found))
+        if one.others:
+            tell(f"wirecheck: not kept: {plural(one.others, 'more fact')}")
+    show(shown, form, every=every)
     if form == "text":
         also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
         note(f"{subject.traffic.text()}{also}")
 
 
-def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:
-    if form == "json":
-        lists = {key(title): [names.in_row(as_row(fact)) for fact in facts] for title, facts in found.items()}
-        click.echo(as_json({"name": name, "type": kind, "sections": lists}))
-    elif form == "csv":
-        show_csv([{"section": key(title)} | as_row(fact) for title, facts in found.items() for fact in facts])
-    else:
-        show_text(name, kind, found, every=every)
+class View(NamedTuple):
+    """What is shown."""
+
+    name: str
+    kind: str
+    cluster: str | None
+    """Where the name is in several."""
+
+
+def show(shown: "list[tuple[View, Sections]]", form: str, *, every: bool) -> None:
+    if form == "csv":
+        show_csv(
+            [
+                ({"cluster": view.cluster} if view.cluster else {}) | {"section": key(title)} | as_row(fact)
+                for view, found in shown
+                for title, facts in found.items()
+                for fact in facts
+            ]
+        )
+        return
+    for place, (view, found) in enumerate(shown):
+        if form == "json":
+            lists = {key(title): [names.in_row(as_row(fact)) for fact in facts] for title, facts in found.items()}
+            click.echo(as_json({"name": view.name, "type": view.kind, "cluster": view.cluster, "sections": lists}))
+        else:
+            click.echo("\n" * bool(place), nl=False)
+            show_text(view, found, every=every)
 
 
 def key(title: str) -> str:
@@ -95,9 +120,10 @@ def key(title: str) -> str:
     return title.partition(",")[0].lower().replace(" ", "_")
 
 
-def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
+def show_text(view: View, found: "Sections", *, every: bool) -> None:
     """On a terminal what fits: of each section what needs a look, then its first lines."""
     from wirecheck.decode.show.subject_facts import MOST_FACTS
+    from wirecheck.session.cluster_readings import UNKNOWN
 
     times = (at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at)
     dated = several_days(times)
@@ -108,7 +134,9 @@ def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
     kept = {(title, place) for title, texts in rows.items() for place in range(len(texts))}
     if sys.stdout.isatty() and not every:
         kept = fitting(found, rows, shutil.get_terminal_size().lines - AROUND_LINES - AROUND_SECTION * len(rows))
-    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
+    known = "" if view.cluster == UNKNOWN else "cluster "
+    where = f" in {known}{view.cluster}" if view.cluster else ""
+    click.echo(line([(f"{view.kind} {view.name}{where}", "topic")], paint=paints()))
     for title, texts in rows.items():
         shown = [text for place, text in enumerate(texts) if (title, place) in kept]
         left = len(found[title]) - len(shown)

@@ -1,20 +1,16 @@
 """What the checks found about the name of `wirecheck why`, and the rows of other sections that a finding is about.
 
 A row is marked by a finding of its broker or client, with the finding's own offsets and times: that something was not
-seen for a while marks nothing. The captures are read once, for the sections and for the checks.
+seen for a while marks nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.session.inputs import places
-from wirecheck.session.session import Session
 from wirecheck.wording import TimeSpan
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import Fact, Sections
     from wirecheck.streaming.store.run_result import Result
@@ -26,39 +22,19 @@ STANDS_STILL, SILENT = "LOG003", "CLI005"
 """The checks whose findings mark a row: a broker that stopped following the metadata log, a writer that fell silent."""
 
 
-def read(
-    session: Session, subject: "Subject", frames: "Iterator[pa.Table]", inputs: Sequence[str], ports: Sequence[int]
-) -> "Result":
-    """Let the subject read the frames of inputs; what the checks find in these inputs.
-
-    Folders of frames are read again, as whose agents' they are has to be known first.
+def with_findings(
+    found: "Sections", subject: "Subject", kind: str, result: "Result", cluster: str | None = None
+) -> "Sections":
+    """The sections with what was found about the name: a section of its own, first, and marks. `cluster`: of this one,
+    or of none that is known.
     """
-    from wirecheck.session.local_check import Check, checked
-    from wirecheck.streaming.steps.settings import Settings
-
-    settings = Settings(dialects=tuple(subject.dialects))
-    if any(path.is_dir() for path in places(inputs)):
-        subject.read(frames, ports)
-        return checked(session, inputs, "default", settings).run.result()
-    check = Check(settings)
-    subject.read(passing(frames, check), ports)
-    return check.checked().run.result()
-
-
-def passing(tables: "Iterator[pa.Table]", check: Any) -> "Iterator[pa.Table]":
-    for table in tables:
-        check.add(table)
-        yield table
-
-
-def with_findings(found: "Sections", subject: "Subject", kind: str, result: "Result") -> "Sections":
-    """The sections with what was found about the name: a section of its own, first, and marks."""
     from wirecheck.story.entries import KINDS
 
     headlines = dict(card for entry in result.json()["entries"] for card in hurting(entry, subject, kind))
     mine = [
         row
         for row in result.rows["findings"]
+        if cluster is None or row["cluster"] in {cluster, None}
         if row["id"] in headlines or (row["kind"] != "visibility" and is_about(row, subject, kind))
     ]
     mine.sort(key=lambda row: (KINDS.index(row["kind"]), row["first_seen"], row["id"]))

@@ -219,9 +219,13 @@ def groups(
     """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them."""
     with as_input_error():
         from wirecheck.decode.show.group_rows import GroupRow, Groups
+        from wirecheck.session.cluster_readings import Reading, group_rows, read
 
-        found = Groups(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
-    return table_of(GroupRow, found.rows(), "groups")
+        reading = Reading(session(several(keylog), known(dialect)), list(map(str, paths)), ports)
+        found = Groups(dialects=known(dialect))
+        result = read(reading, found, Source(paths, several(keylog)).tables())
+        rows = group_rows(reading, found, result)
+    return table_of(GroupRow, rows, "groups")
 
 
 def why(
@@ -233,7 +237,8 @@ def why(
     keylog: Path | Sequence[Path] = (),
     dialect: str | Sequence[str] = (),
 ) -> dict[str, Values[Fact]]:
-    """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it.
+    """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it. Of a name that
+    several clusters have, the sections of each, with the cluster behind a comma.
 
     `kind`: topic, group, broker or client, where the name is several of them. `at`: partitions as brokers described
     them then. InputError where nothing has the name.
@@ -241,14 +246,18 @@ def why(
     with as_input_error():
         from wirecheck.decode.show.subject import Subject
         from wirecheck.decode.show.subject_facts import Fact, sections
-        from wirecheck.session.subject_findings import read, with_findings
+        from wirecheck.session.cluster_readings import Reading, read, subjects
+        from wirecheck.session.subject_findings import with_findings
         from wirecheck.session.subjects import kind_of
 
         time, subject, names = span(at), Subject(name, known(dialect)), list(map(str, paths))
-        frames = Source(paths, several(keylog)).tables()
-        result = read(session(several(keylog)), subject, frames, names, ports)
+        reading = Reading(session(several(keylog), known(dialect)), names, ports)
+        result = read(reading, subject, Source(paths, several(keylog)).tables())
         time, of = time and time.on_day_of(subject.traffic.first_ns), kind_of(subject, kind)[0]
-        found = with_findings(sections(subject, of, time and time.ns), subject, of, result)
+        found: dict[str, list[Fact]] = {}
+        for cluster, one in subjects(reading, subject, result, of):
+            shown = with_findings(sections(one, of, time and time.ns), one, of, result, cluster)
+            found |= {f"{title}, {cluster}" if cluster else title: facts for title, facts in shown.items()}
     return {title: table_of(Fact, facts, title) for title, facts in found.items()}
 
 

@@ -46,6 +46,12 @@ class GroupRow:
     """The last commit."""
     watermark_ns: int | None
     """The oldest of the high watermarks that the lag rests on."""
+    cluster: str | None = None
+    """Its cluster ID, where the capture has several clusters."""
+
+
+def most_behind(row: GroupRow) -> tuple[int, bool, str]:
+    return -(row.lag or 0), row.state == "stable", row.group
 
 
 @dataclass(slots=True)
@@ -134,8 +140,7 @@ class Groups(Accumulator):
 
     def rows(self) -> list[GroupRow]:
         """Those with the most records behind first, then those without a stable state, then by name."""
-        found = [self.row(name, group) for name, group in self.groups.items()]
-        return sorted(found, key=lambda row: (-(row.lag or 0), row.state == "stable", row.group))
+        return sorted((self.row(name, group) for name, group in self.groups.items()), key=most_behind)
 
     def row(self, name: str, group: SeenGroup) -> GroupRow:
         end_ns = self.traffic.last_ns

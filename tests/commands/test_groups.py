@@ -5,6 +5,7 @@ import json
 import pytest
 
 import wirecheck
+from tests.commands.conftest import ROOT
 from tests.judge.lab import Lab
 from wirecheck.commands.groups import age, lag
 from wirecheck.decode.show.group_rows import GroupRow
@@ -120,3 +121,15 @@ def test_why_and_groups_say_the_same_of_a_recreated_topic_and_a_refused_commit(r
     (row,) = wirecheck.groups(tmp_path / "again.pcap")
     assert row.lag == 7
     assert "committed 5, high watermark 12, lag 7" in run("why", "g", tmp_path / "again.pcap").stdout
+
+
+def test_groups_of_one_name_in_two_clusters_are_two(run):
+    """A mirror: the lag of one is not that of the other."""
+    capture = ROOT / "tests/scenarios/captures/two-clusters-one-wire/capture.pcap.gz"
+    rows = [json.loads(line) for line in run("groups", capture, "--format", "json").stdout.splitlines()]
+    assert [(row["group"], row["cluster"], row["lag"]) for row in rows] == [
+        ("mirror", "VZfnas_-SsKnG0bYndhJ1Q", 6),
+        ("mirror", "1FwIxoMbSrqV6Gg2C4jxIw", 0),
+    ]
+    assert run("groups", capture).stdout.split()[:2] == ["GROUP", "CLUSTER"]
+    assert [row.lag for row in wirecheck.groups(capture)] == [6, 0]

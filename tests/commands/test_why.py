@@ -94,3 +94,37 @@ def test_of_healthy_brokers_nothing_is_found(run, folder):
         found = json.loads(result.stdout)["sections"]
         assert not any(row["wrong"] for row in found.get("findings", ()))
         assert not any(row["wrong"] for row in found.get("follows", ()))
+
+
+TWO = HEALTHY / "two-clusters-one-wire/capture.pcap.gz"
+EAST, WEST = "1FwIxoMbSrqV6Gg2C4jxIw", "VZfnas_-SsKnG0bYndhJ1Q"
+
+
+@pytest.mark.parametrize("name", ["orders", "1", "mirror"])
+def test_a_name_of_two_clusters_is_shown_of_each(run, name):
+    kind = {"1": ("--type", "broker")}.get(name, ())
+    found = [json.loads(line) for line in run("why", name, TWO, *kind, "--format", "json").stdout.splitlines()]
+    assert [one["cluster"] for one in found] == [EAST, WEST]
+    text = run("why", name, TWO, *kind).stdout
+    assert f" {name} in cluster {EAST}\n" in text
+    assert f" {name} in cluster {WEST}\n" in text
+    rows = list(csv.DictReader(io.StringIO(run("why", name, TWO, *kind, "--format", "csv").stdout)))
+    assert {row["cluster"] for row in rows} == {EAST, WEST}
+
+
+def test_equal_names_of_two_clusters_do_not_mark_each_other(run):
+    """Each has one topic ID: no newer one of the other cluster makes it late."""
+    found = [json.loads(line)["sections"] for line in run("why", "orders", TWO, "--format", "json").stdout.splitlines()]
+    assert [len(sections["topic_ids"]) for sections in found] == [1, 1]
+    assert [[row["who"].split()[0] for row in sections["read_by"]] for sections in found] == [["c-east"], ["c-west"]]
+    assert {f"Read by, {EAST}", f"Read by, {WEST}"} <= wirecheck.why("orders", TWO).keys()
+
+
+def test_a_name_of_one_of_two_clusters_is_shown_once(run):
+    (found,) = map(json.loads, run("why", "c-east", TWO, "--format", "json").stdout.splitlines())
+    assert found["cluster"] is None
+
+
+def test_ports_hold_of_each_cluster(run):
+    (found,) = map(json.loads, run("why", "orders", TWO, "--port", "20901", "--format", "json").stdout.splitlines())
+    assert [row["who"].split()[0] for row in found["sections"]["read_by"]] == ["c-east"]

@@ -1,0 +1,119 @@
+"""What captures show of each cluster apart, where there are several: equal names in two clusters are two things.
+
+Which server is of which cluster is what the checks found (judge/topology). Servers of no known cluster are together.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from wirecheck.session.frame_tables import tables
+from wirecheck.session.inputs import places
+from wirecheck.session.session import Session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.show.group_rows import GroupRow, Groups
+    from wirecheck.decode.show.message_lines import Accumulator
+    from wirecheck.decode.show.subject import Subject
+    from wirecheck.session.local_check import Check
+    from wirecheck.streaming.store.run_result import Result
+
+One = TypeVar("One", bound="Accumulator")
+UNKNOWN = "unknown cluster"
+PIPED = "-"
+
+
+class Reading(NamedTuple):
+    """What is read, and how."""
+
+    session: Session
+    inputs: Sequence[str]
+    ports: Sequence[int] = ()
+
+
+def read(reading: Reading, one: "Accumulator", frames: "Iterator[pa.Table]") -> "Result":
+    """Let it read the frames of the inputs; what the checks find in these.
+
+    Folders of frames are read again, as whose agents' they are has to be known first.
+    """
+    from wirecheck.session.local_check import Check, checked
+    from wirecheck.streaming.steps.settings import Settings
+
+    settings = Settings(dialects=reading.session.dialects)
+    if any(path.is_dir() for path in places(reading.inputs)):
+        one.read(frames, reading.ports)
+        return checked(reading.session, reading.inputs, "default", settings).run.result()
+    check = Check(settings)
+    one.read(passing(frames, check), reading.ports)
+    return check.checked().run.result()
+
+
+def passing(frames: "Iterator[pa.Table]", check: "Check") -> "Iterator[pa.Table]":
+    for table in frames:
+        check.add(table)
+        yield table
+
+
+def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> dict[str, One]:
+    """By cluster ID what is made of its servers' exchanges alone, and of those of no known cluster; empty where fewer
+    than two clusters are known. The inputs are read once more; what is piped in cannot be.
+    """
+    from wirecheck.decode.show.message_lines import followed
+
+    servers = servers_of(result)
+    if len(servers) < 2 or PIPED in reading.inputs:
+        return {}
+    known = frozenset[str]().union(*servers.values())
+    made = {name: make() for name in (*servers, UNKNOWN)}
+    quiet = replace(reading.session, say=lambda _: None)
+    for exchanges in followed(tables(quiet, places(reading.inputs), []), reading.ports):
+        for name, one in made.items():
+            one.add(only(exchanges, servers.get(name, known), inside=name in servers))
+    return made
+
+
+def subjects(reading: Reading, whole: "Subject", result: "Result", kind: str) -> "list[tuple[str | None, Subject]]":
+    """The name in each cluster that has it; where it is in one alone, what was read of the whole."""
+    from wirecheck.decode.show.subject import Subject
+    from wirecheck.decode.show.subject_facts import kinds_of
+
+    made = by_cluster(reading, result, lambda: Subject(whole.name, whole.dialects))
+    found = [(name, one) for name, one in made.items() if kind in kinds_of(one)]
+    return [*found] if len(found) > 1 else [(None, whole)]
+
+
+def group_rows(reading: Reading, whole: "Groups", result: "Result") -> "list[GroupRow]":
+    """Groups of each cluster; where one cluster is known, as they were read."""
+    from wirecheck.decode.show.group_rows import Groups
+
+    made = by_cluster(reading, result, lambda: Groups(dialects=whole.dialects))
+    for one in made.values():
+        one.traffic.last_ns = whole.traffic.last_ns
+    rows = [replace(row, cluster=name) for name, one in made.items() for row in one.rows()]
+    return in_order(rows) if made else whole.rows()
+
+
+def in_order(rows: "list[GroupRow]") -> "list[GroupRow]":
+    from wirecheck.decode.show.group_rows import most_behind
+
+    return sorted(rows, key=lambda row: (*most_behind(row), row.cluster))
+
+
+def servers_of(result: "Result") -> dict[str, frozenset[str]]:
+    """By cluster ID its endpoints."""
+    found: dict[str, frozenset[str]] = {}
+    for row in result.rows["clusters"]:
+        if row["cluster_id"]:
+            found[row["cluster_id"]] = found.get(row["cluster_id"], frozenset()) | frozenset(row["endpoints"])
+    return found
+
+
+def only(exchanges: "Exchanges", servers: frozenset[str], *, inside: bool) -> "Exchanges":
+    """Those with these servers, or with others."""
+    import numpy as np
+
+    mine = np.array([(str(one.server) in servers) == inside for one in exchanges.connections], np.bool_)
+    return exchanges.only(np.flatnonzero(mine[exchanges.connection[exchanges.first]])) if len(exchanges) else exchanges
