@@ -1,10 +1,12 @@
 """What deploy/ says of the commands and of this repository is so: flags exist, mounts exist, rights are few."""
 
+import json
 import re
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -184,7 +186,59 @@ def test_each_pod_is_reached_only_on_its_ports_and_only_by_its_peers():
     )
 
 
-@pytest.mark.parametrize("folder", ["kubernetes", "kubernetes-spark"])
+OPERATOR = {
+    (document["kind"], document["metadata"]["name"]): document
+    for path in sorted((ROOT / "deploy/kubernetes-prometheus-operator").glob("[!k]*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+}
+SCHEMA = json.loads((ROOT / "tests/dashboards/prometheus_operator_schema.json").read_text())
+
+
+def wrong(kind, spec):
+    return [error.message for error in jsonschema.Draft202012Validator(SCHEMA[kind]).iter_errors(spec)]
+
+
+@pytest.mark.parametrize(("kind", "name"), OPERATOR)
+def test_what_the_prometheus_operator_gets_is_what_its_definitions_allow(kind, name):
+    document = OPERATOR[kind, name]
+    assert document["apiVersion"] == "monitoring.coreos.com/v1"
+    assert wrong(kind, document["spec"]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("PodMonitor", {"podMetricsEndpoints": [{"port": "metrics"}]}),
+        ("PodMonitor", {"selector": {}, "podMetricsEndpoints": [{"port": "metrics", "intervall": "15s"}]}),
+        ("PodMonitor", {"selector": {}, "podMetricsEndpoints": [{"port": "metrics", "interval": "15 s"}]}),
+        ("PrometheusRule", {"groups": [{"name": "", "rules": []}]}),
+        ("PrometheusRule", {"groups": [{"name": "a", "rules": [{"alert": "A", "expr": "1", "for": "2 minutes"}]}]}),
+        ("PrometheusRule", {"groups": [{"name": "a", "rules": [{"alert": "A", "expr": "1", "labels": {"n": 1}}]}]}),
+    ],
+)
+def test_what_the_definitions_do_not_allow_is_seen(kind, spec):
+    assert wrong(kind, spec)
+
+
+def test_pod_monitors_name_the_pods_their_ports_and_the_jobs_of_the_alerts():
+    for name, container in CONTAINERS.items():
+        (spec,) = [d["spec"] for (kind, of), d in OPERATOR.items() if (kind, of) == ("PodMonitor", name)]
+        (deployed,) = [
+            d for d in KUBERNETES if d["kind"] in {"DaemonSet", "Deployment"} and d["metadata"]["name"] == name
+        ]
+        labels = deployed["spec"]["template"]["metadata"]["labels"]
+        assert spec["selector"]["matchLabels"].items() <= labels.items()
+        assert {one["port"] for one in spec["podMetricsEndpoints"]} <= {port["name"] for port in container["ports"]}
+        assert labels[spec["jobLabel"]].startswith("wirecheck")  # as the alerts look for
+        assert OPERATOR["PodMonitor", name]["metadata"]["namespace"] == deployed["metadata"]["namespace"]
+
+
+def test_the_rules_of_the_operator_are_those_of_the_files():
+    files = [yaml.safe_load((ROOT / f"dashboards/prometheus/{name}.yml").read_text()) for name in ("rules", "alerts")]
+    assert OPERATOR["PrometheusRule", "wirecheck"]["spec"]["groups"] == [g for file in files for g in file["groups"]]
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "kubernetes-prometheus-operator", "kubernetes-spark"])
 def test_every_document_is_in_its_kustomization(folder):
     listed = yaml.safe_load((ROOT / "deploy" / folder / "kustomization.yaml").read_text())["resources"]
     there = {path.name for path in (ROOT / "deploy" / folder).glob("*.yaml")} - {"kustomization.yaml"}
