@@ -92,17 +92,40 @@ def value_text(value: Any) -> str:
 
 
 def list_topics(topics: list[Row], console: Console) -> None:
-    """A day that all were last seen on is said once, where that keeps their names from folding."""
+    """A day that all were last seen on is said once, where that keeps their names from folding; where even that does
+    not, leaders and ISR are left out.
+    """
     if not topics:
         console.print("no topic was seen")
         return
-    made = topics_table(topics)
-    put(made if fits(made, console) else topics_table(topics, one_day(topics)), console)
+    day = one_day(topics)
+    forms = [topics_table(topics), topics_table(topics, day), topics_table(topics, described=False)]
+    put(next((made for made in forms if fits(made, console)), topics_table(topics, day, described=False)), console)
 
 
-def topics_table(topics: list[Row], day: str = "") -> Table:
+LEADERS_SHOWN = 4
+
+
+def leaders(partitions: list[Row]) -> str:
+    """The brokers that lead partitions: 1,2,3."""
+    found = sorted({row["leader"] for row in partitions if row["leader"] >= 0})
+    more = f" and {len(found) - LEADERS_SHOWN}" if len(found) > LEADERS_SHOWN else ""
+    return ",".join(map(str, found[:LEADERS_SHOWN])) + more
+
+
+def least_isr(partitions: list[Row]) -> str:
+    """Of the partition that lacks the most replicas: `2 of 3`."""
+    if not partitions:
+        return ""
+    worst = max(partitions, key=lambda row: len(row["replicas"]) - len(row["isr"]))
+    return f"{len(worst['isr'])} of {len(worst['replicas'])}"
+
+
+def topics_table(topics: list[Row], day: str = "", *, described: bool = True) -> Table:
+    """`described`: with leaders and ISR."""
     many = several(topics)
-    made = table(*many, "topic", "topic ID", "state", "parts", "last seen", "remarks")
+    brokers = ("leaders", "least ISR") if described else ()
+    made = table(*many, "topic", "topic ID", "state", "parts", *brokers, "last seen", "remarks")
     for column in made.columns if day else ():
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     for topic in topics:
@@ -112,6 +135,7 @@ def topics_table(topics: list[Row], day: str = "") -> Table:
             topic["topic_id"] or "(no ID)",
             topic["state"],
             str(len(topic["partitions"]) or ""),
+            *((leaders(topic["partitions"]), least_isr(topic["partitions"])) if described else ()),
             clock(topic["last_seen"]).removeprefix(f"{day} "),
             ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic)))),
         )

@@ -130,10 +130,12 @@ def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lyin
 
 
 @pytest.mark.parametrize("columns", ["20", "60", "200"])
-def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
+def test_a_narrow_terminal_loses_no_column_but_leaders_and_isr(run, verdict, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     listing = run("topics", verdict).stdout
-    assert listing.splitlines()[0].split() == ["topic", "topic", "ID", "state", "parts", "last", "seen", "remarks"]
+    brokers = ["leaders", "least", "ISR"] if columns == "200" else []
+    headings = ["topic", "topic", "ID", "state", "parts", *brokers, "last", "seen", "remarks"]
+    assert listing.splitlines()[0].split() == headings
     assert listing.count("internal") == 1
     heads = run("clients", "--from", verdict).stdout.splitlines()[0]
     assert heads.split() == ["client", "ID", "address", "software", "requests", "last", "seen", "problem"]

@@ -2,11 +2,12 @@
 
 import copy
 
+import pytest
 from rich.console import Console
 
 from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, hostile, read
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards import terminal
+from wirecheck.dashboards import terminal, terminal_tables
 from wirecheck.dashboards.verdict import PLURALS
 from wirecheck.wording import hex_id
 
@@ -285,3 +286,17 @@ def test_one_and_many_are_said_as_such():
     assert tally == ["Findings  2 violations  "]
     few = {**RESULT["coverage"], "frames": 1, "connections": 1, "messages": 1, "decoded_messages": 1}
     assert "1 frame, 1 connection, 1 message; " in page(RESULT | {"coverage": few})[0]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "shown"),
+    [
+        ([], ("", "")),
+        ([(1, [1, 2, 3], [1, 2, 3]), (2, [1, 2, 3], [3])], ("1,2", "1 of 3")),
+        ([(-1, [1], [])], ("", "0 of 1")),
+        ([(number, [number], [number]) for number in range(7)], ("0,1,2,3 and 3", "1 of 1")),
+    ],
+)
+def test_leaders_and_the_isr_that_lacks_most_of_a_topic(partitions, shown):
+    rows = [{"leader": leader, "replicas": replicas, "isr": isr} for leader, replicas, isr in partitions]
+    assert (terminal_tables.leaders(rows), terminal_tables.least_isr(rows)) == shown
