@@ -105,7 +105,7 @@ docs: $(SET_UP) ## write the generated pages (CHECKS.md, dashboards)
 schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder
 	@$(BIN)/python -m tools.import_schemas $(FACTS)
 
-bench: $(SET_UP) ## measure us and the peers: make bench [ONLY=decode|recovery|...|wide] [MONTH_DAYS=30] [MONTH_MINUTES=10]
+bench: $(SET_UP) ## measure us and the peers: make bench [ONLY=decode|recovery|...|wide|cost] [MONTH_DAYS=30] [MONTH_MINUTES=10]
 	@$(BIN)/python -m bench $(ONLY)
 
 chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1] [TABLES=delta]

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.contained import nothing_contained
 
-MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide")
+MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide", "cost")
 
 
 def main(only: list[str]) -> int:
