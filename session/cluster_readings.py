@@ -5,6 +5,7 @@ Which server is of which cluster is what the checks found (judge/topology). Serv
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from wirecheck.session.frame_tables import tables
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 One = TypeVar("One", bound="Accumulator")
 UNKNOWN = "unknown cluster"
-PIPED = "-"
 
 
 class Reading(NamedTuple):
@@ -59,12 +59,15 @@ def passing(frames: "Iterator[pa.Table]", check: "Check") -> "Iterator[pa.Table]
 
 def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> dict[str, One]:
     """By cluster ID what is made of its servers' exchanges alone, and of those of no known cluster; empty where fewer
-    than two clusters are known. The inputs are read once more; what is piped in cannot be.
+    than two clusters are known. The inputs are read once more; of what is piped in, a line says that it cannot be.
     """
     from wirecheck.decode.show.message_lines import followed
 
     servers = servers_of(result)
-    if len(servers) < 2 or PIPED in reading.inputs:
+    if len(servers) < 2:
+        return {}
+    if any(map(is_piped, places(reading.inputs))):
+        reading.session.say(f"there are {len(servers)} clusters; to keep equal names apart, read a file, not a pipe")
         return {}
     known = frozenset[str]().union(*servers.values())
     made = {name: make() for name in (*servers, UNKNOWN)}
@@ -100,6 +103,11 @@ def in_order(rows: "list[GroupRow]") -> "list[GroupRow]":
     from wirecheck.decode.show.group_rows import most_behind
 
     return sorted(rows, key=lambda row: (*most_behind(row), row.cluster))
+
+
+def is_piped(path: Path) -> bool:
+    """Whether it can be read only once."""
+    return path.is_fifo() or path.is_socket() or path.is_char_device()
 
 
 def servers_of(result: "Result") -> dict[str, frozenset[str]]:

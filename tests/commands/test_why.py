@@ -1,8 +1,11 @@
 """`wirecheck why`: one screen; the stale broker of the example names who is hurt, and which broker differs."""
 
 import csv
+import gzip
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -128,3 +131,16 @@ def test_a_name_of_one_of_two_clusters_is_shown_once(run):
 def test_ports_hold_of_each_cluster(run):
     (found,) = map(json.loads, run("why", "orders", TWO, "--port", "20901", "--format", "json").stdout.splitlines())
     assert [row["who"].split()[0] for row in found["sections"]["read_by"]] == ["c-east"]
+
+
+@pytest.mark.parametrize("words", [("why", "orders"), ("groups",)])
+def test_two_clusters_that_are_piped_in_are_together_and_a_line_says_so(words):
+    """A pipe cannot be read again, and is not waited for."""
+    with gzip.open(TWO) as capture:
+        result = subprocess.run(
+            [sys.executable, "-m", "wirecheck", *words, "-"],
+            input=capture.read(), capture_output=True, check=False, timeout=60, cwd=ROOT,
+        )  # fmt: skip
+    assert result.returncode == 0
+    assert b"there are 2 clusters; to keep equal names apart, read a file, not a pipe" in result.stderr
+    assert b"VZfnas_-SsKnG0bYndhJ1Q" not in result.stdout
