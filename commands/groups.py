@@ -39,8 +39,7 @@ def groups(
     LAG is between the last commit and the last high watermark that were seen of each partition; ? where no partition
     has both. Beside it stand the partitions that it is about, where these are not all. COMMIT and WATERMARK are the
     ages of the last commit and of the oldest high watermark. If INPUT has several clusters, a column names that of each
-    group. `wirecheck why GROUP` shows members, rebalances and
-    offsets of one group.
+    group. `wirecheck why GROUP` shows members, rebalances and offsets of one group.
 
     \b
     Examples:
@@ -49,16 +48,15 @@ def groups(
       wirecheck groups frames/ --format json
     """
     from wirecheck.decode.show.group_rows import Groups
-    from wirecheck.session.cluster_readings import Reading, group_rows, read
+    from wirecheck.session.cluster_readings import Reading, group_rows
 
     reading = Reading(options.session(), inputs, ports)
     with capture_frames(reading.session, inputs, strict=strict) as frames:
-        found = Groups(dialects=options.dialects())
-        result = read(reading, found, frames)
+        found = Groups(dialects=options.dialects()).read(frames, ports)
         need_messages(found.traffic, inputs)
         if group is not None and group not in found.groups:
             raise InputError(unknown("group", group, set(found.groups)))
-        rows = [row for row in group_rows(reading, found, result) if group in {None, row.group}]
+        rows = [row for row in group_rows(reading, found) if group in {None, row.group}]
         listing(found.traffic.last_ns, several=any(row.cluster for row in rows)).show(rows, form, every=every)
         if form == "text":
             note_end(plural(len(rows), "group"), {"more groups and partitions": found.others}, found.traffic)

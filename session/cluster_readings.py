@@ -66,8 +66,7 @@ def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> d
     servers = servers_of(result)
     if len(servers) < 2:
         return {}
-    if any(map(is_piped, places(reading.inputs))):
-        reading.session.say(f"there are {len(servers)} clusters; to keep equal names apart, read a file, not a pipe")
+    if is_once_only(reading, len(servers)):
         return {}
     known = frozenset[str]().union(*servers.values())
     made = {name: make() for name in (*servers, UNKNOWN)}
@@ -88,10 +87,18 @@ def subjects(reading: Reading, whole: "Subject", result: "Result", kind: str) ->
     return [*found] if len(found) > 1 else [(None, whole)]
 
 
-def group_rows(reading: Reading, whole: "Groups", result: "Result") -> "list[GroupRow]":
-    """Groups of each cluster; where one cluster is known, as they were read."""
+def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":
+    """Groups of each cluster; where one cluster is known, as they were read. Only where several were named, the inputs
+    are checked: which server is of which.
+    """
     from wirecheck.decode.show.group_rows import Groups
+    from wirecheck.session.local_check import checked
+    from wirecheck.streaming.steps.settings import Settings
 
+    if len(whole.cluster_ids) < 2 or is_once_only(reading, len(whole.cluster_ids)):
+        return whole.rows()
+    settings = Settings(dialects=reading.session.dialects)
+    result = checked(reading.session, reading.inputs, "default", settings).run.result()
     made = by_cluster(reading, result, lambda: Groups(dialects=whole.dialects))
     for one in made.values():
         one.traffic.last_ns = whole.traffic.last_ns
@@ -103,6 +110,14 @@ def in_order(rows: "list[GroupRow]") -> "list[GroupRow]":
     from wirecheck.decode.show.group_rows import most_behind
 
     return sorted(rows, key=lambda row: (*most_behind(row), row.cluster))
+
+
+def is_once_only(reading: Reading, clusters: int) -> bool:
+    """Whether inputs cannot be read again; a line says so."""
+    piped = any(map(is_piped, places(reading.inputs)))
+    if piped:
+        reading.session.say(f"there are {clusters} clusters; to keep equal names apart, read a file, not a pipe")
+    return piped
 
 
 def is_piped(path: Path) -> bool:

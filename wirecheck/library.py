@@ -219,12 +219,11 @@ def groups(
     """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them."""
     with as_input_error():
         from wirecheck.decode.show.group_rows import GroupRow, Groups
-        from wirecheck.session.cluster_readings import Reading, group_rows, read
+        from wirecheck.session.cluster_readings import Reading, group_rows
 
         reading = Reading(session(several(keylog), known(dialect)), list(map(str, paths)), ports)
-        found = Groups(dialects=known(dialect))
-        result = read(reading, found, Source(paths, several(keylog)).tables())
-        rows = group_rows(reading, found, result)
+        found = Groups(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
+        rows = group_rows(reading, found)
     return table_of(GroupRow, rows, "groups")
 
 

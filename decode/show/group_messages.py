@@ -51,6 +51,7 @@ COLUMNS: Selection = (
     *((api, "request", ("group_id", PARTITION, "topics.partitions.committed_offset")) for api in COMMITS),
     *((api, "response", (PARTITION, "topics.partitions.error_code")) for api in COMMITS),
     ("Fetch", "response", ("responses.partitions.partition_index", "responses.partitions.high_watermark")),
+    ("Metadata", "response", ("cluster_id",)),
 )  # fmt: skip
 
 Place = tuple[str, int]
@@ -182,6 +183,12 @@ def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[tuple
     columns = topic[last], partition[last], parts["high_watermark"][rows[last]], time_ns[last]
     for code, number, watermark, ns in zip(*(column.tolist() for column in columns), strict=True):
         yield (texts[code], number), watermark, ns
+
+
+def cluster_ids(chunk: Chunk) -> set[str]:
+    """Cluster IDs that brokers named."""
+    header = chunk.tables(keys()["Metadata"], RESPONSE)[""]
+    return {text for text in header["cluster_id"].strings() if text} if len(header) else set()
 
 
 def rows_of(header: Table, group: str | None) -> Ints:

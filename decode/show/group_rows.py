@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.group_messages import COLUMNS, Place, Step, commits, steps, watermarks
+from wirecheck.decode.show.group_messages import COLUMNS, Place, Step, cluster_ids, commits, steps, watermarks
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.traffic import Traffic
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Chunk
 
 MOST_GROUPS, MOST_PARTITIONS = 20_000, 100_000
+MOST_CLUSTERS = 2
+"""Whether there are several is all that is asked."""
 SILENT_NS = 60_000_000_000
 """A member that is silent for longer at the end of the capture is gone: the session times out after 45 s by default."""
 REBALANCE_IN_PROGRESS = 27
@@ -92,6 +94,7 @@ class Groups(Accumulator):
     groups: dict[str, SeenGroup] = field(default_factory=dict)
     watermarks: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """(high watermark, time in nanoseconds)"""
+    cluster_ids: set[str] = field(default_factory=set)
     others: int = 0
     """Groups and partitions beyond the bounds."""
 
@@ -108,6 +111,8 @@ class Groups(Accumulator):
             group = self.group(one.group)
             if group is not None:
                 self.keep(group.commits, one.place, one.offset, one.asked_ns)
+        if len(self.cluster_ids) < MOST_CLUSTERS:
+            self.cluster_ids |= cluster_ids(chunk)
         for place, watermark, time_ns in watermarks(chunk, self.traffic.topic_names):
             self.keep(self.watermarks, place, watermark, time_ns)
 
