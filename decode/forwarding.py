@@ -229,7 +229,7 @@ def sent_on_elsewhere(
     endpoint: str, received: Mapping[str, Sample], again: Mapping[int, list[tuple[int, Sampled, str]]], apart: Apart
 ) -> Forwarder | None:
     front = sorted(received[endpoint].requests, key=lambda one: one.ts_ns)
-    alone: dict[str, bool] = {endpoint: True}
+    alone = {endpoint: True}
     taken: list[tuple[Sampled, str]] = []
     used: set[tuple[str, int]] = set()
     missed = []
@@ -240,12 +240,11 @@ def sent_on_elsewhere(
             if request.ts_ns > asked.ts_ns + SOON_NS:
                 break
             differs = request.host != asked.host or (request.answer == asked.answer != 0)
-            if (
-                differs
-                and (server, request.place) not in used
-                and fits(asked, request)
-                and not alone.setdefault(server, apart(endpoint, server))
-            ):
+            if not (differs and (server, request.place) not in used and fits(asked, request)):
+                continue
+            if server not in alone:
+                alone[server] = apart(endpoint, server)
+            if not alone[server]:
                 fitting.append((request, server))
         if len({(request.host, server) for request, server in fitting}) == 1:
             request, server = min(fitting)

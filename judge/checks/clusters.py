@@ -143,7 +143,8 @@ def in_series(parts: Iterable[str]) -> str:
 def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Evidence:
     """What a host forwards, at one or several of its ports."""
     received = [context.forwarding.received[one.endpoint] for one in found]
-    sent = [leg for leg, end in context.forwarding.through.items() if host_of(end) == host]
+    ends = {one.endpoint for one in found}
+    sent = [leg for leg, end in context.forwarding.through.items() if end in ends]
     client_ids = {leg.client_id for leg in sent}
     sent_on = [context.forwarding.sent[leg] for leg in sent]
     first, second = (min(claims, key=lambda claim: claim.first) for claims in (received, sent_on))

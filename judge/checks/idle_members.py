@@ -25,7 +25,8 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-FETCH, SHARE_FETCH = "Fetch", "ShareFetch"
+FETCH = "Fetch"
+OF_SHARES = frozenset({"ShareFetch", "ShareAcknowledge"})
 
 
 class Held(NamedTuple):
@@ -74,8 +75,10 @@ def waiting_member(
     committed: Claim, topic_id: str, since_ns: int, group: Group, context: CheckContext
 ) -> tuple[Claim, int] | None:
     """The member of the group that a claim of `committed_epoch` is about which holds the partition and has not fetched
-    it for the grace from a time on, although everything that its host sends was captured, and from when it waits.
+    it for the grace from a time on, although everything that its host sends was captured, and from when it waits. Of
+    several, after a restart, the one that lived last.
     """
+    found: list[tuple[Claim, int]] = []
     reads, partition = committed["group"], committed["partition"]
     for subject in context.ledger.subjects("host"):
         members = [one for one in context.claims("member", group, *subject) if one["group"] == reads]
@@ -85,9 +88,10 @@ def waiting_member(
         clients = clients_at(subject[1], context) if mine else []
         for held in mine:
             idle_ns = max(since_ns, idle_since_ns(held, subject, clients, group, context))
-            if held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns:
-                return (held.member, idle_ns) if all_captured(held.member, clients, group, context) else None
-    return None
+            waits = held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns
+            if waits and all_captured(held.member, clients, group, context):
+                found.append((held.member, idle_ns))
+    return max(found, key=lambda one: (one[0].peak["alive"], str(one[0].key)), default=None)
 
 
 def clients_at(host: str, context: CheckContext) -> list[Subject]:
@@ -172,11 +176,11 @@ def idle_since_ns(held: Held, subject: Subject, clients: list[Subject], group: G
 
 
 def share_fetched_last_ns(client_id: str, clients: list[Subject], group: Group, context: CheckContext) -> int:
-    """When a ShareFetch of this client ID was answered last. It asks for everything in its share session, where each
-    partition is listed once.
+    """When a ShareFetch or ShareAcknowledge of this client ID was answered last. Both are about everything in its share
+    session, where each partition is listed once.
     """
     mine = (claim for one in clients if one[1] == client_id for claim in context.claims("answer", group, *one))
-    runs = (run for claim in mine if claim["api"] == SHARE_FETCH for run in claim.outcomes.runs())
+    runs = (run for claim in mine if claim["api"] in OF_SHARES for run in claim.outcomes.runs())
     return max((run.last_ns for run in runs), default=0)
 
 

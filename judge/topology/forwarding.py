@@ -56,7 +56,8 @@ def forwarding_of(ledger: Ledger, addresses: Iterable[Claim]) -> Forwarding:
         sent |= {Leg(*claim.key): claim for claim in of_host if claim.kind == SENT_ON}
         received |= {claim["endpoint"]: claim for claim in of_host if claim.kind == RECEIVED}
     fronts = {endpoint: sample(claim) for endpoint, claim in received.items()}
-    found = forwarders(fronts, {leg: sample(claim) for leg, claim in sent.items()}, apart(addresses))
+    known = apart(addresses, ledger.claims("cluster_id", "server"))
+    found = forwarders(fronts, {leg: sample(claim) for leg, claim in sent.items()}, known)
     if not found:
         return Forwarding()
     asking = {
@@ -77,13 +78,19 @@ def senders(received: Claim) -> set[str]:
     return {one.host for one in sample(received).requests} - {""}
 
 
-def apart(addresses: Iterable[Claim]) -> Callable[[str, str], bool]:
-    """Whether some server lists two endpoints as different brokers."""
+def apart(addresses: Iterable[Claim], cluster_ids: Iterable[Claim]) -> Callable[[str, str], bool]:
+    """Whether some server lists two endpoints as different brokers, or they name different clusters as theirs."""
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for claim in cluster_ids:
+        clusters[claim["endpoint"]].add(claim["cluster_id"])
     lists: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for claim in addresses:
         lists[claim["endpoint"]][claim["address"]].add(claim["broker"])
 
     def known(one: str, other: str) -> bool:
+        mine, theirs = clusters.get(one), clusters.get(other)
+        if mine and theirs and mine.isdisjoint(theirs):
+            return True
         return any(
             one in listed and other in listed and listed[one].isdisjoint(listed[other]) for listed in lists.values()
         )

@@ -130,6 +130,17 @@ def clu005_near_miss__exporters_of_two_clusters_in_lockstep(lab):
     lab.until = SECONDS + 20
 
 
+def clu005_near_miss__clients_of_two_clusters_of_which_the_second_answers_first(lab):
+    """Each in its own cluster, as their brokers say."""
+    lab.metadata(0, server=B1, brokers={B1: 1})
+    lab.metadata(0, server=B2, brokers={B2: 1}, cluster_id="another-cluster-id-000")
+    one, other = lab.talk(B1, "app", "10.0.8.1"), lab.talk(B2, "app", "10.0.8.2")
+    for _, at in times():
+        one.ask(at, "ListGroups", 3, {}, {"groups": []}, answered_in=0.01)
+        other.ask(at + 0.001, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
 def clu005_near_miss__followers_on_two_hosts(lab):
     """Of one session number, each at its own leader: nodes are no clients of a proxy."""
     for server, host, delay in ((B1, "10.0.0.3", 0), (B2, "10.0.0.4", 0.001)):

@@ -703,6 +703,15 @@ def cli004_near_miss__a_share_group_works_four_minutes_on_a_batch(lab):
     share_fetches(lab, range(3, 1000, 240))
 
 
+def cli004_near_miss__a_share_group_that_acknowledges(lab):
+    """It works on what it has, for long."""
+    lists_songs(lab)
+    talk = share_member(lab)
+    share_fetches(lab, [3])
+    for at in range(60, 420, 60):
+        talk.ask(at, "ShareAcknowledge", 1, {**READER, "shareSessionEpoch": 1, "topics": []}, {"errorCode": 0})
+
+
 def cli004_near_miss__a_share_group_of_two(lab):
     """Both members have one client ID on one host; one works, so it is unknown which one."""
     lists_songs(lab)
@@ -853,6 +862,19 @@ def grp007_fires__another_group_reads_on(lab):
     assert grp007_kinds(lab) == {"violation"}
     (found,) = lab.findings("GRP007")
     assert found["client_ids"] == ["reader"]
+
+
+def grp007_fires__restarted_in_vain(lab):
+    """The former member is over; the one that waits now is named, until it is seen last."""
+    epoch_ahead(lab)
+    member(lab, until=60)
+    later = {**READER, "memberId": "m-2"}
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    talk.ask(70, "SyncGroup", 5, later, {"errorCode": 0, "assignment": assignment(*SONGS)})
+    for at in range(72, 120, 3):
+        talk.ask(at, "Heartbeat", 4, later, {"errorCode": 0})
+    (found,) = lab.findings("GRP007")
+    assert (found["client_ids"], found["last_seen"]) == (["reader"], ns(117.001))
 
 
 def grp007_fires__its_member_reads_on(lab):

@@ -23,7 +23,7 @@ UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3
 DENIED = (17, 29)
 """INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED: what a client gets before it writes or reads a topic at all."""
 OVER_TIME = (
-    *((api, "") for api in ("Fetch", "ShareFetch", "AlterPartition", "BrokerHeartbeat")),
+    *((api, "") for api in ("Fetch", "ShareFetch", "ShareAcknowledge", "AlterPartition", "BrokerHeartbeat")),
     *((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica")),
     *(("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results")),
     *((api, "") for api in ("JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate")),
