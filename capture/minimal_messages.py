@@ -76,8 +76,8 @@ def fewest(
 def choice_of(table: pa.Table, places: set[Place]) -> Choice:
     """The frames as units, in rings: those asked for; the same API there; the same connections; all."""
     here = segments(table)
-    whole = set(_connections(here)[here.run != 0].tolist())
     low_high = _connections(here)
+    whole = set(low_high[here.run != 0].tolist())
     kept = ((here.flags & (FIN | SYN | RST)) != 0) | np.isin(low_high, np.array(sorted(whole), np.int64))
     units = list(units_of(here, np.flatnonzero(~kept)))
     asked = {
@@ -131,7 +131,10 @@ class RowsOf:
         ):
             way = here.names[source], here.endpoints[src], here.endpoints[dst]
             self._ways.setdefault(way, []).append(row)
-        self._numbers = {way: here.frame_no[rows] for way, rows in self._ways.items()}
+        self._numbers: dict[tuple[str, tuple[str, int], tuple[str, int]], Ints] = {}
+        for way, rows in self._ways.items():
+            rows.sort(key=here.frame_no.__getitem__)
+            self._numbers[way] = here.frame_no[rows]
 
     def connection(self, row: int) -> tuple[int, int]:
         src, dst = int(self._here.src[row]), int(self._here.dst[row])
@@ -146,8 +149,8 @@ class RowsOf:
         numbers = self._numbers.get(way)
         if numbers is None:
             return []
-        inside = np.flatnonzero((numbers >= first) & (numbers <= last))
-        return [self._ways[way][place] for place in inside.tolist()]
+        begin, end = np.searchsorted(numbers, first, "left"), np.searchsorted(numbers, last, "right")
+        return self._ways[way][begin:end]
 
 
 def _connections(here: Segments) -> Ints:

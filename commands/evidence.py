@@ -136,6 +136,8 @@ class Search:
     minimal: bool = False
     notes: list[str] = field(default_factory=list)
     """What to say of the file besides."""
+    removed: bool = False
+    """Whether messages that the finding does not need were removed."""
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
@@ -172,6 +174,7 @@ class Search:
         if found is None or found.num_rows == table.num_rows:
             self.notes.append("--minimal: the finding needs all frames of its connections")
             return table
+        self.removed = True
         sizes = [f"{part.num_rows:,} frames ({kilobytes(part)} of payload)" for part in (table, found)]
         self.notes.append(f"--minimal: {sizes[1]} instead of {sizes[0]}; a replay reports what was removed as gaps")
         return found
@@ -223,8 +226,7 @@ class Search:
     def title(self) -> str:
         finding = self.finding
         label = "" if finding["label"] == "default" else f" --cluster {finding['label']}"
-        less = self.minimal and finding["kind"] != "visibility"
-        removed = "\nmessages that it does not need were removed: their bytes are missing" if less else ""
+        removed = "\nmessages that it does not need were removed: their bytes are missing" if self.removed else ""
         of = "an unknown cluster" if finding["cluster"] is None else f"cluster {finding['cluster']}"
         return (
             f"{finding['code']} {finding['name']}: {finding['summary']}\n"

@@ -15,7 +15,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
-from wirecheck.session.inputs import holds_tables, there
+from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import latest
 
 POLL_S = 1.0
@@ -65,8 +65,8 @@ def findings(
     while True:
         found = latest(options.session(), out)
         view: dict[str, Any] = {"tables_in": str(out), "principals": not no_principals}
-        inputs = captures_of(found.rows["findings"])
         whole = found.json(**view)
+        inputs = [] if whole["coverage"].get("decrypted_connections") else captures_of(found.rows["findings"])
         choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
         result = found.json(choice, inputs, **view)
         if finding_id is not None:
@@ -83,9 +83,11 @@ def findings(
 
 
 def captures_of(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The captures that findings name, if all of them are still there: a monitor's findings name interfaces."""
+    """The captures that findings name, if all of them are still there: a monitor's findings name interfaces, and a pipe
+    is read once. Which key logs decrypted them, no table says.
+    """
     named = {side["frame"]["source"] for row in rows for side in row["sides"] if side["frame"]} - {""}
-    return sorted(named) if all(there(Path(name)) for name in named) else []
+    return sorted(named) if all(Path(name).is_file() for name in named) else []
 
 
 def has_batch(out: Path) -> bool:

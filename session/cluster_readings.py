@@ -42,7 +42,7 @@ def read(reading: Reading, one: "Accumulator", frames: "Iterator[pa.Table]") -> 
     from wirecheck.session.local_check import Check, checked
     from wirecheck.streaming.steps.settings import Settings
 
-    settings = Settings(dialects=reading.session.dialects)
+    settings = Settings(dialects=reading.session.dialects, ports=frozenset(reading.ports))
     if any(path.is_dir() for path in places(reading.inputs)):
         one.read(frames, reading.ports)
         return checked(reading.session, reading.inputs, "default", settings).run.result()
@@ -97,7 +97,7 @@ def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":
 
     if len(whole.cluster_ids) < 2 or is_once_only(reading, len(whole.cluster_ids)):
         return whole.rows()
-    settings = Settings(dialects=reading.session.dialects)
+    settings = Settings(dialects=reading.session.dialects, ports=frozenset(reading.ports))
     result = checked(reading.session, reading.inputs, "default", settings).run.result()
     made = by_cluster(reading, result, lambda: Groups(dialects=whole.dialects))
     for one in made.values():
