@@ -38,8 +38,8 @@ def groups(
 
     LAG is between the last commit and the last high watermark that were seen of each partition; ? where no partition
     has both. Beside it stand the partitions that it is about, where these are not all. COMMIT and WATERMARK are the
-    ages of the last commit and of the oldest high watermark. If INPUT has several clusters, a column names that of each
-    group. `wirecheck why GROUP` shows members, rebalances and offsets of one group.
+    ages of the last commit and of the oldest high watermark. If INPUT has several clusters, a column shows each
+    group's cluster. `wirecheck why GROUP` shows members, rebalances and offsets of one group.
 
     \b
     Examples:

@@ -90,7 +90,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--retain-results-size",
     type=size,
     metavar="SIZE",
-    help="Remove the oldest results if there are more. Findings stay.  [default: keep all]",
+    help="Remove the oldest results above this total size. Findings stay.  [default: keep all]",
 )
 @click.option("--heap", type=size, default="1G", show_default=True, help="Maximum size of the Java heap.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")

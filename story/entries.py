@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.page import remedy
 from wirecheck.wording import and_list
 
@@ -151,10 +152,13 @@ def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[lis
 
 
 def at_several_servers(groups: Iterable[list[Row]], place: Callable[[Row], Key]) -> list[list[Row]]:
-    """Groups about the same clients that differ in the server only, as one: what is to be done is to be done there."""
+    """Groups about the same clients that differ in the server only, as one: what is to be done is to be done there. Of
+    brokers that are clients the servers stay apart.
+    """
     found: dict[Key, list[Row]] = {}
     for group in groups:
         clients = tuple(sorted({client for row in group for client in row["client_ids"]}))
+        clients = () if any(map(is_internal, clients)) or group[0]["words"].get("requester") else clients
         about = (
             place(group[0])[:-1],
             group[0]["topic"],

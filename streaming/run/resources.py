@@ -166,7 +166,8 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
         if run:
             excess = keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
             if excess:
-                say(f"results take {excess:,} bytes more than --retain-results-size: what is left is recent or open")
+                left = "what is left is recent, or never removed"
+                say(f"results take {excess:,} bytes more than --retain-results-size: {left}")
     except (OSError, ValueError, CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
         problem = failed if isinstance(failed, ValueError) else reason_of(failed)
         say(f"tables were not compacted: {problem}; tried again later")

@@ -50,7 +50,7 @@ class Cached:
         self.front, self.span = front, span
         self.body, self.made_s = b"", -math.inf
         self.read_s = 0.0
-        """As of when the results are that it shows."""
+        """When the monitor had last looked for frames, as of the results that it shows."""
 
     def __call__(self, page: Page) -> bytes:
         if time.monotonic() - self.made_s >= FRESH_S:
@@ -88,7 +88,7 @@ def state(wrong: str, well: str = "ok") -> Answer:
 def people(shown: Mapping[str, Cached], page: Page, query: str = "") -> Answer:
     name = parse_qs(query).get("range", [list(RANGES)[-1]])[0]
     if name not in shown:
-        return text(f"range is one of {', '.join(shown)}", HTTPStatus.BAD_REQUEST)
+        return text(f"unknown range; use {', '.join(shown)}", HTTPStatus.BAD_REQUEST)
     try:
         return Answer(shown[name](page), headers=HTML)
     except LookupError:  # no batch is written yet

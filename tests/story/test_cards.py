@@ -29,6 +29,7 @@ from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
+    ENDED_BY_A_RESTART,
     NOT_AFFECTED,
     CardContext,
     below,
@@ -159,6 +160,11 @@ def test_a_member_that_waits_without_an_error_is_hurt():
     assert state(card) == "since 12:00:10 UTC, until 12:00:40 UTC"
     (card,) = cards([waiting | {"client_ids": [], "words": {"group": "g", "partition": "0"}}], [])
     assert named(card) == [], "no member is known to hold the partition"
+
+
+def test_what_a_restart_ends_is_what_the_sentences_say():
+    says = {code for (code, part), every in sentences().items() if part == "action" and "Restart {" in every[0].text}
+    assert {code for code in says if "{clients}" in sentences()[code, "action"][0].text} == ENDED_BY_A_RESTART
 
 
 def test_a_writer_that_fell_silent_is_hurt_if_it_writes_after_a_restart():

@@ -81,7 +81,7 @@ def test_a_page_is_of_the_range_asked_for_and_says_how_old_it_is():
     with served(page, front=lambda _, name: f"{name}, updated {AGE} ago") as base:
         for query, name in {"": "all", "?range=hour": "hour", "?range=day": "day", "?other=1": "all"}.items():
             assert re.fullmatch(rf"{name}, updated [3-9] s ago", answered(base + "/" + query)[2])
-        assert answered(base + "/?range=week")[::2] == (400, "range is one of hour, day, all\n")
+        assert answered(base + "/?range=week")[::2] == (400, "unknown range; use hour, day, all\n")
 
 
 def test_a_page_of_results_that_no_batch_renews_gets_older():
