@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.awaited import await_that
 from wirecheck.session.local_check import write_frames
 from wirecheck.session.results import latest
 from wirecheck.session.session import Session
@@ -91,7 +92,7 @@ def lines(text):
 def test_ctrl_c_ends_it_in_order(terminal, tmp_path):
     """Java's Python workers get the signal too, in the middle of the batch, and finish it."""
     terminal.read("checking ")
-    time.sleep(1)
+    await_that(lambda: [*tmp_path.glob("out/_checkpoint/**/offsets/0")], None, "a batch begins")
     terminal.press(CTRL_C)
     code = terminal.ended()
     assert "wirecheck: stopping after the current batch" in terminal.text
