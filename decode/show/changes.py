@@ -509,6 +509,8 @@ def created(topic: Body) -> str:
 
 
 def partitions(topic: Body) -> str:
+    if topic["partitions"] == UNKNOWN:  # an array of numbers of which a byte was not captured
+        return f"partitions {UNKNOWN}"
     found = [part if isinstance(part, int) else part["partitionIndex"] for part in topic["partitions"] or ()]
     return f"partition{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}" if found else ""
 

@@ -328,6 +328,25 @@ def test_what_does_not_decode_or_changes_nothing_is_no_change():
     assert found() == []
 
 
+@pytest.mark.parametrize(
+    ("api", "topic", "details"),
+    [
+        ("ElectLeaders", {"topicPartitions": [{"topic": "songs", "partitions": [258, 259]}]}, "partitions ?"),
+        (
+            "AlterReplicaLogDirs",
+            {"dirs": [{"path": "/data", "topics": [{"name": "songs", "partitions": [258, 259]}]}]},
+            "partitions ? to /data",
+        ),
+    ],
+)
+def test_partitions_of_which_a_byte_was_not_captured_are_unknown(api, topic, details):
+    segments = direct(api, 2, topic).segments
+    number, request_bytes = next((i, s.payload) for i, s in enumerate(segments, 1) if s.payload)
+    hole = (request_bytes.index(bytes([0, 0, 1, 2, 0, 0, 1, 3])) + 2, 3)
+    (change,) = Changes().read([frames(segments, {number: [hole]})]).merged()
+    assert (change.object, change.details) == ("songs", details)
+
+
 def test_requests_beyond_the_bound_are_counted(monkeypatch):
     monkeypatch.setattr(audit, "MOST_CHANGES", 1)
     segments = direct("CreateTopics", 7, CREATE, CREATED).segments
