@@ -106,6 +106,8 @@ class Brokers(dict[str, int]):
         listed: dict[int, list[tuple[str, int]]] = defaultdict(list)
         columns = brokers.message, brokers["node_id"], hosts, brokers["port"]
         for message, node, host, port in zip(*(column.tolist() for column in columns), strict=True):
+            if host < 0:  # not captured whole
+                continue
             address = str(Peer(texts[host], port))
             listed[message].append((address, node))
             if len(self) < MOST_NAMES:

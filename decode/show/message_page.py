@@ -114,7 +114,7 @@ def is_struct(value: Any) -> bool:
 
 def is_list(value: Any) -> bool:
     """Of structs; one of plain values is a value itself."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    return isinstance(value, list) and bool(value) and is_struct(value[0])
 
 
 def scalar(name: str, value: Any) -> str:

@@ -347,6 +347,17 @@ def test_partitions_of_which_a_byte_was_not_captured_are_unknown(api, topic, det
     assert (change.object, change.details) == ("songs", details)
 
 
+@pytest.mark.parametrize(
+    ("missing", "known"), [((), {"10.0.1.3:9092": 3, "10.0.1.4:9092": 4}), ((4,), {"10.0.1.3:9092": 3}), ((3, 4), {})]
+)
+def test_a_broker_whose_host_was_not_captured_names_no_address(missing, known):
+    brokers = [{"nodeId": node, "host": f"10.0.1.{node}", "port": 9092} for node in (3, 4)]
+    segments = direct("Metadata", 12, {"topics": []}, {"brokers": brokers}).segments
+    number, answer = [(i, s.payload) for i, s in enumerate(segments, 1) if s.payload][-1]
+    holes = [(answer.index(f"10.0.1.{node}".encode()), 8) for node in missing]
+    assert Changes().read([frames(segments, {number: holes})]).brokers == known
+
+
 def test_requests_beyond_the_bound_are_counted(monkeypatch):
     monkeypatch.setattr(audit, "MOST_CHANGES", 1)
     segments = direct("CreateTopics", 7, CREATE, CREATED).segments

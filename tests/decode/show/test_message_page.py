@@ -153,3 +153,7 @@ def test_on_a_terminal_rows_end_between_words_and_fields():
         "          isr: [2, 1]",
     ]
     assert len(text(line).splitlines()) == 5
+
+
+def test_texts_of_which_the_first_was_not_kept_are_one_value():
+    assert body(groupsNames=[{"left_out": 8}, "b"]) == ["  groupsNames: [(8 bytes redacted), b]"]
