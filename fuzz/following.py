@@ -169,7 +169,7 @@ def follow(rng: np.random.Generator, rows: list[Row], *, early: bool) -> int:
     for part in found:
         if not len(part.messages):
             continue
-        decoded = read(part.messages, named)
+        decoded = read(part.messages, [named])
         for i in rng.integers(0, len(part.messages), 2).tolist():
             if decoded.status[i] == Status.OK:
                 nested(decoded, i)
