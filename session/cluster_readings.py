@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.message_lines import Accumulator
     from wirecheck.decode.show.subject import Subject
     from wirecheck.session.local_check import Check
+    from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
 One = TypeVar("One", bound="Accumulator")
@@ -39,16 +40,27 @@ def read(reading: Reading, one: "Accumulator", frames: "Iterator[pa.Table]") -> 
 
     Folders of frames are read again, as whose agents' they are has to be known first.
     """
-    from wirecheck.session.local_check import Check, checked
-    from wirecheck.streaming.steps.settings import Settings
+    from wirecheck.session.local_check import Check
 
-    settings = Settings(dialects=reading.session.dialects, ports=frozenset(reading.ports))
     if any(path.is_dir() for path in places(reading.inputs)):
         one.read(frames, reading.ports)
-        return checked(reading.session, reading.inputs, "default", settings).run.result()
-    check = Check(settings)
+        return result_of(reading)
+    check = Check(settings_of(reading))
     one.read(passing(frames, check), reading.ports)
     return check.checked().run.result()
+
+
+def settings_of(reading: Reading) -> "Settings":
+    from wirecheck.streaming.steps.settings import Settings
+
+    return Settings(dialects=reading.session.dialects, ports=frozenset(reading.ports))
+
+
+def result_of(reading: Reading) -> "Result":
+    """What the checks find in the inputs, read for that."""
+    from wirecheck.session.local_check import checked
+
+    return checked(reading.session, reading.inputs, "default", settings_of(reading)).run.result()
 
 
 def passing(frames: "Iterator[pa.Table]", check: "Check") -> "Iterator[pa.Table]":
@@ -64,9 +76,7 @@ def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> d
     from wirecheck.decode.show.message_lines import followed
 
     servers = servers_of(result)
-    if len(servers) < 2:
-        return {}
-    if is_once_only(reading, len(servers)):
+    if len(servers) < 2 or is_once_only(reading, len(servers)):
         return {}
     known = frozenset[str]().union(*servers.values())
     made = {name: make() for name in (*servers, UNKNOWN)}
@@ -92,14 +102,10 @@ def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":
     are checked: which server is of which.
     """
     from wirecheck.decode.show.group_rows import Groups
-    from wirecheck.session.local_check import checked
-    from wirecheck.streaming.steps.settings import Settings
 
     if len(whole.cluster_ids) < 2 or is_once_only(reading, len(whole.cluster_ids)):
         return whole.rows()
-    settings = Settings(dialects=reading.session.dialects, ports=frozenset(reading.ports))
-    result = checked(reading.session, reading.inputs, "default", settings).run.result()
-    made = by_cluster(reading, result, lambda: Groups(dialects=whole.dialects))
+    made = by_cluster(reading, result_of(reading), lambda: Groups(dialects=whole.dialects))
     for one in made.values():
         one.traffic.last_ns = whole.traffic.last_ns
     rows = [replace(row, cluster=name) for name, one in made.items() for row in one.rows()]

@@ -35,6 +35,7 @@ STATES = ERRORS | fields(
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SERVERS = fields("server servers")
+"""Fields of these that name a server: one fault of a client may be seen at several."""
 SPEAKS = fields(
     "api apis asked_by_client broker by client controller key leader newer newest node range sender software version"
     " versions voter where"

@@ -52,6 +52,7 @@ class Stopped(NamedTuple):
 STOPPED = {"GRP007": Stopped("Fetch", NOT_FETCHED, False), "CLI005": Stopped("Produce", NOT_WRITTEN, True)}
 """Checks whose findings name a client that stopped."""
 SILENT = frozenset(one.error for one in STOPPED.values())
+"""In place of an error: what no response shows."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"

@@ -256,7 +256,7 @@ class Vanished:
 
 
 def denied(absence: Claim, topic: Topic, since_ns: int, context: CheckContext) -> Denial | None:
-    """Whether a broker denies a topic for at least a grace period that was named just before, and that nobody deleted.
+    """Whether a broker denies a topic for at least a grace period that was named just before, and was not deleted.
     A broker of ZooKeeper's time denies all topics for a moment after its start.
     """
     history = next(reversed(topic.histories), None)

@@ -89,7 +89,7 @@ def clu005_fires__on_one_host_with_an_address_of_its_own(lab):
 
 
 def clu005_fires__of_a_translation_that_two_agents_captured(lab):
-    """Each sees one side, so nobody could compare packets; the server sees the clients' own addresses."""
+    """Each sees one side, so packets could not be compared; the server sees the clients' own addresses."""
     through(lab, back="10.0.8.{}")
 
 

@@ -50,7 +50,7 @@ def for_a_moment(lab):
             lab.metadata(at, [("orders", ID_1)], server=server)
 
 
-def nobody_named_it_lately(lab):
+def not_named_lately(lab):
     repeated(lab, known=(), denies=range(400, 500, 5))
     lab.until = 520
 
@@ -76,7 +76,7 @@ def goes_on(lab):
     [
         deleted,
         for_a_moment,
-        nobody_named_it_lately,
+        not_named_lately,
         empty_requests_alone,
         goes_on,
         formatted_again,
