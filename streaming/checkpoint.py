@@ -14,10 +14,10 @@ from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
+from wirecheck.capture.frames_file_name import whose
 from wirecheck.decode.dialect import SHIPPED
 from wirecheck.judge.ledger import ledger
 from wirecheck.streaming.steps import follow_step
-from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import storage
 from wirecheck.streaming.store.storage import at, is_local, local

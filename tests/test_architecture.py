@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
     "story": {"judge", "decode.peer"},
-    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file"},
+    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.frames_file_name"},
     "dashboards": {"story", "decode.peer", "judge.checks.page"},
     "session": {"capture", "decode", "judge", "story", "streaming", "dashboards"},
     "commands": {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import threading
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyarrow import ArrowException, fs
 
 from wirecheck.capture.agent.spool import is_emptied
 from wirecheck.capture.agent.spool_folder import sync
+from wirecheck.capture.frames_file_name import hidden_name, whose
 from wirecheck.capture.refusal import DestinationError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Destination:
         elif self._system.type_name in STORES:
             self._write(target, content)
         else:
-            hidden = f"{self._base}/.{file.name}.tmp"
+            hidden = f"{self._base}/{hidden_name(file.name)}"
             self._system.create_dir(self._base)
             self._write(hidden, content)
             self._system.move(hidden, target)
@@ -93,10 +93,9 @@ class Destination:
     @its_errors_as_oserrors()
     def last_number(self, agent: str) -> int:
         """The greatest number of this agent's files there, 0 where there is none."""
-        name = re.compile(re.escape(agent) + r"-(\d{10})\.parquet")
         there = self._system.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
-        found = (name.fullmatch(info.base_name) for info in there)
-        return max((int(match[1]) for match in found if match), default=0)
+        found = filter(None, (whose(info.base_name) for info in there))
+        return max((number for theirs, number in found if theirs == agent), default=0)
 
     def _write(self, path: str, content: bytes) -> None:
         with self._system.open_output_stream(path) as stream:
@@ -106,7 +105,7 @@ class Destination:
 def into_folder(folder: Path, name: str, content: bytes) -> None:
     """As the spool writes: hidden, for its owner alone, on the disk before it appears. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    hidden = folder / f".{name}.tmp"
+    hidden = folder / hidden_name(name)
     handle = os.open(hidden, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

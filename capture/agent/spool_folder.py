@@ -18,6 +18,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from wirecheck.capture.frames_file_name import file_name, hidden_name, shown_name, whose
 from wirecheck.capture.refusal import AgentNameError
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ class Folder:
         self._path, self._agent, self._limits = path, agent, limits or Limits()
         path.mkdir(parents=True, exist_ok=True)
         self._lock: int | None = _lock(path / f".{agent}.lock")
-        for left_by_a_crash in self._files(r"\.", r"\.tmp"):
+        for left_by_a_crash in self._files(hidden=True):
             left_by_a_crash.unlink()
         files = list(self._files())
-        numbers = [int(file.name[-18:-8]) for file in files]
+        numbers = [number for _, number in filter(None, (whose(file.name) for file in files))]
         self.last = max([int(os.pread(self._lock, 10, 0) or b"0"), *numbers])
         self._bytes = sum(file.stat().st_size for file in files)
         self._guard = threading.Lock()  # of what follows, and of the bytes
@@ -103,7 +104,7 @@ class Folder:
         """Let the file that was begun appear. Raises OSError when it did not."""
         hidden = self._hidden()
         sync(hidden)
-        path, size = hidden.with_name(hidden.name[1:].removesuffix(".tmp")), hidden.stat().st_size
+        path, size = hidden.with_name(shown_name(hidden.name)), hidden.stat().st_size
         hidden.replace(path)
         self.last += 1
         self._begun = False
@@ -168,7 +169,7 @@ class Folder:
             file = next((file for file in self._waiting if file != self._claimed and file not in self._emptied), None)
             if file is None:
                 return False
-            hidden = file.with_name(f".{file.name}.tmp")
+            hidden = file.with_name(hidden_name(file.name))
             before = file.stat()
             os.close(os.open(hidden, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
             if empty(file, hidden):
@@ -191,12 +192,15 @@ class Folder:
         os.pwrite(self._lock, b"%010d" % self.last, 0)
 
     def _hidden(self) -> Path:
-        return self._path / f".{self._agent}-{self.last + 1:010d}.parquet.tmp"
+        return self._path / hidden_name(file_name(self._agent, self.last + 1))
 
-    def _files(self, before: str = "", after: str = "") -> Iterator[Path]:
+    def _files(self, *, hidden: bool = False) -> Iterator[Path]:
         """This agent's own files, oldest first: `a-b-...` is not one of agent `a`."""
-        name = re.compile(before + re.escape(self._agent) + r"-\d{10}\.parquet" + after)
-        return iter(sorted(file for file in self._path.iterdir() if name.fullmatch(file.name)))
+        for file in sorted(self._path.iterdir()):
+            name = shown_name(file.name)
+            found = whose(name) if file.name == (hidden_name(name) if hidden else name) else None
+            if found and found[0] == self._agent:
+                yield file
 
     def _expire(self) -> None:
         now_ns = time.time_ns()

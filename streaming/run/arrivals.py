@@ -17,9 +17,10 @@ from threading import Lock
 
 from pyarrow import fs
 
+from wirecheck.capture import frames_file_name
+from wirecheck.capture.frames_file_name import FOREIGN_NUMBER, base_name, whose
 from wirecheck.streaming.checkpoint import BatchFiles, Position
-from wirecheck.streaming.steps import quarantine
-from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, base_name, metadata_at, whose
+from wirecheck.streaming.steps.quarantine import metadata_at
 from wirecheck.streaming.store.storage import at, is_local
 
 LIST_S = 5.0
@@ -245,7 +246,7 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 def file_name(agent: str, number: int) -> str:
     """An agent's, or the own name of a foreign file."""
     foreign = number == FOREIGN_NUMBER and agent.endswith(".parquet")
-    return agent if foreign else quarantine.file_name(agent, number)
+    return agent if foreign else frames_file_name.file_name(agent, number)
 
 
 class Folder:

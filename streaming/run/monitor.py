@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck import extension_modules
+from wirecheck.capture.frames_file_name import whose
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
@@ -48,7 +49,6 @@ from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import most_loaded
 from wirecheck.streaming.spark.tuning import Session
 from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
-from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, leased

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from wirecheck.capture.frames_file_name import base_name
 from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.failure import reason, too_busy
 from wirecheck.streaming.run.metrics_page import Page
@@ -22,7 +23,6 @@ from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
 from wirecheck.streaming.spark.session import RUNNING, last_line
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
-from wirecheck.streaming.steps.quarantine import base_name
 from wirecheck.streaming.steps.settings import Settings
 
 BUSY_TRIES = 2

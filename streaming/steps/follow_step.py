@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.capture import frames
+from wirecheck.capture.frames_file_name import file_name
 from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import Segments
@@ -352,7 +353,7 @@ class Bucket:
             marks = tuple(mark for file in ready if file.agent == name for mark in file.marks)
             yield Marks(name, marks, missing.get(name, 0), self.agents[name].next_seq - 1)
         for agent, seq, why in unread:
-            yield Marks(agent, quarantine.marks(quarantine.file_name(agent, seq), why))
+            yield Marks(agent, quarantine.marks(file_name(agent, seq), why))
 
     def own_marks(self, ready: list[FrameFile]) -> Iterator[Marks]:
         """What this bucket did not follow: late frames by agent, files and connections that raised, and frames beyond
@@ -364,7 +365,7 @@ class Bucket:
             )
         for (agent, seq), why in self.quarantined.items():
             reason = f"its frames could not be followed: {why}"
-            yield Marks(agent, quarantine.marks(quarantine.file_name(agent, seq), reason))
+            yield Marks(agent, quarantine.marks(file_name(agent, seq), reason))
         for agent, connection, why in self.failed:
             yield Marks(agent, (frames.Mark(frames.INPUT_ERROR, 0, connection or agent, 1, why),))
         self.late.clear()

@@ -9,7 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from wirecheck.capture.frames_file import FormatError
-from wirecheck.streaming.steps.quarantine import base_name, file_name, label_of, metadata_of, whose
+from wirecheck.capture.frames_file_name import base_name, file_name, whose
+from wirecheck.streaming.steps.quarantine import label_of, metadata_of
 from wirecheck.streaming.steps.settings import AgentFiles
 
 

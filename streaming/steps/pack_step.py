@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.frames import NotFramesError
+from wirecheck.capture.frames_file_name import FOREIGN_NUMBER, base_name, whose
 from wirecheck.decode.connection.segments import Segments, segments
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
@@ -142,7 +143,7 @@ def whole(path: str) -> Any:
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Dealt]:
     """What stands for a file that cannot be read, one per bucket: its number, and marks in place of its frames."""
-    agent, seq = quarantine.whose(path) or (quarantine.base_name(path), quarantine.FOREIGN_NUMBER)
+    agent, seq = whose(path) or (base_name(path), FOREIGN_NUMBER)
     known = settings.agents.get(agent)
     label = (known.label if known else "") or quarantine.label_of(path)
     file = FrameFile(agent, seq, quarantine.marks(path, reason), None)

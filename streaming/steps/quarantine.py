@@ -4,7 +4,6 @@ Such a file keeps its number, so that the agent's later files are followed at on
 number a file has; rows that belong to another one are not read.
 """
 
-import re
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,28 +12,11 @@ from pyarrow import fs
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.frames import NotFramesError
 from wirecheck.capture.frames_file import FileMetadata
+from wirecheck.capture.frames_file_name import base_name, whose
 from wirecheck.streaming.store.storage import at
 
-NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
-FOREIGN_NUMBER = 1
-"""The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
 """The label of a file if neither it nor any other file of the folder states one."""
-
-
-def file_name(agent: str, number: int) -> str:
-    return f"{agent}-{number:010d}.parquet"
-
-
-def base_name(path: str) -> str:
-    """The file's name; its bytes that are not UTF-8 written out, as no table could hold them."""
-    return path.rpartition("/")[2].encode(errors="surrogateescape").decode(errors="backslashreplace")
-
-
-def whose(path: str) -> tuple[str, int] | None:
-    """Agent and number, by the name."""
-    name = NAME.fullmatch(base_name(path))
-    return (name["agent"], int(name["seq"])) if name else None
 
 
 def check_name(path: str, table: pa.Table) -> None:
