@@ -121,20 +121,18 @@ def test_packets_seen_twice_change_no_exchange(frames, copies):
 @RUNS
 @given(conversations, st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 300), st.integers(1, 400)), max_size=20))
 def test_overlapping_retransmissions_change_no_exchange(frames, again):
-    resent = list(frames)
-    streams: dict = {}
-    for frame in frames:
-        streams.setdefault((frame.src, frame.dst), []).append(frame)
+    behind: dict[int, list] = {}
     for anywhere, back, length in again:
         place = anywhere % len(frames)
         last = frames[place]
-        sent = [f for f in streams[last.src, last.dst] if f.payload and frames.index(f) <= place]
+        sent = [f for f in frames[: place + 1] if f.payload and (f.src, f.dst) == (last.src, last.dst)]
         data = b"".join(f.payload for f in sent)
         if data:
             start = max(len(data) - back - length, 0)
             piece = data[start : start + length]
             seq = (sent[0].seq + start) % 2**32
-            resent.insert(resent.index(last) + 1, replace(last, seq=seq, payload=piece, flags=ACK | PSH))
+            behind.setdefault(place, []).insert(0, replace(last, seq=seq, payload=piece, flags=ACK | PSH))
+    resent = [one for place, frame in enumerate(frames) for one in (frame, *behind.get(place, ()))]
     assert exchange_rows(follow(resent), packets=False) == exchange_rows(follow(frames), packets=False)
 
 

@@ -8,13 +8,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
+from tests.depth import DEEP
 from wirecheck import library
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CAPTURES = ("kraft4-stale-broker", "zk39-inconsistent-id")
-DEEP = settings.get_current_profile_name() == "deep"
 SEEDS = range(40 if DEEP else 1)
 CASES = [(name, mss) for name in CAPTURES for mss in (8, 64, 1448)]
 if not DEEP:

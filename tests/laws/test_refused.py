@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests import traffic
 from tests.build import CASES, HEADERS, Still, Writer
+from tests.depth import DEEP
 from wirecheck import library
 from wirecheck.decode.layouts.program import Dialect
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SEEDS = range(30 if settings.get_current_profile_name() == "deep" else 2)
+SEEDS = range(30 if DEEP else 2)
 OUTSIDE = "127.0.77."
 """The hosts that are granted nothing."""
 S = 1_000_000_000

@@ -11,8 +11,8 @@ import struct
 import sys
 
 import pytest
-from hypothesis import settings
 
+from tests.depth import DEEP
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
@@ -115,7 +115,7 @@ CASES = [
     if not kind.startswith("unanswered_")
     for source in BY_SOURCE.get(kind, (None,))
     for field in of.fields
-    if field not in FEW_VALUES and (field in OFTEN or settings.get_current_profile_name() == "deep")
+    if field not in FEW_VALUES and (field in OFTEN or DEEP)
 ]
 
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.depth import some
 from tests.scenarios import engines
 from tests.scenarios.engines import Scenario, frames, plain
 from wirecheck.streaming.steps.settings import Settings
@@ -35,7 +36,7 @@ def story(tmp_path_factory):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", BY_SPARK)
+@pytest.mark.parametrize("name", some(BY_SPARK))
 def test_both_engines_lead_to_the_same_result(name, spark, tmp_path):
     files = frames([Scenario(name).pcap], tmp_path / "frames", roll_bytes=1 << 20)
     assert engines.spark(spark, tmp_path / "frames", tmp_path) == engines.local(files)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.depth import some
 from tests.scenarios.engines import NAMES, Scenario, frames
 from tests.scenarios.test_two_agents import inside_tls
 from wirecheck.capture import minimal_subset
@@ -12,7 +13,7 @@ from wirecheck.session.local_check import judged_frames
 from wirecheck.session.session import Session
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, monkeypatch):
     """One finding per check; `make evidence` does all of them, and makes each as small as it can be."""
     monkeypatch.setattr(minimal_subset, "TRIES", 0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
+from tests.depth import some
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import NothingReadableError
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, InputError
@@ -319,7 +320,9 @@ CUTS = {
 @pytest.mark.parametrize("name", CUTS)
 def test_a_file_cut_at_any_byte_gives_the_packets_before_and_one_line(name, written):
     data, ends, headers = CUTS[name]
-    for size in range(len(data)):
+    every = range(len(data))
+    near = {end + beside for end in ends for beside in (-1, 0, 1)}
+    for size in sorted({*some(every), *near.intersection(every)}):
         path = written(data[:size])
         before = sum(end <= size for end in ends[1:])
         count = max(before - headers, 0)

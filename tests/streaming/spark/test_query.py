@@ -11,6 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from tests.depth import some
 from wirecheck.streaming.checkpoint import read_files, written_down
 from wirecheck.streaming.run.failure import in_one_line
 from wirecheck.streaming.run.metrics_page import Page
@@ -126,7 +127,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", some([*DAMAGES], each=4))
 def test_a_damaged_checkpoint_ends_in_one_line(spark, tmp_path, frames_files, damage):
     """Spark verifies its own files: what it reports, and how to continue. (A state that is loaded it does not read
     again: the words for damaged state are in `test_failure.py`.)
