@@ -42,9 +42,9 @@ SPEAKS = fields(
 )
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
-    "about address brokers bytes clients committed connections count current cut directories earlier"
+    "about address behind brokers bytes clients committed connections count current cut directories earlier"
     " end ended epoch from gaps high highest how isr last leaders longest_ms low minimum more names new offset"
-    " offsets old one_brokers other_brokers partition partitions rate seconds since subjects then time times"
+    " offsets old one_brokers open other_brokers partition partitions rate seconds since subjects then time times"
     " to topic topic_id topics until when which"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""

@@ -49,7 +49,11 @@ class Stopped(NamedTuple):
     """Whether the client works again: then that is the proof."""
 
 
-STOPPED = {"GRP007": Stopped("Fetch", NOT_FETCHED, False), "CLI005": Stopped("Produce", NOT_WRITTEN, True)}
+STOPPED = {
+    "FET008": Stopped("Fetch", NOT_FETCHED, False),
+    "GRP007": Stopped("Fetch", NOT_FETCHED, False),
+    "CLI005": Stopped("Produce", NOT_WRITTEN, True),
+}
 """Checks whose findings name a client that stopped."""
 SILENT = frozenset(one.error for one in STOPPED.values())
 """In place of an error: what no response shows."""

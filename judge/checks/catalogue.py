@@ -26,6 +26,7 @@ from wirecheck.judge.checks import (
     outages,
     topic_id_uses,
     topic_ids,
+    transactions,
     unserved,
     versions,
     wire_checks,
@@ -42,7 +43,7 @@ Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic IDs", (topic_ids, topic_id_uses, agreement, controllers, outages)),
     "VER": ("Versions", (versions,)),
-    "FET": ("Fetching", (fetching,)),
+    "FET": ("Fetching", (fetching, transactions)),
     "CTL": ("Controllers, leaders and replicas", (controllers, outages, log_ends)),
     "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (groups, outages)),

@@ -15,6 +15,7 @@ from tests.judge import (
     cases_refined,
     cases_sessions,
     cases_topic_ids,
+    cases_transactions,
     cases_unauthenticated_hosts,
     cases_unserved,
     cases_versions,
@@ -28,7 +29,7 @@ from wirecheck.judge.claims.extraction import batch_of, claims
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
-    cases_unserved, cases_log_ends, cases_forwarding,
+    cases_unserved, cases_log_ends, cases_forwarding, cases_transactions,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

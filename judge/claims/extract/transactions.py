@@ -1,0 +1,32 @@
+"""Claims about consumers that read committed records only: where nothing is for them although the log goes on.
+
+Rule: a leader gives such a consumer records up to the last stable offset: where the first open transaction begins. An
+answer without records below the high watermark says that the consumer has read up to there (KIP-98).
+"""
+
+from collections.abc import Iterator
+
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import AT
+from wirecheck.judge.claims.reduce import Column, Rows, spelled
+
+COMMITTED = 1
+"""The isolation level READ_COMMITTED."""
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    partitions = batch.lines("Fetch", "response", "responses.partitions")
+    if not partitions:
+        return
+    stable, high = partitions["last_stable_offset"], partitions["high_watermark"]
+    committed = partitions.other("isolation_level", absent=0) == COMMITTED
+    waits = committed & (partitions["error_code"] == 0) & (stable >= 0) & (stable < high)
+    names = spelled(f"{AT}{{}}".format, Column(partitions.batch.slot(partitions.message)))
+    name = partitions.column("topic").only(partitions.present("topic"))
+    yield partitions.states(
+        "held_back",
+        [name, "topic_id" if partitions.has("topic_id") else "-", "partition_index", "@client_id", "@host"],
+        waits & (partitions.size("records") <= 0),
+        peak={"high": high},
+        named=(names, stable),
+    )
