@@ -45,13 +45,15 @@ LINES = {
     "WIR009": "refused",
     "CLU006": "away",
     "CTL013": "lost",
+    "CLI004": "idle",
     "CLI005": "silent",
+    "FET008": "waiting",
     "CLI007": "quota",
     "CLU005": "proxy",
 }
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
-connections, times without any broker, lost records, writers that fell silent, clients that a quota makes wait, and
-proxies.
+connections, times without any broker, lost records, members that fetch nothing, writers that fell silent, readers
+behind an open transaction, clients that a quota makes wait, and proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
