@@ -48,12 +48,13 @@ LINES = {
     "CLI004": "idle",
     "CLI005": "silent",
     "FET008": "waiting",
+    "GRP008": "rejoins",
     "CLI007": "quota",
     "CLU005": "proxy",
 }
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
 connections, times without any broker, lost records, members that fetch nothing, writers that fell silent, readers
-behind an open transaction, clients that a quota makes wait, and proxies.
+behind an open transaction, members that leave and join again, clients that a quota makes wait, and proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""

@@ -43,7 +43,7 @@ SPEAKS = fields(
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
     "about address behind brokers bytes clients committed connections count current cut directories earlier"
-    " end ended epoch from gaps high highest how isr last leaders longest_ms low minimum more names new offset"
+    " end ended epoch from gaps high highest how isr last leaders limit longest_ms low minimum more names new offset"
     " offsets old one_brokers open other_brokers partition partitions rate seconds since subjects then time times"
     " to topic topic_id topics until when which"
 )

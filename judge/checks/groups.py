@@ -15,6 +15,8 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.idle_members import waiting_member
 from wirecheck.judge.checks.shapes import (
+    brokers_of,
+    clients_of,
     clock,
     counted,
     gathered,
@@ -27,7 +29,7 @@ from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, S
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Number, Side, first_of, last_of
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -91,6 +93,29 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
             context.passed(member.peak["alive"] + SLOT_NS)  # that it lives on is no news: it is looked at again then
         sides = (Side(latest.last, f"group {who} has committed leader epoch {epoch}"), last_of(current))
         yield resting_on([latest], who, name, partition, sides=sides, **about, words=words)
+
+
+def leaves_and_joins_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Who leaves twice over one connection has joined in between. An administrator removes others."""
+    again = [claim for claim in context.claims("left", group, *subject) if claim.count > 1]
+    for (reads,), claims in gathered(again, "group"):
+        members = [one for one in context.claims("member", group, "host", subject[2]) if one["group"] == reads]
+        limits_ms = [
+            one.peak["rebalance_timeout_ms"]
+            for one in members
+            if one["client_id"] == claims[0]["client_id"] and one.peak.get("rebalance_timeout_ms", -1) > 0
+        ]
+        if not limits_ms:
+            continue
+        words = {
+            "group": reads,
+            "times": Number(sum(claim.count for claim in claims)),
+            "from": clock(min(claim.first.ts_ns for claim in claims)),
+            "to": clock(max(claim.last.ts_ns for claim in claims)),
+            "limit": f"; it may work {max(limits_ms) // 1000} s between polls",
+        }
+        about = {"client_ids": clients_of(claims), "brokers": brokers_of(claims, context)}
+        yield resting_on(claims, *subject[1:], reads, **about, words=words)
 
 
 def current_id(name: str, group: Group, context: CheckContext) -> str:

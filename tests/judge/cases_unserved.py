@@ -943,3 +943,49 @@ def cli006_near_miss__writes_without_a_response_in_a_removed_version(lab):
 def cli006_cannot_know__writes_without_a_response(lab):
     """Bytes are missing in which a response may have been."""
     closed_at_once(lab, unseen_response_bytes=40, gaps=((ns(2), 1, 40),))
+
+
+# GRP008
+
+
+def leaves(talk, times, *, again=True, version=5):
+    """Each time of its own accord; it joins again after ten seconds."""
+    for at in times:
+        member_of_group = {"memberId": "m-1"}
+        asked = {"groupId": "g", "members": [member_of_group]}
+        talk.ask(at, "LeaveGroup", version, asked, {"errorCode": 0, "members": [{**member_of_group, "errorCode": 0}]})
+        joined = {"errorCode": 0, "memberId": "m-1", "leader": "m-1"}
+        if again:
+            join = {**READER, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000, "protocolType": "consumer"}
+            talk.ask(at + 10, "JoinGroup", 7, join, joined)
+
+
+def grp008_fires(lab):
+    leaves(member(lab, until=30), [310, 620, 930])
+    lab.until = 950
+
+
+def grp008_fires__of_the_next_protocol(lab):
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    for at, epoch in ((1, 0), (4, 5), (310, -1), (330, 0), (640, -1), (650, 0)):
+        asked = {**READER, "memberEpoch": epoch, "rebalanceTimeoutMs": 300_000 if epoch == 0 else -1}
+        answer = {"errorCode": 0, "memberId": "m-1", "memberEpoch": 5, "assignment": None}
+        talk.ask(at, "ConsumerGroupHeartbeat", 1, asked, answer)
+    lab.until = 660
+
+
+def grp008_near_miss(lab):
+    """A process is started again and again, as by a schedule."""
+    for at in range(0, 600, 60):
+        leaves(member(lab, at=at + 1, until=at + 30), [at + 40], again=False)
+
+
+def grp008_near_miss__an_administrator(lab):
+    member(lab, until=300)
+    leaves(lab.talk(client_id="adminclient-1", host="10.0.0.7"), [100, 200], again=False)
+
+
+def grp008_cannot_know(lab):
+    """The capture has one of its ends."""
+    leaves(member(lab, until=30), [310])
+    lab.until = 330

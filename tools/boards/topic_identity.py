@@ -115,7 +115,7 @@ HISTORY = (
     ),
     Panel(
         "Stuck and rejected fetches",
-        "Who reads nothing? FET001 is stuck on an ID, FET008 waits for a transaction; the others recover by themselves.",
+        "Who reads nothing? FET001 is stuck on an ID, FET008 waits for a transaction; the others end by themselves.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"FET.+"}})', "{{code}} {{kind}}"),),
         wide=12,

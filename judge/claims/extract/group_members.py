@@ -21,6 +21,8 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
 MEMBER = "member"
 CLASSIC, NEXT, SHARE = "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"
 BY_ID = (NEXT, SHARE)
+LEAVES = -1
+"""The member epoch of a member that leaves."""
 PARTITIONS = "assignment.topic_partitions"
 
 
@@ -35,7 +37,18 @@ def claims(batch: Batch) -> Iterator[Rows]:
             peak = {"alive": alive.ts_ns}
             if api == NEXT:
                 peak["rebalance_timeout_ms"] = alive.other("rebalance_timeout_ms", -1)
-            yield of_members(alive, "member_id", peak, alive.other("member_epoch", -1) >= 0)
+            epoch = alive.other("member_epoch", 0)
+            yield of_members(alive, "member_id", peak, epoch >= 0)
+            yield left(alive, epoch == LEAVES)
+    if gone := batch.lines("LeaveGroup", "response"):
+        yield left(gone, np.ones(len(gone), np.bool_))
+
+
+def left(answers: Lines, where: Bools) -> Rows:
+    """Who left a group, by connection: a process that ends leaves once, and its connection closes."""
+    group, known = answers.other_column("group_id")
+    client = answers.batch.connection_part(answers.message, 0)
+    return answers.states("left", ["@who", group, client], known & where & (answers["error_code"] == 0))
 
 
 def of_members(answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None) -> Rows:
