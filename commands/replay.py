@@ -3,6 +3,7 @@
 It keeps the order of the work (frames, query, result) and maps a verdict to an exit code.
 """
 
+import math
 import os
 import sys
 import tempfile
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 SPARK = "spark"
+SPARK_S = 100
+"""So long Spark may take for its first batch on a machine that is too busy; quiet, it takes some ten seconds."""
 
 FAIL_ON = click.option(
     "--fail-on",
@@ -277,11 +280,12 @@ def by_spark(query: "QueryProcess", files: list[Path], tables: Path) -> "Result 
     """None where Spark failed, which a line says. Stop there if WIRECHECK_ENGINE_STRICT=1."""
     from wirecheck.streaming.run.query_process import QueryError
 
+    strict = os.environ.get("WIRECHECK_ENGINE_STRICT") == "1"
     try:
         with progress("Spark is starting", then="checking") as advance:
-            return query.judge(files, tables, advance)
+            return query.judge(files, tables, advance, patience_s=math.inf if strict else SPARK_S)
     except QueryError as error:
-        if os.environ.get("WIRECHECK_ENGINE_STRICT") == "1":
+        if strict:
             raise Stop(str(error)) from error
         tell(f"wirecheck: Spark: {error}; the local engine answers")
         return None

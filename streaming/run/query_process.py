@@ -6,6 +6,7 @@ ends by itself.
 """
 
 import json
+import math
 import os
 import pickle
 import signal
@@ -16,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from queue import Queue
 from subprocess import PIPE, Popen, TimeoutExpired
-from threading import Thread
+from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from wirecheck.child_python import python_path
@@ -32,6 +33,10 @@ partition would take the memory of two Pythons.
 """
 ARCHIVED_S = 120
 """Java takes a few seconds to write the archive, on a busy machine more; then it is given up."""
+
+
+LOOK_S = 5.0
+"""How often it is looked at whether the machine is still too busy, once patience is over."""
 
 
 class QueryError(Exception):
@@ -50,6 +55,9 @@ class QueryProcess:
                 env={**os.environ, "PYTHONPATH": python_path(), "TMPDIR": str(work)}, process_group=0,
             )  # fmt: skip
         self._tell((work, settings))
+        self._first = Event()
+        """Set with the first batch, or where none comes."""
+        self._given_up = False
         self.archiving = False
         """Whether Java writes an archive of its classes, now that there is a result."""
 
@@ -65,15 +73,34 @@ class QueryProcess:
                 stream.close()
         self._process.wait()
 
-    def judge(self, files: list[Path], out: Path, on_progress: Progress) -> "Result":
-        """All of these, to their end. Raises QueryError."""
+    def judge(self, files: list[Path], out: Path, on_progress: Progress, *, patience_s: float = math.inf) -> "Result":
+        """All of these, to their end. Raises QueryError; on a busy machine also where no batch is done by then."""
+        self._tell((files, out))
+        Thread(target=self._end_if_busy, args=(patience_s,), daemon=True).start()
+        try:
+            return self._listen(out, on_progress)
+        finally:
+            self._first.set()
+
+    def _end_if_busy(self, patience_s: float) -> None:
+        if patience_s == math.inf or self._first.wait(patience_s):
+            return
+        while not is_busy():
+            if self._first.wait(LOOK_S):
+                return
+        self._given_up = True
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _listen(self, out: Path, on_progress: Progress) -> "Result":
         from wirecheck.streaming.store.run_result import Result
 
-        self._tell((files, out))
         assert self._process.stdout is not None
         for line in self._process.stdout:
             match json.loads(line):
                 case {"judged": [done, total]}:
+                    if done:
+                        self._first.set()
                     on_progress(done, total)
                 case {"run": run, "archiving": archiving}:
                     self.archiving = archiving
@@ -81,6 +108,8 @@ class QueryProcess:
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()
+        if self._given_up:
+            raise QueryError("this machine was too busy for Spark to check anything in time")
         by = f"by {signal.Signals(-code).name}; is there enough memory?" if code < 0 else f"with code {code}"
         raise QueryError(f"the query failed: its process ended {by}")
 
@@ -94,6 +123,11 @@ class QueryProcess:
         with suppress(BrokenPipeError):  # it has ended, and `judge` reports how
             pickle.dump(what, self._process.stdin)
             self._process.stdin.flush()
+
+
+def is_busy() -> bool:
+    """Whether more than twice as many processes wait for a processor as there are processors."""
+    return os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0))
 
 
 def own_stdout() -> IO[str]:

@@ -20,7 +20,7 @@ class Failing:
 
     archiving = False
 
-    def judge(self, *_):
+    def judge(self, *_, **__):
         raise QueryError("this machine was too busy for Spark to start Python, 2 times")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.awaited import await_that
+from wirecheck.streaming.run import query_process
 from wirecheck.streaming.run.query_process import QueryError, QueryProcess
 from wirecheck.streaming.steps.settings import Settings
 
@@ -77,6 +78,19 @@ def test_one_that_is_killed_is_said_to_have_been(java, tmp_path):
         os.kill(query._process.pid, signal.SIGKILL)
         with pytest.raises(QueryError, match="its process ended by SIGKILL; is there enough memory"):
             query.judge([], tmp_path / "out", lambda *_: None)
+
+
+def test_on_a_busy_machine_patience_ends(java, tmp_path, monkeypatch):
+    java("exec sleep 600")
+    monkeypatch.setattr(query_process, "LOOK_S", 0.1)
+    loads = iter([0.0, 0.0])
+    monkeypatch.setattr(os, "getloadavg", lambda: (next(loads, 1000.0), 0, 0))
+    with (
+        QueryProcess(tmp_path / "work", Settings()) as query,
+        pytest.raises(QueryError, match="was too busy for Spark"),
+    ):
+        query.judge([], tmp_path / "out", lambda *_: None, patience_s=0.1)
+    assert [*loads] == []  # as long as it is not busy, Spark has its time
 
 
 def test_it_is_ended_with_all_it_has_started(java, tmp_path):
