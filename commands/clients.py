@@ -71,7 +71,7 @@ def clients(
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
     from wirecheck.story.harm import stated
 
-    result = answered.json()
+    result = answered.verdict()
     found = result["clients"]
     for client in found:
         judge(client, target)

@@ -69,7 +69,7 @@ def _named(ctx: click.Context) -> Iterator[dict[str, Any]]:
         from wirecheck.streaming.store.run_result import Result
 
         with suppress(LookupError):
-            yield Result.latest(folder).json()
+            yield Result.latest(folder).verdict()
 
 
 def interface(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:

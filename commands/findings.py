@@ -65,10 +65,10 @@ def findings(
     while True:
         found = latest(options.session(), out)
         view: dict[str, Any] = {"tables_in": str(out), "principals": not no_principals}
-        whole = found.json(**view)
+        whole = found.verdict(**view)
         inputs = [] if whole["coverage"].get("decrypted_connections") else captures_of(found.rows["findings"])
         choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
-        result = found.json(choice, inputs, **view)
+        result = found.verdict(choice, inputs, **view)
         if finding_id is not None:
             show_one(result if form == "json" else names.in_words(result), finding_id, form)
             return
@@ -123,11 +123,11 @@ class Printer:
 def cards(result: dict[str, Any]) -> dict[str, Any]:
     """The cells of each card, by the ID of its first finding; the worst first."""
     from wirecheck.dashboards.verdict import card_cells
-    from wirecheck.story.harm import seconds
+    from wirecheck.wording import ns_of
 
     tables = (result.get(name, ()) for name in ("findings", "harms", "clients", "topics"))
-    end_s = max((seconds(one["last_seen"]) for rows in tables for one in rows if one["last_seen"]), default=0.0)
-    return {entry["findings"][0]: card_cells(entry, end_s) for entry in result["entries"]}
+    end_ns = max((ns_of(one["last_seen"]) for rows in tables for one in rows if one["last_seen"]), default=0)
+    return {entry.findings[0]: card_cells(entry, end_ns) for entry in result["entries"]}
 
 
 def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
@@ -150,10 +150,10 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
         return
     from wirecheck.dashboards import terminal
     from wirecheck.dashboards.report.axis import axis_of
-    from wirecheck.story.entries import entries, finding_ids
+    from wirecheck.story.entries import entries
 
     for entry in result["entries"]:
-        if found[0]["id"] in finding_ids(entry):
+        if found[0]["id"] in entry.finding_ids:
             terminal.show_card(legible(entry), legible(result["clients"]), console())
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())

@@ -55,7 +55,7 @@ def with_commands(found: "Result", plan: "Plan", choice: Any) -> dict[str, Any]:
     frames, tables = ("" if "://" in place else place for place in (plan.frames, plan.out))
     inputs = (shown(frames),) if frames else ()
     tables_in = shown(tables) if tables and inputs else ""
-    result = found.json(choice, inputs, tables_in=tables_in, principals=plan.principals)
+    result = found.verdict(choice, inputs, tables_in=tables_in, principals=plan.principals)
     read_with = reading_options((), result["dialects"])
     findings = [
         {**one, "commands": list(every_command(one, inputs, read_with, tables_in))} for one in result["findings"]

@@ -14,6 +14,7 @@ import click
 
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import tell
+from wirecheck.document import inner
 
 NAMES = "wirecheck.names"
 """Where the context keeps what `--names` named."""
@@ -147,6 +148,4 @@ def in_words(value: Any) -> Any:
             return in_text(value)
         case dict():
             return {name: cell if name in COPIED else in_words(cell) for name, cell in value.items()}
-        case list():
-            return [in_words(one) for one in value]
-    return value
+    return inner(value, in_words, COPIED)

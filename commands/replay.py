@@ -116,9 +116,9 @@ def check(
         from wirecheck.dashboards.verdict import suggestions
         from wirecheck.story.expectations import with_expected
 
-        if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
+        if not allow_missing_topic and choice.topics and found_kafka((every := found.verdict())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
+        result = found.verdict(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)
         result |= {
             "engine": engine,
@@ -150,10 +150,8 @@ def is_failure(result: dict[str, Any], fail_on: str) -> bool:
         from wirecheck.dashboards.verdict import failing
 
         return bool(failing(result))
-    from wirecheck.story.entries import finding_ids
-
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
-    known = {name for entry in result["entries"] if entry.get("expected") for name in finding_ids(entry)}
+    known = {name for entry in result["entries"] if entry.expected for name in entry.finding_ids}
     return any(finding["kind"] in kinds and finding["id"] not in known for finding in result["findings"])
 
 
@@ -216,13 +214,11 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
     """What the frames show besides the verdict: how much was captured when, and the messages behind findings."""
     with progress("decoding evidence"):
         from wirecheck.capture.traffic import traffic
-        from wirecheck.story.entries import with_consequences
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
-        result, slots = found.json(), traffic(files)
+        result, slots = found.verdict(), traffic(files)
         findings = {finding["id"]: finding for finding in result["findings"]}
-        rows = (one for entry in result["entries"] for one in with_consequences(entry))
-        leading = [findings[one["findings"][0]] for one in rows]
+        leading = [findings[one.findings[0]] for entry in result["entries"] for one in entry.with_consequences]
         shown: Row = {"exchanges": evidence_messages(files, leading, options.dialects())}
         if slots is not None:
             ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
@@ -239,8 +235,8 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     entries = blamed(result)
     if not entries:
         return {}
-    hurt = [one for entry in entries for name in ("clients", "briefly") for one in entry["card"]["harm"][name]]
-    clients = {one["client_id"] or one["address"] for one in hurt}
+    harms = [entry.card.harm for entry in entries]
+    clients = {one.client_id or one.address for harm in harms for one in (*harm.clients, *harm.briefly)}
     tables = (table for file in files if (table := opened(file, [])) is not None)
     found = OverTime(clients, first_ns, last_ns, options.dialects()).read(tables)
     courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from wirecheck import colours
+from wirecheck.document import document, inner
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,9 +127,7 @@ def inside(value: Any) -> Any:
             return legible(value).replace("\t", "\\t").replace("\n", "\\n")
         case dict():
             return {inside(name): inside(item) for name, item in value.items()}
-        case list():
-            return [inside(item) for item in value]
-    return value
+    return inner(value, inside)
 
 
 def written_out(character: str) -> str:
@@ -140,7 +139,7 @@ def written_out(character: str) -> str:
 
 def as_json(value: Any) -> str:
     """One line of JSON, with the characters that terminals obey as JSON's own escapes."""
-    return ORDERS.sub(lambda found: in_json(found[0]), json.dumps(value, ensure_ascii=False))
+    return ORDERS.sub(lambda found: in_json(found[0]), json.dumps(document(value), ensure_ascii=False))
 
 
 def in_json(character: str) -> str:

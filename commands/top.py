@@ -171,7 +171,7 @@ class Live:
         return Sample(
             self._name,
             f"{clock(newest_ns)} UTC  {self._frames:,} frames" if newest_ns else "",
-            findings_of(self._replay.result().json(inputs=self._inputs), newest_ns) if self._frames else (),
+            findings_of(self._replay.result().verdict(inputs=self._inputs), newest_ns) if self._frames else (),
             tuple(talks_of(traffic, self._recent.seconds, self._inputs)),
             tuple(errors_of(traffic)),
             "" if newest_ns else "no Kafka traffic yet",
@@ -207,7 +207,7 @@ class Results:
         from wirecheck.streaming.store.run_result import SPANNED, Result
 
         try:
-            result = Result.latest(self._out, SPANNED).json()
+            result = Result.latest(self._out, SPANNED).verdict()
         except LookupError:
             return Sample(str(self._out), "", (), (), (), "no batch yet")
         newest = max((row["last_seen"] for row in (*result["clients"], *result["findings"])), default="")
@@ -336,21 +336,20 @@ def names_of(text: str) -> list[str]:
 def findings_of(result: Row, now_ns: int) -> Any:
     """The cards of causes and of what stands alone, the worst harm first."""
     from wirecheck.dashboards.top_screen import KINDS, Finding
-    from wirecheck.story.entries import with_consequences
 
     opened = {one["id"]: one["first_seen"] for one in result["findings"]}
     rows = []
     for entry in legible(result["entries"]):
-        card, kinds = entry["card"], [row["kind"] for row in with_consequences(entry)]
+        card, kinds = entry.card, [one.kind for one in entry.with_consequences]
         kind = min(kinds, key=KINDS.index)
         rows.append(
             Finding(
-                "violation" if card["harm"]["clients"] else kind,
-                entry["code"],
-                card["headline"],
-                (now_ns - ns_of(opened[entry["findings"][0]])) / NS_PER_S,
-                card["action"]["sentence"],
-                (*card["action"]["commands"], card["evidence"]["command"]),
+                "violation" if card.harm.clients else kind,
+                entry.code,
+                card.headline,
+                (now_ns - ns_of(opened[entry.findings[0]])) / NS_PER_S,
+                card.action.sentence,
+                (*card.action.commands, card.evidence.command),
             )
         )
     return tuple(rows)

@@ -42,6 +42,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.reading_options import reading_options
+from wirecheck.story.verdict import CardEntry, Entry
 from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
@@ -236,46 +237,46 @@ def worth_a_row(result: Row) -> list[Row]:
     topics = list(result["topics"])
     if len(topics) <= NAMES_SHOWN:
         return topics
-    named = [name for entry in result["entries"] for name in entry["topics"]]
+    named = [name for entry in result["entries"] for name in entry.topics]
     first = sorted(topics, key=lambda row: named.index(row["name"]) if row["name"] in named else len(named))
     kept = {id(row) for row in first[:NAMES_SHOWN]}
     return [row for row in topics if id(row) in kept]
 
 
-def entry_lines(entry: Row, by_id: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
+def entry_lines(entry: Entry, by_id: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
     """An entry with its evidence, what is to be done about it, and indented what follows from it."""
     yield from finding_lines(entry, by_id, shown.axis)
-    yield from evidence_lines(by_id[entry["findings"][0]], shown)
+    yield from evidence_lines(by_id[entry.findings[0]], shown)
     yield from next_lines(entry, shown.advised)
-    for under in entry["consequences"]:
+    for under in entry.consequences:
         for line in (*finding_lines(under, by_id, shown.axis), *next_lines(under, shown.advised)):
             yield Text("    ").append(line)
 
 
-def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
+def next_lines(entry: Entry, advised: set[str]) -> Iterator[Text]:
     """Once for each check; of what ends with its cause, nothing."""
-    advice = remedy(entry["code"])
-    if advice and entry["own_next"] and advice not in advised:
+    advice = remedy(entry.code)
+    if advice and entry.own_next and advice not in advised:
         advised.add(advice)
         yield Text(NEXT, style="bold").append(advice, style="not bold")
 
 
-def finding_lines(entry: Row, by_id: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
+def finding_lines(entry: Entry, by_id: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
     """What an entry says, and of whom else it says the same."""
-    finding = by_id[entry["findings"][0]]
-    head = Text().append(f"{entry['code']} {entry['name']}", style=KIND_STYLES[entry["kind"]])  # only this has a colour
-    seen = sum(by_id[name]["count"] for name in entry["findings"])
-    head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}")
+    finding = by_id[entry.findings[0]]
+    head = Text().append(f"{entry.code} {entry.name}", style=KIND_STYLES[entry.kind])  # only this has a colour
+    seen = sum(by_id[name]["count"] for name in entry.findings)
+    head.append(f"  {entry.kind}  x{seen:,}  {clock(finding['first_seen'], axis)}")
     yield head.append(f"  {finding['id']}")
-    yield Text("  " + entry["sentence"], style="bold" if entry["consequences"] else "")
-    if entry["consequences"]:
+    yield Text("  " + entry.sentence, style="bold" if entry.consequences else "")
+    if entry.consequences:
         yield Text("  " + finding["summary"])
     for words in also(entry):
         yield Text("  " + words)
     if finding.get("possible_causes"):
         yield Text(f"  May follow from {', '.join(named(by_id, finding['possible_causes']))}; that is not certain.")
-    if entry["follows_from"]:
-        yield Text(f"  Follows from {entry['follows_from']}")
+    if entry.follows_from:
+        yield Text(f"  Follows from {entry.follows_from}")
 
 
 def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
@@ -291,11 +292,11 @@ def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
             yield Text(f"    {command}", style="dim")
 
 
-def also(entry: Row) -> Iterator[str]:
+def also(entry: Entry) -> Iterator[str]:
     """The topics, clients and brokers of an entry that stands for several findings."""
-    brokers = list(map(str, entry["brokers"]))
-    for what, names in (("topics", entry["topics"]), ("clients", entry["client_ids"]), ("brokers", brokers)):
-        if entry["count"] > 1 and len(names) > 1:
+    brokers = tuple(map(str, entry.brokers))
+    for what, names in (("topics", entry.topics), ("clients", entry.client_ids), ("brokers", brokers)):
+        if entry.count > 1 and len(names) > 1:
             left = len(names) - NAMES_SHOWN
             shown = ", ".join(name or "(no client ID)" for name in names[:NAMES_SHOWN])
             yield f"{len(names):,} {what}: {shown}{f' and {left:,} more (--format json)' if left > 0 else ''}"
@@ -400,9 +401,9 @@ def basis_lines(result: Row) -> Iterator[Text]:
     yield Text("   " + " \u00b7 ".join(parts))
 
 
-def show_card(entry: Row, clients: Iterable[Row], console: Console) -> None:
+def show_card(entry: CardEntry, clients: Iterable[Row], console: Console) -> None:
     """One card alone. `clients`: all that were seen."""
-    show_lines(card_lines(shown_card(entry["card"], clients_seen(clients), mood_of(entry))), console)
+    show_lines(card_lines(shown_card(entry.card, clients_seen(clients), mood_of(entry))), console)
 
 
 def show_first_screen(result: Row, console: Console) -> None:

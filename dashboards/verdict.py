@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
-from wirecheck.story.entries import BLAMED, KINDS, with_consequences
+from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
-from wirecheck.story.harm import HURT, is_partial, seconds
+from wirecheck.story.harm import HURT, hurt_client
 from wirecheck.story.severity import names
-from wirecheck.wording import plural
+from wirecheck.story.verdict import Card, CardEntry
+from wirecheck.wording import NS_PER_S, plural
 
 Row = Mapping[str, Any]
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
@@ -69,46 +70,46 @@ def sentence(result: Row) -> str:
     """The first card's headline; where nothing is wrong, that, and what it rests on."""
     found = blamed(result)
     if found:
-        return str(found[0]["card"]["headline"])
+        return found[0].card.headline
     if result.get("not_listed"):
         return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
     if not result["coverage"]["messages"]:
         return f"No result: {nothing_of_kafka(result['coverage'])}."
     limit = " in what could be read" if blind(result) else ""
-    if any(entry.get("expected") for entry in result["entries"]):
+    if any(entry.expected for entry in result["entries"]):
         return f"Only what is expected was found{limit}; {basis(result)}."
     return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
 
 
-def blamed(result: Row) -> list[Row]:
+def blamed(result: Row) -> list[CardEntry]:
     """Entries that need a look; none without messages."""
     return [entry for entry in result["entries"] if result["coverage"]["messages"] if needs_a_look(entry)]
 
 
-def needs_a_look(entry: Row) -> bool:
+def needs_a_look(entry: CardEntry) -> bool:
     """Whether an entry does, for itself or for its consequences."""
     return hurts_or_is(entry, BLAMED)
 
 
-def fails(entry: Row) -> bool:
+def fails(entry: CardEntry) -> bool:
     """Whether it has a red mark, and `replay` exits with 1: Kafka's rules are broken, or a client is hurt, also if that
     is over.
     """
     return hurts_or_is(entry, BLAMED[:1])
 
 
-def hurts_or_is(entry: Row, kinds: Collection[str]) -> bool:
+def hurts_or_is(entry: CardEntry, kinds: Collection[str]) -> bool:
     """Whether an unexpected entry hurts a client, or a finding of it is of one of these kinds."""
-    if entry.get("expected"):
+    if entry.expected:
         return False
-    return bool(entry["card"]["harm"]["clients"]) or any(row["kind"] in kinds for row in with_consequences(entry))
+    return bool(entry.card.harm.clients) or any(one.kind in kinds for one in entry.with_consequences)
 
 
 def failing(result: Row) -> set[str]:
     """The findings by which a result fails: violations, and what hurts clients."""
     entries = [entry for entry in result["entries"] if fails(entry)]
-    rows = [row for entry in entries for row in with_consequences(entry) if row["kind"] in BLAMED]
-    return {name for row in (*entries, *rows) for name in row["findings"]}
+    blamed = [one for entry in entries for one in entry.with_consequences if one.kind in BLAMED]
+    return {name for one in (*entries, *blamed) for name in one.findings}
 
 
 class ShownCard(NamedTuple):
@@ -125,16 +126,16 @@ class ShownCard(NamedTuple):
 def first_cards(result: Row) -> list[ShownCard]:
     """Those of the first causes, as many as a first screen has."""
     clients = clients_seen(result["clients"])
-    return [shown_card(entry["card"], clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
+    return [shown_card(entry.card, clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
 
 
-def mood_of(entry: Row) -> str:
+def mood_of(entry: CardEntry) -> str:
     return "violation" if fails(entry) else "anomaly"
 
 
-def shown_card(card: Row, clients: int, mood: str = "violation") -> ShownCard:
+def shown_card(card: Card, clients: int, mood: str = "violation") -> ShownCard:
     """`clients`: how many were seen at all."""
-    return ShownCard(mood, card["headline"], state(card), list(below(card, clients)))
+    return ShownCard(mood, card.headline, state(card), list(below(card, clients)))
 
 
 def nothing_of_kafka(coverage: Row) -> str:
@@ -200,12 +201,12 @@ def refused_besides(result: Row) -> str:
     """Which clients are blocked by errors that no finding explains, such as missing ACLs; empty without any, or where
     cards do not name all of theirs.
     """
-    cards = [entry["card"]["harm"] for entry in result["entries"]]
-    if result.get("not_listed") or any(card["others"] for card in cards):
+    harms = [entry.card.harm for entry in result["entries"]]
+    if result.get("not_listed") or any(harm.others for harm in harms):
         return ""
-    known = {client["client_id"] for card in cards for client in (*card["clients"], *card["briefly"])}
-    rows = [row for row in result["harms"] if row["level"] == HURT and row["client_id"] and not is_partial(row)]
-    rows = [row for row in rows if row["client_id"] not in known]
+    known = {client.client_id for harm in harms for client in (*harm.clients, *harm.briefly)}
+    rows = [row for row in result["harms"] if row["level"] == HURT and row["client_id"]]
+    rows = [row for row in rows if row["client_id"] not in known and not hurt_client(row, 0).is_partial]
     errors = ", ".join(sorted({error for row in rows for error in row["errors"]}))
     names = sorted({row["client_id"] for row in rows})
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
@@ -213,8 +214,7 @@ def refused_besides(result: Row) -> str:
 
 def without_card(result: Row, code: str) -> str:
     """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
-    entries = [entry for entry in result["entries"] if entry["code"] == code and not needs_a_look(entry)]
-    return listed([entry["card"]["headline"] for entry in entries])
+    return listed([one.card.headline for one in result["entries"] if one.code == code and not needs_a_look(one)])
 
 
 def besides(result: Row) -> Iterator[tuple[str, str]]:
@@ -335,16 +335,15 @@ def clock(time: str | None) -> str:
 CARD_HEADINGS = ("age", "who is hurt", "what", "cause", "finding")
 
 
-def card_cells(entry: Row, end_s: float) -> tuple[str, ...]:
-    """One row of a list of cards, in the order of CARD_HEADINGS. `end_s`: when anything was seen last."""
-    card = entry["card"]
-    clients, partitions = card["harm"]["clients"], card["harm"]["partitions"]
-    since_s = min(map(seconds, [card["cause"]["time"], *(one["first_seen"] for one in (*clients, *partitions))]))
-    if clients:
-        hurt, what = names(entry), cannot(clients[0])[0]
-        hurt += "" if any(one["ongoing"] for one in clients) else " (over)"
+def card_cells(entry: CardEntry, end_ns: int) -> tuple[str, ...]:
+    """One row of a list of cards, in the order of CARD_HEADINGS. `end_ns`: when anything was seen last."""
+    card, harm = entry.card, entry.card.harm
+    begins = [one.first_ns for one in harm.clients] + [one.first_ns for one in harm.partitions]
+    since_ns = min([card.cause.time_ns, *begins])
+    if harm.clients:
+        hurt, what = names(entry), cannot(harm.clients[0])[0]
+        hurt += "" if any(one.ongoing for one in harm.clients) else " (over)"
     else:
-        hurt, what = "", card["headline"]
-    cause = card["cause"]["sentence"]
-    finding = f"{entry['code']} {entry['findings'][0]}"
-    return duration(end_s - since_s), hurt or NO_CLIENT, what, "" if cause == card["headline"] else cause, finding
+        hurt, what = "", card.headline
+    age, cause = duration((end_ns - since_ns) / NS_PER_S), card.cause.sentence
+    return age, hurt or NO_CLIENT, what, "" if cause == card.headline else cause, f"{entry.code} {entry.findings[0]}"

@@ -13,6 +13,7 @@ from wirecheck.wording import TimeSpan
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import Fact, Sections
+    from wirecheck.story.verdict import CardEntry
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
@@ -30,7 +31,7 @@ def with_findings(
     """
     from wirecheck.story.entries import KINDS
 
-    headlines = dict(card for entry in result.json()["entries"] for card in hurting(entry, subject, kind))
+    headlines = dict(card for entry in result.verdict()["entries"] for card in hurting(entry, subject, kind))
     mine = [
         row
         for row in result.rows["findings"]
@@ -44,11 +45,11 @@ def with_findings(
     return {TITLE: facts, **{title: marked(title, facts, mine) for title, facts in found.items()}}
 
 
-def hurting(entry: Row, subject: "Subject", kind: str) -> Iterator[tuple[str, str]]:
+def hurting(entry: "CardEntry", subject: "Subject", kind: str) -> Iterator[tuple[str, str]]:
     """ID and headline of a card on which the client is hurt."""
-    hurt = {one["client_id"] for one in entry["card"]["harm"]["clients"]}
+    hurt = {one.client_id for one in entry.card.harm.clients}
     if kind == "client" and subject.name in hurt:
-        yield entry["findings"][0], entry["card"]["headline"]
+        yield entry.findings[0], entry.card.headline
 
 
 def is_about(row: Row, subject: "Subject", kind: str) -> bool:

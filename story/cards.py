@@ -9,7 +9,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
@@ -20,9 +20,22 @@ from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import BLAMED, cause_sentences, clock, finding_ids, origin, with_consequences
+from wirecheck.story.entries import BLAMED, cause_sentences, clock, origin
 from wirecheck.story.reading_options import dialects_read, reading_options
-from wirecheck.wording import and_list, plural
+from wirecheck.story.verdict import (
+    Card,
+    CardAction,
+    CardCause,
+    CardEntry,
+    CardEvidence,
+    CardHarm,
+    Entry,
+    HurtClient,
+    HurtPartitions,
+    Requester,
+)
+from wirecheck.wording import and_list, ns_of, plural
+from wirecheck.wording import clock as time_of_day
 
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
@@ -53,7 +66,7 @@ ENDED_BY_A_RESTART = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"
 """Checks whose findings end when their clients are restarted."""
 REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
 NAMES_SHOWN = 3
-NO_HARM: Row = {"clients": (), "briefly": ()}
+NO_HARM = CardHarm("", (), (), (), (), 0)
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
@@ -69,7 +82,7 @@ class CardContext:
 
     findings: Mapping[str, Row]
     """By ID."""
-    end_s: float
+    end_ns: int
     """When something was seen last."""
     dated: bool = False
     """Whether times need their day."""
@@ -100,63 +113,61 @@ class CardContext:
         return f"{self.files} --from {shlex.quote(self.tables)}" if self.tables else self.files
 
 
-def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContext) -> list[dict[str, Any]]:
+def with_cards(entries: Sequence[Entry], harms: Sequence[Row], context: CardContext) -> list[CardEntry]:
     """Entries with their cards in reading order: those that hurt a client first."""
     if not context.hosts:
         harms = [{**one, "address": ""} for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
     elsewhere = possibly_hurt(found)
     made = [
-        {
-            **entry,
-            "card": card(entry, [*found.get(place, ()), *stated_by(entry, context)], elsewhere.get(place, ()), context),
-        }
+        card_entry(
+            entry, card(entry, [*found.get(place, ()), *stated_by(entry, context)], elsewhere.get(place, ()), context)
+        )
         for place, entry in enumerate(entries)
     ]
-    return sorted(made, key=lambda entry: -hurt(entry))
+    return sorted(made, key=lambda entry: -hurt(entry.card.harm))
 
 
-def hurt(entry: Row) -> int:
+def card_entry(entry: Entry, made: Card) -> CardEntry:
+    same: dict[str, Any] = {column.name: getattr(entry, column.name) for column in fields(Entry)}
+    return CardEntry(**same, card=made)
+
+
+def hurt(of: CardHarm) -> int:
     """How much harm there is: clients count more than partitions, and continuing harm more than harm that ended."""
-    of = entry["card"]["harm"]
-    return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
+    return 4 * any(one.ongoing for one in of.clients) + 2 * bool(of.clients) + bool(of.partitions)
 
 
-def stated_by(entry: Row, context: CardContext) -> list[harm.Attached]:
-    rows = map(context.findings.__getitem__, finding_ids(entry))
+def stated_by(entry: Entry, context: CardContext) -> list[harm.Attached]:
+    rows = map(context.findings.__getitem__, entry.finding_ids)
     found = (one for row in rows for one in harm.stated(row))
     return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in found]
 
 
-def card(entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> dict[str, Any]:
+def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> Card:
     """The card of an entry with its harms. `possibly`: clients on other cards that this entry may have caused to be
     rejected.
     """
     of = harm_of(entry, harms, possibly, context)
     facts = CardFacts(entry, of, harms, context)
     cause = cause_of(facts)
-    hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
-    return {
-        "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, context)),
-        "harm": of,
-        "cause": cause,
-        "action": action_of(facts),
-        "evidence": evidence_of(entry, of, context),
-    }
+    hurts = of.clients or (of.partitions and entry.kind != "visibility")
+    headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
+    return Card(headline, of, cause, action_of(facts), evidence_of(entry, of, context))
 
 
 @dataclass(frozen=True)
 class CardFacts:
     """What the sentences of one card are made of."""
 
-    entry: Row
-    harmed: Row
+    entry: Entry
+    harmed: CardHarm
     harms: Sequence[harm.Attached]
     context: CardContext
 
     @property
     def row(self) -> Row:
-        return self.context.findings[self.entry["findings"][0]]
+        return self.context.findings[self.entry.findings[0]]
 
     @cached_property
     def stale(self) -> list[int]:
@@ -165,21 +176,19 @@ class CardFacts:
 
     @property
     def every_is_of_a_broker(self) -> bool:
-        return all(self.context.findings[name]["brokers"] for name in self.entry["findings"])
+        return all(self.context.findings[name]["brokers"] for name in self.entry.findings)
 
-    def of(self, entry: Row) -> "CardFacts":
+    def of(self, entry: Entry) -> "CardFacts":
         """The same card's facts for one of its consequences."""
         return replace(self, entry=entry)
 
 
-def fault(entry: Row, cause: Row, context: CardContext) -> str:
+def fault(entry: Entry, cause: CardCause, context: CardContext) -> str:
     """The cause; for a normal event, such as a recreation, what has been wrong since then."""
-    if entry["kind"] in BLAMED:
-        return str(cause["sentence"])
-    wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
-    if not wrong:
-        return str(cause["sentence"])
-    first, *more = (context.findings[name] for one in wrong for name in one["findings"])
+    wrong = [one for one in entry.consequences if one.kind in BLAMED]
+    if entry.kind in BLAMED or not wrong:
+        return cause.sentence
+    first, *more = (context.findings[name] for one in wrong for name in one.findings)
     return summary(first, context) + also_groups(first, more)
 
 
@@ -208,37 +217,35 @@ def capitalized(text: str) -> str:
 # harm
 
 
-def harm_of(
-    entry: Row, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext
-) -> dict[str, Any]:
+def harm_of(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> CardHarm:
     mine = harm.joined(one.harm for one in harms)
-    facts = harm.worst_first(harm.fact(one, context.end_s) for one in mine if one["level"] == harm.HURT)
-    named = set(map(client, facts))
+    clients = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in mine if one["level"] == harm.HURT)
+    named = {one.client for one in clients}
     lesser = (one for one in mine if one["level"] != harm.HURT and client(one) not in named)
-    briefly = harm.worst_first(harm.fact(one, context.end_s) for one in lesser)
+    briefly = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in lesser)
     partitions = partitions_of(entry, context)
     none = possible_sentence(possibly) or unhurt(entry, context)
-    return {
-        "sentence": harm_sentence(facts, partitions) or none,
-        "clients": facts[: harm.MOST],
-        "briefly": briefly[: harm.MOST],
-        "partitions": partitions[: harm.MOST],
-        "possibly": list(possibly[: harm.MOST]),
-        "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions, possibly)),
-    }
+    return CardHarm(
+        sentence=harm_sentence(clients, partitions) or none,
+        clients=tuple(clients[: harm.MOST]),
+        briefly=tuple(briefly[: harm.MOST]),
+        partitions=tuple(partitions[: harm.MOST]),
+        possibly=tuple(possibly[: harm.MOST]),
+        others=sum(max(0, len(found) - harm.MOST) for found in (clients, briefly, partitions, possibly)),
+    )
 
 
-def unhurt(entry: Row, context: CardContext) -> str:
+def unhurt(entry: Entry, context: CardContext) -> str:
     """The sentence where no harm is known: what may be lost, or that no client is affected. Nothing where a finding
     names a client or a group: these may be affected in a way that no row of harms shows.
     """
-    losses = (loss(one, context) for one in with_consequences(entry))
+    losses = (loss(one, context) for one in entry.with_consequences)
     return next(filter(None, losses), "" if names_clients(entry, context) else NOT_AFFECTED)
 
 
-def loss(entry: Row, context: CardContext) -> str:
+def loss(entry: Entry, context: CardContext) -> str:
     """What an entry's check says that may be lost, or which clients may be affected."""
-    row = context.findings[entry["findings"][0]]
+    row = context.findings[entry.findings[0]]
     words = {**row["words"], "clients": affected(entry, NO_HARM, context)}
     known = sentences().get((row["code"], "unhurt"), ())
     return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), "")
@@ -259,33 +266,33 @@ def possible_sentence(names: Sequence[str], verbs: tuple[str, str] = REFUSED) ->
     return f"this may be why {shown} {verbs[len(names) > 1]}" if names else ""
 
 
-def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
+def harm_sentence(clients: Sequence[HurtClient], partitions: Sequence[HurtPartitions]) -> str:
     """The worst in words, the other clients by name, as far as they fit into a sentence; empty if nothing is hurt."""
-    if not facts:
+    if not clients:
         return partition_sentence(partitions) if partitions else ""
-    worst = facts[0]
-    others = list(dict.fromkeys(who(*client(one)) for one in facts if client(one) != client(worst)))
+    worst = clients[0]
+    others = list(dict.fromkeys(who(*one.client) for one in clients if one.client != worst.client))
     more = f"; also hurt: {listed(others)}" if others else ""
-    return f"{who(*client(worst))} {does_not(worst)}{more}"
+    return f"{who(*worst.client)} {does_not(worst)}{more}"
 
 
-def still_hurt(facts: "CardFacts") -> list[Row]:
+def still_hurt(facts: CardFacts) -> Sequence[HurtClient]:
     """The hurt clients that have not recovered; all of them where each has."""
     still = {client(one.harm) for one in facts.harms if not one.harm["recovered"]}
-    return [one for one in facts.harmed["clients"] if client(one) in still] or facts.harmed["clients"]
+    return [one for one in facts.harmed.clients if one.client in still] or facts.harmed.clients
 
 
-def names_clients(entry: Row, context: CardContext) -> bool:
+def names_clients(entry: Entry, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
-    rows = map(context.findings.__getitem__, finding_ids(entry))
+    rows = map(context.findings.__getitem__, entry.finding_ids)
     return any(
         row["kind"] in BLAMED and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
         for row in rows
     )
 
 
-def client(fact: Row) -> tuple[Any, Any]:
-    return fact["client_id"], fact["address"]
+def client(harm: Row) -> tuple[Any, Any]:
+    return harm["client_id"], harm["address"]
 
 
 def who(client_id: str | None, *more: str | None) -> str:
@@ -293,70 +300,70 @@ def who(client_id: str | None, *more: str | None) -> str:
     return f"{client_id or 'a client without an ID'}{f' ({known})' if known else ''}"
 
 
-def does_not(fact: Row, *, counted: bool = True) -> str:
+def does_not(hurt: HurtClient, *, counted: bool = True) -> str:
     """What a client cannot do; how often and for how long, if that counts."""
-    what, much = cannot(fact)
+    what, much = cannot(hurt)
     return f"{what}{much}" if counted else what
 
 
-def cannot(fact: Row) -> tuple[str, str]:
+def cannot(hurt: HurtClient) -> tuple[str, str]:
     """What a client cannot do, and how often and for how long."""
-    lasted = f" for {duration(harm.lasted_s(fact))}"
-    if fact["error"] == harm.CLOSED:
-        return f"cannot use the broker: it closes the connection on {fact['api']}", ""
-    if fact["error"] == harm.CLOSED_AT_ONCE:
+    lasted = f" for {duration(hurt.lasted_s)}"
+    if hurt.error == harm.CLOSED:
+        return f"cannot use the broker: it closes the connection on {hurt.api}", ""
+    if hurt.error == harm.CLOSED_AT_ONCE:
         return "cannot write: brokers close its connections after each write (acks=0)", ""
-    if fact["error"] == harm.NOT_KAFKA:
+    if hurt.error == harm.NOT_KAFKA:
         return "cannot use the server: it is no Kafka listener", ""
-    if fact["error"] == harm.UNREACHABLE:
+    if hurt.error == harm.UNREACHABLE:
         return "cannot reach a broker", f"{lasted}: its address refuses connections"
-    if fact["error"] == harm.CONTROLLER:
+    if hurt.error == harm.CONTROLLER:
         return "does no work: it asked a controller, which serves no clients", ""
-    if fact["error"] == harm.NOT_FETCHED:
-        return f"has fetched nothing of {partitions_text(fact)}", lasted
-    if fact["error"] == harm.NOT_WRITTEN:
-        return f"wrote nothing to {fact['topic']}", lasted
-    if fact["error"] == harm.UNSUPPORTED:
-        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}", ""
-    if fact["error"] == harm.LEADER_NOT_AVAILABLE:
-        return f"finds no leader of {partitions_text(fact)}", lasted
-    if fact["error"] == harm.UNKNOWN_PARTITION and fact["api"] == "Metadata":
-        return f"finds no topic {fact['topic']}", lasted
-    if fact["error"] == harm.NO_COORDINATOR:
+    if hurt.error == harm.NOT_FETCHED:
+        return f"has fetched nothing of {partitions_text(hurt)}", lasted
+    if hurt.error == harm.NOT_WRITTEN:
+        return f"wrote nothing to {hurt.topic}", lasted
+    if hurt.error == harm.UNSUPPORTED:
+        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {hurt.api}", ""
+    if hurt.error == harm.LEADER_NOT_AVAILABLE:
+        return f"finds no leader of {partitions_text(hurt)}", lasted
+    if hurt.error == harm.UNKNOWN_PARTITION and hurt.api == "Metadata":
+        return f"finds no topic {hurt.topic}", lasted
+    if hurt.error == harm.NO_COORDINATOR:
         return "finds no coordinator", lasted
-    return in_part(fact) if harm.is_partial(fact) else not_at_all(fact)
+    return in_part(hurt) if hurt.is_partial else not_at_all(hurt)
 
 
-def in_part(fact: Row) -> tuple[str, str]:
+def in_part(hurt: HurtClient) -> tuple[str, str]:
     """Of a client whose other requests succeed."""
-    much = f": {fact['count']:,} in {duration(harm.lasted_s(fact))}"
-    did = "unanswered" if fact["error"] == harm.NO_RESPONSE else "rejected"
-    what = f"{nouns(fact['api'])[1]} {'to' if fact['api'] == 'Produce' else 'of'} {fact['topic']}"
-    if did == "rejected" and fact["api"] not in NOUNS:
+    much = f": {hurt.count:,} in {duration(hurt.lasted_s)}"
+    did = "unanswered" if hurt.error == harm.NO_RESPONSE else "rejected"
+    what = f"{nouns(hurt.api)[1]} {'to' if hurt.api == 'Produce' else 'of'} {hurt.topic}"
+    if did == "rejected" and hurt.api not in NOUNS:
         return f"gets errors from some {what}", much
     return f"has some {what} {did}", much
 
 
-def not_at_all(fact: Row) -> tuple[str, str]:
+def not_at_all(hurt: HurtClient) -> tuple[str, str]:
     """Of a client none of whose requests of a kind succeeds."""
-    lasted, topic = f" in {duration(harm.lasted_s(fact))}", fact["topic"]
-    if fact["error"] == harm.NO_RESPONSE:
+    lasted, topic = f" in {duration(hurt.lasted_s)}", hurt.topic
+    if hurt.error == harm.NO_RESPONSE:
         what = "gets no response" if topic is None else f"cannot write to {topic}"
-        return what, f": {plural(fact['count'], fact['api'] + ' request')} unanswered{lasted}"
-    if fact["api"] in READS:
-        return f"has read nothing from {topic}", f" for {duration(fact['blocked_ms'] / 1000)}"
-    if fact["api"] == "Produce":
-        return f"cannot write to {topic}", f": {plural(fact['count'], 'write')} rejected{lasted}"
-    if fact["api"] == "OffsetCommit":
-        return f"cannot commit offsets of {topic}", f": {plural(fact['count'], 'commit')} rejected{lasted}"
-    what = CANNOT.get(fact["api"], f"is refused {fact['api']}") + (f" of {topic}" if topic else "")
-    return what, f": {plural(fact['count'], 'error')}{lasted}"
+        return what, f": {plural(hurt.count, hurt.api + ' request')} unanswered{lasted}"
+    if hurt.api in READS:
+        return f"has read nothing from {topic}", f" for {duration(hurt.blocked_ms / 1000)}"
+    if hurt.api == "Produce":
+        return f"cannot write to {topic}", f": {plural(hurt.count, 'write')} rejected{lasted}"
+    if hurt.api == "OffsetCommit":
+        return f"cannot commit offsets of {topic}", f": {plural(hurt.count, 'commit')} rejected{lasted}"
+    what = CANNOT.get(hurt.api, f"is refused {hurt.api}") + (f" of {topic}" if topic else "")
+    return what, f": {plural(hurt.count, 'error')}{lasted}"
 
 
-def partitions_text(fact: Row) -> str:
+def partitions_text(hurt: HurtClient) -> str:
     """`orders partition 0`, `orders partitions 0, 1`."""
-    numbers = fact["partitions"]
-    return f"{fact['topic']} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
+    numbers = hurt.partitions
+    return f"{hurt.topic} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
 def duration(lasted_s: float) -> str:
@@ -371,23 +378,23 @@ def listed(names: Sequence[str]) -> str:
     return and_list([*names[:NAMES_SHOWN], plural(left, "other")] if left > 0 else names)
 
 
-def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
+def partitions_of(entry: Entry, context: CardContext) -> list[HurtPartitions]:
     """Partitions without a working leader, or that a broker does not replicate, as the entry's findings state it."""
     found = []
-    for row in map(context.findings.__getitem__, finding_ids(entry)):
+    for row in map(context.findings.__getitem__, entry.finding_ids):
         if (what := lacking(row)) is not None:
             number = row["words"].get("partition")
             found.append(
-                {
-                    "topic": row["topic"] or (row["topic_ids"] or [None])[0],
-                    "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
-                    "what": what,
-                    "brokers": sorted(requesters(row)) or list(row["brokers"]),
-                    "first_seen": row["first_seen"],
-                    "until": written(row["words"]["until"]) if row["words"].get("until") else None,
-                }
+                HurtPartitions(
+                    topic=row["topic"] or (row["topic_ids"] or [None])[0],
+                    partitions=row["words"].get("partitions") or (f"partition {number}" if number else ""),
+                    what=what,
+                    brokers=tuple(sorted(requesters(row)) or row["brokers"]),
+                    first_ns=ns_of(row["first_seen"]),
+                    until_ns=written_ns(row["words"]["until"]) if row["words"].get("until") else None,
+                )
             )
-    return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
+    return sorted(found, key=lambda one: (one.what != LEADERLESS, one.first_ns, str(one.topic)))
 
 
 LEADERLESS = "no working leader"
@@ -399,34 +406,34 @@ def lacking(row: Row) -> str | None:
     return next((one.text for one in sentences().get((row["code"], "lacks"), ()) if one.needs <= known), None)
 
 
-def partition_sentence(partitions: Sequence[Row]) -> str:
+def partition_sentence(partitions: Sequence[HurtPartitions]) -> str:
     first, left = partitions[0], len(partitions) - 1
-    of = f"{first['topic']} {first['partitions']}".strip()
-    broker = numbered(first["brokers"]) if first["brokers"] else "a broker"
-    if first["what"] == LEADERLESS:
-        rejects = "reject" if len(first["brokers"]) > 1 else "rejects"
+    of = f"{first.topic} {first.partitions}".strip()
+    broker = numbered(first.brokers) if first.brokers else "a broker"
+    if first.what == LEADERLESS:
+        rejects = "reject" if len(first.brokers) > 1 else "rejects"
         text = f"{of} has no working leader: {broker} {rejects} requests for it"
     else:
-        does = "did" if first["until"] else "do" if len(first["brokers"]) > 1 else "does"
-        text = f"{broker} {does} not replicate {of}: {first['what']}"
+        does = "did" if first.until_ns else "do" if len(first.brokers) > 1 else "does"
+        text = f"{broker} {does} not replicate {of}: {first.what}"
     return text + (f" ({left:,} more)" if left else "")
 
 
 # cause
 
 
-def cause_of(facts: CardFacts) -> dict[str, Any]:
+def cause_of(facts: CardFacts) -> CardCause:
     """What happened, when, and which client did it. The time is never later than the harm, because the same responses
     may show that first.
     """
     entry, row, harms = facts.entry, facts.row, facts.harms
     text = sentence("cause", facts)
     if text is None:
-        ends = entry["consequences"] and row["code"] in cause_sentences()
+        ends = entry.consequences and row["code"] in cause_sentences()
         text = (
             short_times(origin(row, dated=facts.context.dated), facts.context) if ends else summary(row, facts.context)
         )
-    if (more := entry["count"] - 1) and not names_all(facts):
+    if (more := entry.count - 1) and not names_all(facts):
         text += f" ({more:,} more like it)"
     text = capitalized(text)
     for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
@@ -434,12 +441,9 @@ def cause_of(facts: CardFacts) -> dict[str, Any]:
         sure = {client(one.harm) for one in harms if one.sure}
         unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
-    began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
-    return {
-        "sentence": text,
-        "time": min([began, *(one.harm["first_seen"] for one in harms)]),
-        "by": by_of(facts),
-    }
+    began_ns = written_ns(row["words"]["ended"]) if row["words"].get("ended") else ns_of(row["first_seen"])
+    time_ns = min([began_ns, *(ns_of(one.harm["first_seen"]) for one in harms)])
+    return CardCause(text, time_ns, by_of(facts))
 
 
 def names_all(facts: CardFacts) -> bool:
@@ -449,15 +453,15 @@ def names_all(facts: CardFacts) -> bool:
     return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
 
 
-def written(clock: str) -> str:
-    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
-    return f"{clock[:10]}T{clock[11:23]}000Z"
+def written_ns(clock: str) -> int:
+    """Of `2026-11-21 00:44:48.284 UTC`."""
+    return ns_of(clock.removesuffix(" UTC") + "Z")
 
 
 DELETED, CREATED = "deleted_by", "created_by"
 
 
-def by_of(facts: CardFacts) -> dict[str, Any] | None:
+def by_of(facts: CardFacts) -> Requester | None:
     """The client that did it; None if none was captured, or several are possible."""
     row = facts.row
     if one := requester(row, DELETED) or requester(row, CREATED):
@@ -465,14 +469,13 @@ def by_of(facts: CardFacts) -> dict[str, Any] | None:
     names = row["client_ids"] if sentence("by", facts) else []
     hosts = {Conversation.of(side["connection"]).client.host for side in row["sides"] if side["connection"]}
     host = hosts.pop() if len(hosts) == 1 and facts.context.hosts else None
-    return {"principal": None, "client_id": names[0] or None, "host": host} if len(names) == 1 else None
+    return Requester(None, names[0] or None, host) if len(names) == 1 else None
 
 
-def requester(row: Row, action: str) -> dict[str, Any] | None:
+def requester(row: Row, action: str) -> Requester | None:
     """Who asked for one of the changes that a finding is about."""
-    words = row["words"]
-    found = {name: words.get(f"{action}_{name}") for name in ("principal", "client_id", "host")}
-    return found if any(found.values()) else None
+    found = Requester(*(row["words"].get(f"{action}_{name.name}") for name in fields(Requester)))
+    return found if found.principal or found.client_id or found.host else None
 
 
 def by_whom(row: Row) -> str:
@@ -484,13 +487,13 @@ def by_whom(row: Row) -> str:
     return f"; {', '.join(parts)}"
 
 
-def party(one: Row) -> str:
-    return who(one["client_id"], one["principal"], one["host"])
+def party(one: Requester) -> str:
+    return who(one.client_id, one.principal, one.host)
 
 
 def kept_of_before(facts: CardFacts) -> str:
     """What clients and brokers kept from before a topic was recreated: its ID, a leader, or partitions."""
-    hurt = facts.harmed["clients"]
+    hurt = facts.harmed.clients
     if not hurt:
         brokers = sorted(of_consequences(facts, REJECTED, "brokers"))
         verb = "rejects" if len(brokers) == 1 else "reject"
@@ -501,9 +504,9 @@ def kept_of_before(facts: CardFacts) -> str:
     former = of_consequences(facts, FORMER_LEADER, "client_ids")
     names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": []}
     for one in hurt:
-        lost = "partitions" if one["error"] == harm.UNKNOWN_PARTITION else "ID"
-        of_it = names["leader" if one["client_id"] in former else lost]
-        if (name := one["client_id"] or "a client") not in of_it:
+        lost = "partitions" if one.error == harm.UNKNOWN_PARTITION else "ID"
+        of_it = names["leader" if one.client_id in former else lost]
+        if (name := one.client_id or "a client") not in of_it:
             of_it.append(name)
     kept = [f"{listed(names['ID'])} kept the old topic ID"] if names["ID"] else []
     if kept and facts.stale:
@@ -518,14 +521,13 @@ def kept_of_before(facts: CardFacts) -> str:
 
 def missed_recreation(facts: CardFacts) -> list[int]:
     """The brokers that were away when the topic was recreated, and have not followed it since."""
-    names = [name for one in with_consequences(facts.entry) for name in one["findings"]]
-    rows = [facts.context.findings[name] for name in names]
+    rows = [facts.context.findings[name] for name in facts.entry.finding_ids]
     return sorted({broker for row in rows if row["words"].get("recreated") for broker in row["brokers"]})
 
 
 def of_consequences(facts: CardFacts, code: str, column: str) -> set[Any]:
     """The values of a column in all findings of a check that follow from the entry."""
-    names = [name for one in facts.entry["consequences"] if one["code"] == code for name in one["findings"]]
+    names = [name for one in facts.entry.consequences if one.code == code for name in one.findings]
     return {value for name in names for value in facts.context.findings[name][column]}
 
 
@@ -533,40 +535,40 @@ def numbered(brokers: Sequence[int]) -> str:
     return f"broker{'' if len(brokers) == 1 else 's'} {and_list(list(map(str, brokers)))}"
 
 
-def state(card: Row) -> str:
+def state(card: Card) -> str:
     """`since 00:44:48 UTC, still failing`: of the harm, else of the cause where the headline states no time."""
-    facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
-    if not facts:
-        times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
-        ended = max((one["until"] or "" for one in partitions), default="")
-        until = f", until {ended[11:19]} UTC" if ended and all(one["until"] for one in partitions) else ""
-        return "" if UTC_TIME.search(card["headline"]) else f"since {min(times)[11:19]} UTC{until}"
-    since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
-    if any(one["ongoing"] for one in facts):
+    clients, partitions = card.harm.clients, card.harm.partitions
+    if not clients:
+        times = [one.first_ns for one in partitions] or [card.cause.time_ns]
+        ends = [one.until_ns for one in partitions if one.until_ns]
+        until = f", until {time_of_day(max(ends))} UTC" if ends and len(ends) == len(partitions) else ""
+        return "" if UTC_TIME.search(card.headline) else f"since {time_of_day(min(times))} UTC{until}"
+    since = f"since {time_of_day(min(one.first_ns for one in clients))} UTC"
+    if any(one.ongoing for one in clients):
         return f"{since}, still failing"
-    return f"{since}, until {max(one['last_seen'] for one in facts)[11:19]} UTC"
+    return f"{since}, until {time_of_day(max(one.last_ns for one in clients))} UTC"
 
 
-def impact(card: Row, clients: int) -> str:
+def impact(card: Card, clients: int) -> str:
     """How many requests of how many clients; who was affected briefly."""
-    of, parts = card["harm"], []
+    of, parts = card.harm, []
     counts: dict[tuple[str, str], int] = {}
-    for one in of["clients"]:
-        known = counts.get((one["api"], one["error"]), 0)
-        same = one["error"] in {harm.NOT_KAFKA, harm.UNREACHABLE}  # of a host: each of its clients has them all
-        counts[one["api"], one["error"]] = max(known, one["count"]) if same else known + one["count"]
+    for one in of.clients:
+        known = counts.get((one.api, one.error), 0)
+        same = one.error in {harm.NOT_KAFKA, harm.UNREACHABLE}  # of a host: each of its clients has them all
+        counts[one.api, one.error] = max(known, one.count) if same else known + one.count
     parts += [rejected(api, error, count) for (api, error), count in counts.items()]
-    if of["clients"]:
-        hit = len({client(one) for one in of["clients"]})
+    if of.clients:
+        hit = len({one.client for one in of.clients})
         parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
-    elif not of["partitions"]:
-        parts.append(of["sentence"])
+    elif not of.partitions:
+        parts.append(of.sentence)
     else:
-        parts.append(possible_sentence(of["possibly"]) or NOT_AFFECTED)
-    if of["partitions"] and of["clients"]:
-        parts.append(partition_sentence(of["partitions"]))
-    if of["briefly"]:
-        names = list(dict.fromkeys(one["client_id"] or "a client" for one in of["briefly"]))
+        parts.append(possible_sentence(of.possibly) or NOT_AFFECTED)
+    if of.partitions and of.clients:
+        parts.append(partition_sentence(of.partitions))
+    if of.briefly:
+        names = list(dict.fromkeys(one.client_id or "a client" for one in of.briefly))
         parts.append(f"briefly affected: {listed(names)}")
     return " · ".join(parts)
 
@@ -595,16 +597,16 @@ def nouns(api: str) -> tuple[str, str]:
     return NOUNS.get(api, (f"{api} request", f"{api} requests"))
 
 
-def below(card: Row, clients: int) -> Iterator[tuple[str, str]]:
+def below(card: Card, clients: int) -> Iterator[tuple[str, str]]:
     """The lines below the headline, as (label, text). Commands have the labels `look` and `evidence`."""
-    if card["cause"]["sentence"] != card["headline"]:
-        yield "cause", card["cause"]["sentence"]
+    if card.cause.sentence != card.headline:
+        yield "cause", card.cause.sentence
     if affected := impact(card, clients):
         yield "impact", affected
-    if card["action"]["sentence"]:
-        yield "fix", card["action"]["sentence"]
-    yield from (("look", command) for command in card["action"]["commands"])
-    yield "evidence", card["evidence"]["command"]
+    if card.action.sentence:
+        yield "fix", card.action.sentence
+    yield from (("look", command) for command in card.action.commands)
+    yield "evidence", card.evidence.command
 
 
 # action
@@ -654,12 +656,12 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     return {
         **row["words"],
         "clients": affected(entry, facts.harmed, facts.context),
-        "hurt": listed(list(dict.fromkeys(who(*client(one)) for one in still_hurt(facts)))),
+        "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
         "stale": numbered(facts.stale) if facts.stale else "",
-        "brokers": numbered(entry["brokers"]) if entry["brokers"] else "",
-        "all_brokers": numbered(entry["brokers"]) if facts.every_is_of_a_broker else "",
-        "them": "it" if len(entry["brokers"]) == 1 else "them",
-        "do": "does" if len(entry["brokers"]) == 1 else "do",
+        "brokers": numbered(entry.brokers) if entry.brokers else "",
+        "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
+        "them": "it" if len(entry.brokers) == 1 else "them",
+        "do": "does" if len(entry.brokers) == 1 else "do",
         "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
         "topic_id": (row["topic_ids"] or [""])[0],
         "deleted": deleted,
@@ -668,50 +670,47 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "by": by_whom(row),
         "kept": kept_of_before(facts),
         "unknown": "yes" if row["words"].get("one") == UNKNOWN_TOPIC else "",
-        "unused": "" if entry["consequences"] or facts.harmed["possibly"] else "yes",
+        "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
 
 
-def action_of(facts: CardFacts) -> dict[str, Any]:
+def action_of(facts: CardFacts) -> CardAction:
     """What to do about the cause, or, where each consequence needs its own, about these; hurt clients first."""
     entry = facts.entry
-    ones = entry["consequences"] if any(one["own_next"] for one in entry["consequences"]) else [entry]
+    ones = entry.consequences if any(one.own_next for one in entry.consequences) else (entry,)
     first = sentence("action", facts) if entry not in ones else None
-    others = [one for one in ones if not (first and one["code"] in ENDED_BY_A_RESTART)]
+    others = [one for one in ones if not (first and one.code in ENDED_BY_A_RESTART)]
     texts = [first, *(advice(facts.of(one)) for one in others)]
-    return {
-        "sentence": " ".join(dict.fromkeys(filter(None, texts))),
-        "commands": commands(entry, facts.harmed, facts.context),
-    }
+    text = " ".join(dict.fromkeys(filter(None, texts)))
+    return CardAction(text, commands(entry, facts.harmed, facts.context))
 
 
 def advice(facts: CardFacts) -> str:
     return sentence("action", facts) or remedy(facts.row["code"])
 
 
-def affected(entry: Row, of: Row, context: CardContext) -> str:
+def affected(entry: Entry, of: CardHarm, context: CardContext) -> str:
     """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
-    address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
-    brokers = {broker for name in entry["findings"] for broker in requesters(context.findings[name])}
+    address = {one.client_id: one.address for one in (*of.clients, *of.briefly)}
+    brokers = {broker for name in entry.findings for broker in requesters(context.findings[name])}
     names = []
-    for name in entry["client_ids"]:
+    for name in entry.client_ids:
         broker = broker_of(name)
         shown = f"{name} ({address[name]})" if address.get(name) else name or "the client without an ID"
         names.append(f"broker {broker}" if broker in brokers else shown)
     return listed(names)
 
 
-def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
-    topics = [topic for topic in entry["topics"] if topic]
-    if of["clients"] and of["clients"][0]["client_id"]:
-        first = of["clients"][0]
-        has_code = first["error"] not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE}
-        about = f"--client {shlex.quote(first['client_id'])}{' --error' * has_code}"
+def commands(entry: Entry, of: CardHarm, context: CardContext) -> tuple[str, ...]:
+    topics = [topic for topic in entry.topics if topic]
+    if of.clients and (name := of.clients[0].client_id):
+        has_code = of.clients[0].error not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE}
+        about = f"--client {shlex.quote(name)}{' --error' * has_code}"
     elif topics:
-        about = f"--topic {shlex.quote(topics[0])}{narrowed(context.findings[blamed(entry, of)['findings'][0]])}"
+        about = f"--topic {shlex.quote(topics[0])}{narrowed(context.findings[blamed(entry, of).findings[0]])}"
     else:
-        return [f"wirecheck explain {blamed(entry, of)['code']}"]
-    return [f"wirecheck decode {context.files} {about}{context.options}"]
+        return (f"wirecheck explain {blamed(entry, of).code}",)
+    return (f"wirecheck decode {context.files} {about}{context.options}",)
 
 
 def narrowed(row: Row) -> str:
@@ -723,28 +722,28 @@ def narrowed(row: Row) -> str:
     return "".join(f" --api {api}" for api in sorted({side["api"] for side in row["sides"] if side["api"]}))
 
 
-def blamed(entry: Row, of: Row) -> Row:
+def blamed(entry: Entry, of: CardHarm) -> Entry:
     """The entry or its consequence that the headline is about."""
-    indirect = of["clients"] or of["partitions"] or entry["kind"] not in BLAMED
-    ones = (*entry["consequences"], entry) if indirect else (entry,)
-    return next((one for one in ones if one["kind"] in BLAMED), entry)
+    indirect = of.clients or of.partitions or entry.kind not in BLAMED
+    ones = (*entry.consequences, entry) if indirect else (entry,)
+    return next((one for one in ones if one.kind in BLAMED), entry)
 
 
 # evidence
 
 
-def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
+def evidence_of(entry: Entry, of: CardHarm, context: CardContext) -> CardEvidence:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
-    row = context.findings[blamed(entry, of)["findings"][0]]
+    row = context.findings[blamed(entry, of).findings[0]]
     frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
     target = shlex.quote(
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
     )
     name = row["code"] if context.codes[row["code"]] == 1 else row["id"]
-    return {
-        "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
-        "command": f"wirecheck evidence {name} {context.found_in} -o {target}{context.options}",
-    }
+    return CardEvidence(
+        frames=tuple([frame for frame in frames if frame.get("first")][:FRAMES_SHOWN]),
+        command=f"wirecheck evidence {name} {context.found_in} -o {target}{context.options}",
+    )
 
 
 def clients_seen(clients: Iterable[Row]) -> int:

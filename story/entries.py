@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.verdict import Entry
 from wirecheck.wording import and_list
 
 Row = Mapping[str, Any]
@@ -50,23 +51,13 @@ DIFFERS = fields(
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 
 
-def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str, Any]]:
-    """The entries as in the JSON: what should be read first comes first, each with the entries that follow from it.
+def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[Entry]:
+    """What should be read first comes first, each with the entries that follow from it.
 
     A finding whose cause is not listed is an entry of its own and names the cause. `every` has the findings that are
     not listed.
     """
     return Telling(list(findings), every).entries()
-
-
-def with_consequences(entry: Row) -> tuple[Row, ...]:
-    """An entry and those that follow from it."""
-    return entry, *entry["consequences"]
-
-
-def finding_ids(entry: Row) -> list[str]:
-    """Of an entry and of what follows from it."""
-    return [name for one in with_consequences(entry) for name in one["findings"]]
 
 
 class Telling:
@@ -82,30 +73,30 @@ class Telling:
                 self.under[row["cause"]].append(row)
         self.dated = len({row[column][:10] for row in findings for column in ("first_seen", "last_seen")}) > 1
 
-    def entries(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[Entry]:
         return sorted((self.entry(group, own_next=True) for group in equal(self.roots, self.place)), key=rank)
 
-    def entry(self, group: Sequence[Row], *, own_next: bool) -> dict[str, Any]:
+    def entry(self, group: Sequence[Row], *, own_next: bool) -> Entry:
         first, more = group[0], len(group) - 1
         following = [row for root in group for row in self.under.get(root["id"], ())]
         ends = bool(following) and all_ends_with(first)
         under = (self.entry(rows, own_next=not ends) for rows in equal(following, self.place))
-        return {
-            "sentence": sentence(first, more, len(following), dated=self.dated),
-            "code": first["code"],
-            "name": first["name"],
-            "kind": first["kind"],
-            "cluster": first["cluster"],
-            "role": "cause" if following else "consequence" if first["cause"] else "alone",
-            "count": len(group),
-            "findings": [row["id"] for row in group],
-            "topics": sorted({row["topic"] for row in group} - {None}),
-            "client_ids": sorted({client for row in group for client in row["client_ids"]}),
-            "brokers": sorted({broker for row in group for broker in row["brokers"]}),
-            "own_next": own_next,
-            "follows_from": self.follows_from(group),
-            "consequences": sorted(under, key=rank),
-        }
+        return Entry(
+            sentence=sentence(first, more, len(following), dated=self.dated),
+            code=first["code"],
+            name=first["name"],
+            kind=first["kind"],
+            cluster=first["cluster"],
+            role="cause" if following else "consequence" if first["cause"] else "alone",
+            count=len(group),
+            findings=tuple(row["id"] for row in group),
+            topics=tuple(sorted({row["topic"] for row in group} - {None})),
+            client_ids=tuple(sorted({client for row in group for client in row["client_ids"]})),
+            brokers=tuple(sorted({broker for row in group for broker in row["brokers"]})),
+            own_next=own_next,
+            follows_from=self.follows_from(group),
+            consequences=tuple(sorted(under, key=rank)),
+        )
 
     def follows_from(self, group: Sequence[Row]) -> str | None:
         """The causes that are not listed, by the first; the others are like it."""
@@ -125,11 +116,10 @@ class Telling:
         return row["code"], row["kind"], row["cluster"], bool(row.get("others")), follows, cause, tuple(row["brokers"])
 
 
-def rank(made: Row) -> Key:
+def rank(entry: Entry) -> Key:
     """Worst first, by what is under it too; then causes, then what was seen by its code."""
-    kinds = [made["kind"], *(under["kind"] for under in made["consequences"])]
-    worst = min(KINDS.index(kind) for kind in kinds)
-    return worst, made["role"] != "cause", made["code"], -made["count"], made["findings"][0]
+    worst = min(KINDS.index(one.kind) for one in entry.with_consequences)
+    return worst, entry.role != "cause", entry.code, -entry.count, entry.findings[0]
 
 
 def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:

@@ -9,13 +9,14 @@ each client that it hurts. A new victim of a known fault is news. A line that is
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.story.entries import BLAMED, with_consequences
+from wirecheck.story.entries import BLAMED
+from wirecheck.story.verdict import CardEntry
 
 Row = Mapping[str, Any]
 COMMENT, NO_END = "#", "-"
@@ -85,7 +86,7 @@ def with_expected(result: dict[str, Any], lines: Sequence[Expectation]) -> dict[
         matched = matches(entry, findings, valid)
         for number in {line.number for line in matched}:
             used[number] = used.get(number, 0) + 1
-        entries.append({**entry, "expected": "; ".join(dict.fromkeys(line.reason for line in matched)) or None})
+        entries.append(replace(entry, expected="; ".join(dict.fromkeys(line.reason for line in matched)) or None))
     expectations = [
         {"line": line.number, "reason": line.reason, "cards": used.get(line.number, 0), "is_over": line not in valid}
         for line in lines
@@ -99,13 +100,13 @@ def last_day(findings: Iterable[Row]) -> dt.date:
     return dt.datetime.fromisoformat(last).date() if last else dt.date.min
 
 
-def matches(entry: Row, findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
+def matches(entry: CardEntry, findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
     """The lines by which a card is expected; none if a finding or a client of it has none."""
-    blamed = [name for one in with_consequences(entry) if one["kind"] in BLAMED for name in one["findings"]]
-    found = [line for ids in (entry["findings"], blamed) if ids for line in covering(ids, findings, lines)]
-    harm = entry["card"]["harm"]
-    known = all(any(line.fits_client(one["client_id"]) for line in found) for one in harm["clients"])
-    return found if known and not harm["others"] else []
+    blamed = [name for one in entry.with_consequences if one.kind in BLAMED for name in one.findings]
+    found = [line for ids in (entry.findings, blamed) if ids for line in covering(ids, findings, lines)]
+    harm = entry.card.harm
+    known = all(any(line.fits_client(one.client_id) for line in found) for one in harm.clients)
+    return found if known and not harm.others else []
 
 
 def covering(ids: Iterable[str], findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
@@ -117,8 +118,8 @@ def covering(ids: Iterable[str], findings: Mapping[str, Row], lines: Sequence[Ex
 def remarks(result: Row) -> Iterator[str]:
     """What is worth a line: cards that are expected, and lines that match nothing or are over."""
     for entry in result["entries"]:
-        if entry.get("expected"):
-            yield f"{entry['card']['headline']} ({entry['expected']})"
+        if entry.expected:
+            yield f"{entry.card.headline} ({entry.expected})"
     for line in result.get("expectations", ()):
         if line["is_over"]:
             yield f"line {line['line']} is over: {line['reason']}"

@@ -18,16 +18,14 @@ from typing import Any, NamedTuple
 from wirecheck.decode.peer import Conversation
 from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
-from wirecheck.story.entries import finding_ids
+from wirecheck.story.verdict import Entry, HurtClient
+from wirecheck.wording import ns_of
 
 Row = Mapping[str, Any]
 LATER_S = 30.0
 """Harm may end so much sooner than its finding is first seen: brokers' grace."""
 CLOCKS_S = 1.0
 """Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
-PARTIAL_S = 30.0
-"""A client for which something succeeds again within this time is refused in part."""
-ROUNDING_S = 0.002
 MOST = 16
 """So many clients are named in one card; the others are counted. So many findings of one check, equal in all that its
 rule compares, are looked at: the earliest, which more harm can follow from than from later ones.
@@ -193,12 +191,12 @@ def keys(row: Row, rule: Rule) -> Iterator[Key]:
     )
 
 
-def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
+def by_entry(entries: Sequence[Entry], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
     """The harms of each entry, by its place; those that fit no entry are omitted."""
     reasons = [
-        Reason.of(findings[name], findings[entry["findings"][0]], place, rule)
+        Reason.of(findings[name], findings[entry.findings[0]], place, rule)
         for place, entry in enumerate(entries)
-        for name in finding_ids(entry)
+        for name in entry.finding_ids
         for rule in relations().get(findings[name]["code"], ())
     ]
     reasons.sort(key=lambda one: (one[:2], one.place))
@@ -293,50 +291,43 @@ def spans(one: Row, other: Row) -> bool:
     return (min(first for first, _ in times), max(last for _, last in times)) in times
 
 
-def fact(harm: Row, end_s: float) -> dict[str, Any]:
-    """As the JSON has it. Tables of an earlier release do not say what was granted before."""
-    first_ns, last_ns, end_ns = (
-        round(1e9 * at) for at in (*map(seconds, (harm["first_seen"], harm["last_seen"])), end_s)
-    )
+def hurt_client(harm: Row, end_ns: int) -> HurtClient:
+    """Tables of an earlier release do not say what was granted before."""
+    first_ns, last_ns = ns_of(harm["first_seen"]), ns_of(harm["last_seen"])
     silent = not SILENT.isdisjoint(harm["errors"])
     lasts = waits_on(last_ns, end_ns) if silent else goes_on(harm["count"], first_ns, last_ns, end_ns)
-    return {
-        "client_id": harm["client_id"],
-        "address": harm["address"],
-        "topic": harm["topic"] or harm["topic_id"],
-        "partitions": harm["partitions"],
-        "api": harm["api"],
-        "error": ", ".join(harm["errors"]),
-        "count": harm["count"],
-        "first_seen": harm["first_seen"],
-        "last_seen": harm["last_seen"],
-        "blocked_ms": harm["blocked_ms"],
-        "granted_before": bool(harm.get("granted_before")),
-        "ongoing": lasts and not harm["recovered"],
-    }
+    return HurtClient(
+        client_id=harm["client_id"],
+        address=harm["address"],
+        topic=harm["topic"] or harm["topic_id"],
+        partitions=tuple(harm["partitions"]),
+        api=harm["api"],
+        error=", ".join(harm["errors"]),
+        count=harm["count"],
+        first_ns=first_ns,
+        last_ns=last_ns,
+        blocked_ms=harm["blocked_ms"],
+        granted_before=bool(harm.get("granted_before")),
+        ongoing=lasts and not harm["recovered"],
+    )
 
 
 def lasted_s(row: Row) -> float:
     return seconds(row["last_seen"]) - seconds(row["first_seen"])
 
 
-def is_partial(row: Row) -> bool:
-    """Whether a client is refused now and then, and its other requests of the topic succeed."""
-    return bool(row["blocked_ms"] / 1000 < min(PARTIAL_S, lasted_s(row) - ROUNDING_S))
-
-
-def worst_first(facts: Iterable[Row]) -> list[Row]:
+def worst_first(hurt: Iterable[HurtClient]) -> list[HurtClient]:
     """First what continues, then what lets nothing succeed, then what lasted longest."""
 
-    def order(one: Row) -> tuple[Any, ...]:
+    def order(one: HurtClient) -> tuple[Any, ...]:
         return (
-            not one["ongoing"],
-            is_partial(one),
-            -round(lasted_s(one)),
-            -one["count"],
-            one["client_id"] or "",
-            one["api"],
-            one["topic"] or "",
+            not one.ongoing,
+            one.is_partial,
+            -round(one.lasted_s),
+            -one.count,
+            one.client_id or "",
+            one.api,
+            one.topic or "",
         )
 
-    return sorted(facts, key=order)
+    return sorted(hurt, key=order)

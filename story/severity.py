@@ -8,45 +8,46 @@ counts and no times, so that it stays the same while the harm does.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wirecheck.story.cards import client, does_not, listed, who
+from wirecheck.story.cards import does_not, listed, who
+from wirecheck.story.verdict import CardEntry, HurtClient
 
 Row = Mapping[str, Any]
 CRITICAL, WARNING = "critical", "warning"
 SEVERAL = 2
 
 
-def ongoing(entry: Row) -> list[Row]:
+def ongoing(entry: CardEntry) -> list[HurtClient]:
     """The harm of an entry that goes on, the worst first."""
-    return [one for one in entry["card"]["harm"]["clients"] if one["ongoing"]]
+    return [one for one in entry.card.harm.clients if one.ongoing]
 
 
-def severity(entry: Row, findings: Mapping[str, Row]) -> str | None:
+def severity(entry: CardEntry, findings: Mapping[str, Row]) -> str | None:
     """None where no client is hurt now, or that is expected. `findings`: by ID."""
     hurt = ongoing(entry)
-    if not hurt or entry.get("expected"):
+    if not hurt or entry.expected:
         return None
-    root = findings[entry["findings"][0]]
+    root = findings[entry.findings[0]]
     by_brokers = bool(root["brokers"]) and not root["client_ids"]
-    served = any(one["granted_before"] for one in hurt)
-    return CRITICAL if by_brokers or served or len({*map(client, hurt)}) >= SEVERAL else WARNING
+    served = any(one.granted_before for one in hurt)
+    return CRITICAL if by_brokers or served or len({one.client for one in hurt}) >= SEVERAL else WARNING
 
 
-def label(entry: Row) -> str:
+def label(entry: CardEntry) -> str:
     """The headline of a card as a label of a metric: who cannot do what; of a card without harm its headline."""
-    clients = entry["card"]["harm"]["clients"]
-    return f"{who(*client(clients[0]))} {does_not(clients[0], counted=False)}" if clients else entry["card"]["headline"]
+    clients = entry.card.harm.clients
+    return f"{who(*clients[0].client)} {does_not(clients[0], counted=False)}" if clients else entry.card.headline
 
 
-def names(entry: Row) -> str:
+def names(entry: CardEntry) -> str:
     """The hurt clients of a card: at most three by name."""
-    return listed(list(dict.fromkeys(one["client_id"] or "(no client ID)" for one in entry["card"]["harm"]["clients"])))
+    return listed(list(dict.fromkeys(one.client_id or "(no client ID)" for one in entry.card.harm.clients)))
 
 
-def affected(entries: Iterable[Row], findings: Mapping[str, Row]) -> dict[str, set[tuple[Any, Any]]]:
+def affected(entries: Iterable[CardEntry], findings: Mapping[str, Row]) -> dict[str, set[tuple[str | None, str]]]:
     """By severity the clients that are hurt now; one that is of both counts as critical."""
-    found: dict[str, set[tuple[Any, Any]]] = {CRITICAL: set(), WARNING: set()}
+    found: dict[str, set[tuple[str | None, str]]] = {CRITICAL: set(), WARNING: set()}
     for entry in entries:
         if (loud := severity(entry, findings)) is not None:
-            found[loud].update(map(client, ongoing(entry)))
+            found[loud].update(one.client for one in ongoing(entry))
     found[WARNING] -= found[CRITICAL]
     return found

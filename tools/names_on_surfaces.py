@@ -14,7 +14,6 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from click.testing import CliRunner
 
@@ -24,6 +23,7 @@ from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Folders
 from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.run_result import Result
 
 SURFACES = ("card", "page", "JSON", "Markdown", "findings", "metrics, alert", "commands")
 NAMED = 3
@@ -52,19 +52,20 @@ def row_of(capture: Path, folder: Path) -> tuple[str, dict[str, bool]] | None:
     """Who is hurt, and by surface whether it says so; None without a hurt client."""
     out, page = folder / "out", folder / "page.html"
     card = run("replay", capture, "--out", out, "--report", page)
-    found: dict[str, Any] = json.loads(run("replay", capture, "--format", "json"))
-    entries = [entry for entry in found["entries"] if entry["card"]["harm"]["clients"]]
+    found = Result.latest(out).verdict(inputs=[str(capture)])
+    entries = [entry for entry in found["entries"] if entry.card.harm.clients]
     if not entries:
         return None
-    first = [hurt["client_id"] for entry in entries for hurt in entry["card"]["harm"]["clients"][:NAMED]]
+    first = [hurt.client_id for entry in entries for hurt in entry.card.harm.clients[:NAMED]]
     first = list(dict.fromkeys(filter(None, first)))
-    commands = {command for entry in entries for command in entry["card"]["action"]["commands"]}
-    commands |= {entry["card"]["evidence"]["command"] for entry in entries}
+    commands = {command for entry in entries for command in entry.card.action.commands}
+    commands |= {entry.card.evidence.command for entry in entries}
+    json_entries = json.loads(run("replay", capture, "--format", "json"))["entries"]
     labels = info_clients(out)
     texts = {
         "card": card,
         "page": html.unescape(page.read_text(encoding="utf-8")),
-        "JSON": json.dumps([entry["card"]["headline"] for entry in entries]),
+        "JSON": json.dumps([entry["card"]["headline"] for entry in json_entries]),
         "Markdown": run("replay", capture, "--output", "markdown"),
         "findings": run("findings", out),
     }

@@ -336,8 +336,8 @@ def clients(
             except LookupError as error:
                 raise InputError(str(error)) from error
         result = answers(paths, cluster, keylog, dialect)
-        document = result.json()
-    return of_clients(document["clients"], result, target)
+        rows = result.verdict()["clients"]
+    return of_clients(rows, result, target)
 
 
 def of_clients(rows: list[dict[str, Any]], result: Result, target: str | None = None) -> Values[Client]:
@@ -400,31 +400,32 @@ def replay(
         settings = Settings(ports=frozenset(ports), dialects=reading.dialects, judge=judge)
         found = checked(reading, named, cluster, settings)
         result, captured = found.run.result(), captured_of(found.captured)
-        document = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
-        document = with_expected(document, expected)
-        return verdict(result, document, tuple(named), reading, captured)
+        judged = result.verdict(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
+        return verdict(result, with_expected(judged, expected), tuple(named), reading, captured)
 
 
 def verdict(
     result: Result,
-    document: dict[str, Any],
+    found: dict[str, Any],
     inputs: tuple[str, ...],
     reading: Session,
     captured: Mapping[str, Any] | None,
 ) -> Verdict:
+    from wirecheck.document import document
     from wirecheck.session.verdict_document import about, for_programs
 
-    document |= {"engine": "local", "captured": captured, **about(document, inputs, reading.key_logs, {})}
-    document |= for_programs(document, inputs)
-    warn_of(document["coverage"])
+    found |= {"engine": "local", "captured": captured, **about(found, inputs, reading.key_logs, {})}
+    found |= for_programs(found, inputs)
+    warn_of(found["coverage"])
+    json = document(found)
     return Verdict(
-        document["verdict"],
-        document["coverage"],
-        cards(document["entries"]),
-        values(Finding, "findings", document["findings"], result),
-        values(Topic, "topics", document["topics"], result),
-        of_clients([dict(client) for client in document["clients"]], result),
-        document,
+        found["verdict"],
+        found["coverage"],
+        cards(json["entries"]),
+        values(Finding, "findings", json["findings"], result),
+        values(Topic, "topics", found["topics"], result),
+        of_clients(found["clients"], result),
+        json,
     )
 
 

@@ -57,6 +57,7 @@ TIMES = {
     "last_ns": "last_seen",
     "committed_ns": "committed_at",
     "watermark_ns": "watermark_at",
+    "until_ns": "until",
 }
 """Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 
@@ -75,6 +76,11 @@ def rfc3339(time_ns: int) -> str:
     """UTC with microseconds."""
     seconds, rest = divmod(time_ns, NS_PER_S)
     return f"{_second(seconds)}.{rest // 1000:06d}Z"
+
+
+def ns_of(time: str) -> int:
+    """Of an RFC 3339 time."""
+    return TimeSpan.of(datetime.fromisoformat(time)).ns
 
 
 def utc(time_ns: int) -> datetime:

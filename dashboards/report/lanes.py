@@ -11,6 +11,7 @@ from wirecheck.dashboards.report.axis import THINNEST, Axis, moment
 from wirecheck.dashboards.report.courses import outline
 from wirecheck.dashboards.verdict import named_cluster
 from wirecheck.story.entries import BLAMED
+from wirecheck.story.verdict import Entry
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
@@ -188,26 +189,29 @@ def entries(result: Row, axis: Axis) -> dict[str, Any]:
     """The entries that somebody has to look into, each with its time: causes with what follows right below them."""
     by_id = {finding["id"]: finding for finding in result["findings"]}
     every = [(entry, below) for top in result["entries"] for entry, below in flat(top)]
-    blamed = [(entry, below) for entry, below in every if entry["kind"] in BLAMED]
+    blamed = [(entry, below) for entry, below in every if entry.kind in BLAMED]
     return {
         "rows": [entry_row(entry, below, by_id, axis) for entry, below in blamed[:ENTRIES]],
         "left": max(len(blamed) - ENTRIES, 0),
     }
 
 
-def flat(entry: Row) -> Iterator[tuple[Row, bool]]:
+def flat(entry: Entry) -> Iterator[tuple[Entry, bool]]:
     yield entry, False
-    yield from ((under, True) for under in entry["consequences"])
+    yield from ((under, True) for under in entry.consequences)
 
 
-def entry_row(entry: Row, below: bool, by_id: Mapping[str, Row], axis: Axis) -> dict[str, Any]:
-    found = [by_id[name] for name in entry["findings"]]
+def entry_row(entry: Entry, below: bool, by_id: Mapping[str, Row], axis: Axis) -> dict[str, Any]:
+    found = [by_id[name] for name in entry.findings]
     first, last = min(one["first_seen"] for one in found), max(one["last_seen"] for one in found)
     return {
-        **{name: entry[name] for name in ("code", "name", "kind", "sentence")},
-        "id": entry["findings"][0],
+        "code": entry.code,
+        "name": entry.name,
+        "kind": entry.kind,
+        "sentence": entry.sentence,
+        "id": entry.findings[0],
         "below": below,
-        "bar": bar(first, last, {**found[0], "kind": entry["kind"]}, axis),
+        "bar": bar(first, last, {**found[0], "kind": entry.kind}, axis),
         "count": plural(sum(one["count"] for one in found), "time"),
     }
 

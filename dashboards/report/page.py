@@ -130,7 +130,7 @@ def sequences(result: Row, attached: Attached) -> dict[str, Row]:
     """By finding its sequence diagram, of those that lead an entry."""
     names = sequence.names_of(attached.brokers, attached.statements)
     by_id = {finding["id"]: finding for finding in result["findings"]}
-    leading = [entry["findings"][0] for top in result["entries"] for entry, _ in lanes.flat(top)]
+    leading = [entry.findings[0] for top in result["entries"] for entry, _ in lanes.flat(top)]
     drawn = {name: sequence.sequence(by_id[name], names, attached.exchanges.get(name, ())) for name in leading}
     return {name: found for name, found in drawn.items() if found is not None}
 
@@ -146,7 +146,7 @@ def ticket(result: Row) -> str:
     findings = result["findings"]
     if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any("commands" not in one for one in findings):
         return ""
-    first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under["findings"]]
+    first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under.findings]
     by_id = {finding["id"]: finding for finding in findings}
     text = tickets.markdown({**result, "findings": [by_id[name] for name in first[:IN_TICKET]]})
     left = len(findings) - IN_TICKET

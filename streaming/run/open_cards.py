@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from wirecheck.judge.failures import described
 from wirecheck.story import severity
-from wirecheck.story.entries import finding_ids, with_consequences
 from wirecheck.story.expectations import Expectation, with_expected
 from wirecheck.story.unexplained import CODE as UNEXPLAINED
+from wirecheck.story.verdict import CardEntry
 from wirecheck.story.worst_findings import EXPECTED, role_of
 from wirecheck.streaming.run.plan import Line
 from wirecheck.streaming.store.run_result import Result, is_withdrawn
@@ -148,7 +148,7 @@ class OpenCards:
 
     def make(self, label: str, rows: dict[str, list[Row]]) -> None:
         whole = Result.of(rows)
-        result = with_expected(whole.json(principals=self.principals), self.expect)
+        result = with_expected(whole.verdict(principals=self.principals), self.expect)
         unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
         by_name = {finding["id"]: finding for finding in result["findings"]}
         affected = {loud: len(hurt) for loud, hurt in severity.affected(result["entries"], by_name).items()}
@@ -160,14 +160,14 @@ class OpenCards:
                 role_of(finding, kinds.get(finding["cause"])), follow
             )
         for entry in result["entries"]:
-            expected = bool(entry.get("expected"))
-            every = [f"{label}|{name}" for name in finding_ids(entry)]
+            expected = bool(entry.expected)
+            every = [f"{label}|{name}" for name in entry.finding_ids]
             sentence, hurt = severity.label(entry), 0 if expected else len(hurt_clients(entry))
             for name in every:
                 card = made.findings[name]
                 role, clients = EXPECTED if expected else card.role, severity.names(entry) if name == every[0] else ""
                 made.findings[name] = card._replace(role=role, sentence=sentence, clients=clients, affected=hurt)
-            if not expected and {one["kind"] for one in with_consequences(entry)} != {"visibility"}:
+            if not expected and {one.kind for one in entry.with_consequences} != {"visibility"}:
                 made.cards[every[0]] = open_card(entry)
         self.made = {**self.made, label: made}  # others read it meanwhile
 
@@ -197,16 +197,14 @@ class OpenCards:
             yield line("withdrawn", name, before[name])
 
 
-def open_card(entry: Row) -> OpenCard:
-    clients = entry["card"]["harm"]["clients"]
-    kinds = {one["kind"] for one in with_consequences(entry)}
-    goes_on = any(one["ongoing"] for one in clients)
-    worse = 4 * ("violation" in kinds) + 2 * bool(clients) + bool(entry["card"]["harm"]["partitions"])
-    return OpenCard(entry["code"], entry["card"]["headline"], worse, goes_on)
+def open_card(entry: CardEntry) -> OpenCard:
+    harm, kinds = entry.card.harm, {one.kind for one in entry.with_consequences}
+    worse = 4 * ("violation" in kinds) + 2 * bool(harm.clients) + bool(harm.partitions)
+    return OpenCard(entry.code, entry.card.headline, worse, any(one.ongoing for one in harm.clients))
 
 
-def hurt_clients(entry: Row) -> set[tuple[str | None, str | None]]:
-    return {(one["client_id"], one["address"]) for one in entry["card"]["harm"]["clients"]}
+def hurt_clients(entry: CardEntry) -> set[tuple[str | None, str]]:
+    return {one.client for one in entry.card.harm.clients}
 
 
 def line(event: str, name: str, card: OpenCard) -> Line:

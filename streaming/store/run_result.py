@@ -13,19 +13,20 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirecheck.document import document
 from wirecheck.judge.results.judged_tables import FINDINGS, HARMS
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
-from wirecheck.story.harm import HURT, seconds
+from wirecheck.story.harm import HURT
 from wirecheck.story.reading_options import dialects_read
 from wirecheck.story.unexplained import unexplained
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.wording import EPOCH
+from wirecheck.wording import EPOCH, ns_of
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count
@@ -100,7 +101,12 @@ class Result:
         """What a verdict rests on, as in the JSON."""
         return coverage(self.rows["coverage"] if self.measured is None else self.measured)
 
-    def json(
+    def json(self) -> Row:
+        """As `replay --format json` has it, without what a verdict says of itself."""
+        found: Row = document(self.verdict())
+        return found
+
+    def verdict(
         self,
         choice: Choice = EVERYTHING,
         inputs: Sequence[str] = (),
@@ -120,9 +126,7 @@ class Result:
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
         context = CardContext(
             {finding["id"]: finding for finding in every},
-            max(
-                (seconds(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0.0
-            ),
+            max((ns_of(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0),
             dated=len({row[column][:10] for row in every for column in ("first_seen", "last_seen")}) > 1,
             inputs=inputs,
             keylogs=keylogs,

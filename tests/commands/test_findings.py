@@ -156,7 +156,7 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
 
         rows = MappingProxyType({"findings": ()})
 
-        def json(self, *_, **_options):
+        def verdict(self, *_, **_options):
             return {"findings": [dict(finding) for finding in self.findings], "coverage": {}}
 
     monkeypatch.setattr(findings_command, "latest", lambda _session, _out: Grown())

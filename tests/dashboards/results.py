@@ -3,8 +3,12 @@
 import copy
 import itertools
 
+from wirecheck.session.local_check import checked
+from wirecheck.session.session import Session
+from wirecheck.session.verdict_document import about, for_programs
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
+from wirecheck.streaming.steps.settings import Settings
 
 SIDE = {
     "time": "2026-11-20T22:13:23.131025Z",
@@ -71,9 +75,17 @@ RESULT = {
 def read(result, every=()):
     """The same with its findings as entries and their cards, as the JSON has them."""
     findings = {finding["id"]: finding for finding in (*every, *result["findings"])}
-    context = CardContext(findings, 0.0)
+    context = CardContext(findings, 0)
     made = with_cards(entries(result["findings"], every), result["harms"], context)
     return result | {"entries": made}
+
+
+def replayed(capture):
+    """The verdict of a capture, as `replay` has it before it prints it."""
+    inputs = (str(capture),)
+    found = checked(Session(), inputs, "default", Settings()).run.result().verdict(inputs=inputs)
+    found |= about(found, inputs, (), {})
+    return found | for_programs(found, inputs)
 
 
 RESULT = read(RESULT)

@@ -160,7 +160,7 @@ def test_a_share_is_cut_and_never_rounded_up_to_all():
 
 
 def test_the_worst_is_read_first():
-    kinds = [entry["kind"] for entry in result(40)["entries"]]
+    kinds = [entry.kind for entry in result(40)["entries"]]
     assert kinds == ["violation", "anomaly", "information", "visibility"]
 
 

@@ -6,8 +6,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
 from tests.commands.conftest import EXAMPLE
+from tests.dashboards.results import replayed
+from tests.story.values import card, card_entry, hurt
 from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.tickets import FORMS, junit, markdown, plain, sarif
@@ -17,7 +18,7 @@ EVIL = 'a"><b>|`*x*`\n# heading\n\x1b[2J]]>&'
 
 @pytest.fixture(scope="module")
 def verdict():
-    return dict(wirecheck.replay(EXAMPLE).json)
+    return replayed(EXAMPLE)
 
 
 def spoilt(verdict):
@@ -66,7 +67,7 @@ def test_nothing_breaks_out(verdict):
 def test_a_replay_prints_it(form):
     result = CliRunner().invoke(cli.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
     assert (result.exit_code, result.stderr) == (1, "")
-    assert result.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
+    assert result.stdout == FORMS[form](legible(replayed(EXAMPLE))) + "\n"
 
 
 def test_markdown_has_no_mention_and_no_bare_link():
@@ -78,7 +79,7 @@ def test_markdown_has_no_mention_and_no_bare_link():
 
 def test_junit_is_xml_whatever_a_client_is_called():
     finding = {"code": "X", "name": "x", "id": "i", "kind": "violation", "summary": "a\ufffe\uffffb", "sides": []}
-    entry = {"findings": ["i"], "kind": "violation", "consequences": [], "card": {"harm": {"clients": []}}}
+    entry = card_entry(card(), findings=["i"], kind="violation")
     ticket = junit(legible({"findings": [finding], "entries": [entry], "verdict": ""}))
     assert ET.fromstring(ticket).find("testcase/failure").get("message") == r"a\ufffe\uffffb"
 
@@ -89,6 +90,6 @@ def test_junit_is_xml_whatever_a_client_is_called():
 )
 def test_what_fails_is_a_violation_or_hurts_a_client(kind, clients, failures):
     finding = {"code": "X", "name": "x", "id": "i", "kind": kind, "summary": "s", "sides": []}
-    entry = {"findings": ["i"], "kind": kind, "consequences": [], "card": {"harm": {"clients": clients}}}
+    entry = card_entry(card(*map(hurt, clients)), findings=["i"], kind=kind)
     suite = ET.fromstring(junit({"findings": [finding], "entries": [entry], "verdict": ""}))
     assert suite.get("failures") == str(failures)

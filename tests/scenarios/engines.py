@@ -65,12 +65,17 @@ def packets(scenario: Scenario) -> list[bytes]:
     return found
 
 
-def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[str, Any]:
+def looped(batches: list[list[Path]], settings: Settings = Settings()) -> Result:
     """Result of a plain loop that is given these batches of frames files."""
     loop = Loop(settings)
     for batch in batches:
         loop.batch(batch)
-    return loop.result().json()
+    return loop.result()
+
+
+def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[str, Any]:
+    """The same as JSON."""
+    return looped(batches, settings).json()
 
 
 def local(files: list[Path], settings: Settings = Settings()) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from tests.scenarios.engines import NAMES, Scenario, frames, packets, plain
+from tests.scenarios.engines import NAMES, Scenario, frames, looped, packets, plain
 from wirecheck import cli
 from wirecheck.capture import frames_file
 from wirecheck.client_ids import is_internal
@@ -19,10 +19,16 @@ LONG_NS = 30_000_000_000
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def judged(request, tmp_path_factory):
+def found(request, tmp_path_factory):
     scenario = Scenario(request.param)
     files = frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
-    return scenario, plain([files], scenario.settings)
+    return scenario, looped([files], scenario.settings)
+
+
+@pytest.fixture(scope="module")
+def judged(found):
+    scenario, result = found
+    return scenario, result.json()
 
 
 def test_topics_and_ids_are_those_of_the_truth(judged):
@@ -163,9 +169,9 @@ STORIES = {
 """By capture where each fault began, and what follows from it; all others are healthy."""
 
 
-def test_each_fault_is_one_story_and_health_is_none(judged):
-    scenario, result = judged
-    stories = [(entry["code"], sorted(under["code"] for under in entry["consequences"])) for entry in blamed(result)]
+def test_each_fault_is_one_story_and_health_is_none(found):
+    scenario, result = found[0], found[1].verdict()
+    stories = [(entry.code, sorted(under.code for under in entry.consequences)) for entry in blamed(result)]
     assert stories == STORIES.get(scenario.name, [])
     assert not any(finding["possible_causes"] for finding in result["findings"])
     healthy = sentence(result).startswith("No contradiction about topic IDs or versions was found")

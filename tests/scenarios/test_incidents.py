@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.engines import ROOT, frames, plain
+from tests.scenarios.engines import ROOT, frames, looped
 from wirecheck.dashboards.verdict import sentence
 
 PAGES = sorted(path for path in (ROOT / "docs/incidents").glob("*.md") if path.name != "README.md")
@@ -35,7 +35,7 @@ def test_a_page_says_who_was_hit_where_from_and_what_to_do(page):
 def test_the_verdict_begins_as_its_page_says(page, tmp_path):
     said = SAID.search(page.read_text())
     (capture,) = shlex.split(said["capture"])
-    assert sentence(plain([frames([ROOT / capture], tmp_path)])) == said["verdict"]
+    assert sentence(looped([frames([ROOT / capture], tmp_path)]).verdict()) == said["verdict"]
 
 
 def test_twelve_incidents_and_more_have_a_page_and_most_a_capture():

@@ -5,6 +5,7 @@ import html
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -21,10 +22,13 @@ from tests.judge.cases_topic_ids import (
 from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
+from tests.story.values import card as made_card
+from tests.story.values import card_entry, entry, hurt
 from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
 from wirecheck.dashboards.verdict import shown_card
+from wirecheck.document import document
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm, severity
@@ -42,9 +46,11 @@ from wirecheck.story.cards import (
 )
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
+from wirecheck.story.verdict import CardCause, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
-from wirecheck.streaming.store.run_result import plain
+from wirecheck.streaming.store.run_result import Result, plain
+from wirecheck.wording import ns_of
 
 HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
 EVIL = "$(reboot); `id` '\"\n\x1b[2J"
@@ -83,57 +89,55 @@ def cards(rows, harms, **options):
     rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
     links = linked(rows)
     findings = [plain(shown(row, links)) for row in rows]
-    context = CardContext({row["id"]: row for row in findings}, harm.seconds(at(60)), **options)
-    return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
+    context = CardContext({row["id"]: row for row in findings}, ns_of(at(60)), **options)
+    return [one.card for one in with_cards(entries(findings), harms, context)]
 
 
 def named(card):
-    return [one["client_id"] for one in card["harm"]["clients"]]
+    return [one.client_id for one in card.harm.clients]
 
 
 def test_the_headline_is_who_is_hurt_and_the_cause_stands_below():
     (card,) = cards([RECREATED, STUCK], [refused()], inputs=["a b.pcap"])
-    assert card["headline"] == card["harm"]["sentence"] == "reader (10.0.0.7) has read nothing from t for 48 s"
-    assert card["cause"]["sentence"].endswith("; reader kept the old topic ID")
-    assert card["action"]["sentence"] == "Restart reader (10.0.0.7)."
-    assert card["action"]["commands"] == ["wirecheck decode 'a b.pcap' --client reader --error"]
+    assert card.headline == card.harm.sentence == "reader (10.0.0.7) has read nothing from t for 48 s"
+    assert card.cause.sentence.endswith("; reader kept the old topic ID")
+    assert card.action.sentence == "Restart reader (10.0.0.7)."
+    assert card.action.commands == ("wirecheck decode 'a b.pcap' --client reader --error",)
     assert impact(card, 9) == "5 fetches rejected (UNKNOWN_TOPIC_ID) · 1 of 9 clients"
-    assert card["harm"]["clients"][0]["ongoing"]
+    assert card.harm.clients[0].ongoing
 
 
-BY = {"principal": "User:alice", "client_id": "admin", "host": "10.0.0.9"}
+BY = Requester("User:alice", "admin", "10.0.0.9")
+APP = Requester(None, "app", None)
 
 
 def changed(action, by):
-    return {f"{action}_by_{name}": value for name, value in by.items() if value}
+    return {f"{action}_by_{name}": value for name, value in document(by).items() if value} if by else {}
 
 
 @pytest.mark.parametrize(
     ("deleted", "created", "text", "by"),
     [
         (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
-        (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
-        (BY, {"client_id": "app"}, "; admin (User:alice, 10.0.0.9) deleted it, app recreated it", BY),
-        (BY, {}, "; admin (User:alice, 10.0.0.9) deleted it", BY),
-        ({}, {"client_id": "app"}, "; app recreated it", {"principal": None, "client_id": "app", "host": None}),
-        ({}, {}, "", None),
+        (replace(BY, principal=None), replace(BY, principal=None), " by admin (10.0.0.9)", replace(BY, principal=None)),
+        (BY, APP, "; admin (User:alice, 10.0.0.9) deleted it, app recreated it", BY),
+        (BY, None, "; admin (User:alice, 10.0.0.9) deleted it", BY),
+        (None, APP, "; app recreated it", APP),
+        (None, None, "", None),
     ],
 )
 def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text, by):
     words = {"ended": "2026-11-21 12:00:10.250 UTC", "time": "2026-11-21 12:00:11.500 UTC"}
     words |= changed("deleted", deleted) | changed("created", created)
     (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
-    assert card["cause"] == {
-        "sentence": f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
-        "time": "2026-11-21T12:00:10.250000Z",
-        "by": by,
-    }
+    sentence = f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID"
+    assert card.cause == CardCause(sentence, ns_of("2026-11-21T12:00:10.250Z"), by)
 
 
 def test_what_a_client_does_by_itself_it_did():
     side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
     (card,) = cards([found("ADM001", client_ids=["maker"], sides=[side])], [])
-    assert card["cause"]["by"] == {"principal": None, "client_id": "maker", "host": "10.0.0.7"}
+    assert card.cause.by == Requester(None, "maker", "10.0.0.7")
 
 
 @pytest.mark.parametrize(
@@ -146,16 +150,16 @@ def test_what_a_client_does_by_itself_it_did():
 def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
     words = {"does": does, "api": "Fetch", "version": "18"}
     (card,) = cards([found("VER001", client_ids=["new"], words=words, sides=[side("Fetch", 18)])], [])
-    assert card["headline"] == f"new (10.0.0.7) cannot use the broker: {sentence}"
+    assert card.headline == f"new (10.0.0.7) cannot use the broker: {sentence}"
 
 
 def test_a_member_that_waits_without_an_error_is_hurt():
     words = {"group": "g", "partition": "0", "hurt_host": "10.0.0.7"}
     waiting = found("GRP007", at_s=10, lasts_s=50, topic="t", topic_ids=[NEW], client_ids=["reader"], words=words)
     (card,) = cards([waiting], [])
-    assert card["headline"] == "reader (10.0.0.7) has fetched nothing of t partition 0 for 50 s"
+    assert card.headline == "reader (10.0.0.7) has fetched nothing of t partition 0 for 50 s"
     assert impact(card, 9) == "nothing fetched, without an error · 1 of 9 clients"
-    assert (state(card), card["harm"]["clients"][0]["ongoing"]) == ("since 12:00:10 UTC, still failing", True)
+    assert (state(card), card.harm.clients[0].ongoing) == ("since 12:00:10 UTC, still failing", True)
     (card,) = cards([waiting | {"last_seen": waiting["last_seen"] - dt.timedelta(seconds=20)}], [])
     assert state(card) == "since 12:00:10 UTC, until 12:00:40 UTC"
     (card,) = cards([waiting | {"client_ids": [], "words": {"group": "g", "partition": "0"}}], [])
@@ -171,36 +175,36 @@ def test_a_writer_that_fell_silent_is_hurt_if_it_writes_after_a_restart():
     silent = found("CLI005", topic="t", client_ids=["writer"])
     assert named(*cards([silent], [])) == []
     (card,) = cards([silent | {"words": {"hurt_host": "10.0.0.7"}}], [])
-    assert card["headline"] == "writer (10.0.0.7) wrote nothing to t for 60 s"
+    assert card.headline == "writer (10.0.0.7) wrote nothing to t for 60 s"
     assert state(card) == "since 12:00:00 UTC, until 12:01:00 UTC"
 
 
 def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():
     (card,) = cards([found("TID007", topic="t", topic_ids=[OLD, NEW], brokers=[3])], [])
-    assert card["headline"] == "TID007 of t"
-    assert (named(card), card["harm"]["sentence"], impact(card, 9)) == ([], NOT_AFFECTED, NOT_AFFECTED)
+    assert card.headline == "TID007 of t"
+    assert (named(card), card.harm.sentence, impact(card, 9)) == ([], NOT_AFFECTED, NOT_AFFECTED)
 
 
 def test_a_client_that_is_refused_now_and_then_is_not_said_to_be_cut_off():
     part = refused("flaky", api="Produce", blocked_ms=200, count=7)
     (card,) = cards([RECREATED, STUCK], [part])
-    assert card["headline"] == "flaky (10.0.0.7) has some writes to t rejected: 7 in 48 s"
+    assert card.headline == "flaky (10.0.0.7) has some writes to t rejected: 7 in 48 s"
     (card,) = cards([RECREATED, STUCK], [part, refused("reader", at_s=20)])
-    assert card["headline"] == "reader (10.0.0.7) has read nothing from t for 40 s; also hurt: flaky (10.0.0.7)"
+    assert card.headline == "reader (10.0.0.7) has read nothing from t for 40 s; also hurt: flaky (10.0.0.7)"
     (card,) = cards([RECREATED, STUCK], [refused(blocked_ms=31_000)])
-    assert card["headline"] == "reader (10.0.0.7) has read nothing from t for 31 s"
+    assert card.headline == "reader (10.0.0.7) has read nothing from t for 31 s"
 
 
 def test_refusals_that_ended_soon_are_listed_apart():
     (card,) = cards([RECREATED], [refused(level="briefly")])
-    assert (named(card), [one["client_id"] for one in card["harm"]["briefly"]]) == ([], ["reader"])
-    assert "has read nothing" not in card["headline"]
+    assert (named(card), [one.client_id for one in card.harm.briefly]) == ([], ["reader"])
+    assert "has read nothing" not in card.headline
 
 
 def test_every_hurt_client_is_named_and_writes_are_writes():
     (card,) = cards([RECREATED], [refused(until_s=30), refused("writer", "Produce", count=28)])
     assert named(card) == ["writer", "reader"]
-    assert card["headline"] == (
+    assert card.headline == (
         "writer (10.0.0.7) cannot write to t: 28 writes rejected in 48 s; also hurt: reader (10.0.0.7)"
     )
     assert impact(card, 9).startswith("28 writes rejected (UNKNOWN_TOPIC_ID) · 5 fetches rejected (UNKNOWN_TOPIC_ID)")
@@ -220,7 +224,7 @@ def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids,
             {**STUCK, "id": f"b{n}", "topic_ids": [old], "client_ids": [f"c{n}"]},
         )
     ]
-    entries = [{"findings": [row["id"]], "consequences": []} for row in rows]
+    entries = [entry([row["id"]]) for row in rows]
     harms = [refused(f"c{n % 1_000}", api, topic_id=topics[n % 1_000]) for n, api in enumerate(["Fetch", "X"] * 1_000)]
     found = harm.by_entry(entries, {row["id"]: row for row in rows}, harms)
     assert len(harms) == len(rows) == 2_000
@@ -234,22 +238,22 @@ def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids,
 def test_more_clients_than_fit_are_counted():
     (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(harm.MOST + 4)])
     assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
-    assert card["harm"]["others"] == 4
+    assert card.harm.others == 4
 
 
 def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
     recreated, stale = cards([RECREATED, STALE], [refused("writer", "Produce")])
     assert named(recreated) == ["writer"]
-    assert recreated["cause"]["sentence"].endswith("; writer kept the old topic ID, which broker 4 may still give them")
-    assert recreated["action"]["sentence"] == ("Look at the metadata lag of broker 4. Then restart writer (10.0.0.7).")
-    assert (named(stale), stale["harm"]["possibly"]) == ([], ["writer"])
+    assert recreated.cause.sentence.endswith("; writer kept the old topic ID, which broker 4 may still give them")
+    assert recreated.action.sentence == ("Look at the metadata lag of broker 4. Then restart writer (10.0.0.7).")
+    assert (named(stale), stale.harm.possibly) == ([], ("writer",))
     assert impact(stale, 9) == "this may be why writer is refused"
 
 
 def test_a_relation_that_is_not_sure_says_may():
     (card,) = cards([STALE], [refused("writer", "Produce")])
     assert named(card) == ["writer"]
-    assert card["cause"]["sentence"] == "LOG001 of t; this may be why writer is refused"
+    assert card.cause.sentence == "LOG001 of t; this may be why writer is refused"
 
 
 def test_harm_of_another_topic_client_or_cluster_is_nobodys():
@@ -263,7 +267,7 @@ def test_a_consequence_is_never_older_than_its_cause():
     late = {**RECREATED, "first_seen": STUCK["last_seen"], "last_seen": STUCK["last_seen"]}
     assert [named(card) for card in cards([late], [refused(at_s=20, until_s=69)])] == [[]]
     (card,) = cards([RECREATED], [refused(at_s=0)])
-    assert card["cause"]["time"] <= card["harm"]["clients"][0]["first_seen"]
+    assert card.cause.time_ns <= card.harm.clients[0].first_ns
 
 
 def test_a_finding_begins_with_the_first_of_its_evidence():
@@ -271,14 +275,14 @@ def test_a_finding_begins_with_the_first_of_its_evidence():
     side = {"api": "Produce", "version": 13, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
     denied = found("CTL010", at_s=50, topic="t", topic_ids=[OLD], brokers=[1], words=words, sides=[side])
     (card,) = cards([denied], [refused("writer", "Produce")])
-    assert (named(card), card["cause"]["time"]) == (["writer"], at(12))
-    assert card["cause"]["sentence"] == "Broker 1 is the leader of t-0 in epoch 2 and rejects requests for it"
+    assert (named(card), card.cause.time_ns) == (["writer"], ns_of(at(12)))
+    assert card.cause.sentence == "Broker 1 is the leader of t-0 in epoch 2 and rejects requests for it"
 
 
 def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():
     rows = [{**row, "topic": EVIL} for row in (RECREATED, {**STUCK, "client_ids": [EVIL]})]
     (card,) = cards(rows, [refused(EVIL, topic=EVIL)], inputs=["-x; rm y"])
-    look, evidence = card["action"]["commands"][0], card["evidence"]["command"]
+    look, evidence = card.action.commands[0], card.evidence.command
     assert shlex.split(look) == ["wirecheck", "decode", "-x; rm y", "--client", EVIL, "--error"]
     assert shlex.split(evidence)[:2] == ["wirecheck", "evidence"]
     assert shlex.split(evidence)[3:5] == ["-x; rm y", "-o"]
@@ -290,18 +294,18 @@ def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():
 def test_since_is_of_the_harm_and_not_of_its_cause():
     stuck = found("TID002", at_s=40, topic="t", topic_ids=[NEW], brokers=[3], words={"partitions": "partition 0"})
     (card,) = cards([RECREATED, stuck], [])
-    assert (state(card), card["cause"]["time"]) == ("since 12:00:40 UTC", at(0))
+    assert (state(card), card.cause.time_ns) == ("since 12:00:40 UTC", ns_of(at(0)))
 
 
 def test_a_card_has_one_clock_and_states_a_time_once():
     row = found("CTL001", brokers=[3])
     row["summary"] = "Controller 3 has sent requests with epoch 1 since 2026-11-21 12:00:00.124 UTC."
     (card,) = cards([row], [])
-    assert (card["headline"], state(card)) == ("Controller 3 has sent requests with epoch 1 since 12:00:00 UTC", "")
+    assert (card.headline, state(card)) == ("Controller 3 has sent requests with epoch 1 since 12:00:00 UTC", "")
     (line, *_) = card_lines(shown_card(card, 9))
     assert line.plain.count("12:00:00") == 1
     dated = cards([row], [], dated=True)[0]
-    assert dated["headline"].endswith("since 2026-11-21 12:00:00 UTC")
+    assert dated.headline.endswith("since 2026-11-21 12:00:00 UTC")
 
 
 def test_a_former_controller_that_stopped_need_not_be_restarted():
@@ -309,7 +313,7 @@ def test_a_former_controller_that_stopped_need_not_be_restarted():
     actions = []
     for until in ("", " until 2026-11-21 12:00:01.000 UTC"):
         (card,) = cards([found("CTL001", brokers=[2, 3], words=words | {"until": until})], [])
-        actions.append(card["action"]["sentence"].split(":")[0])
+        actions.append(card.action.sentence.split(":")[0])
     assert actions == ["Restart controller 3", "No action needed if it stays so"]
 
 
@@ -328,9 +332,9 @@ def test_a_replica_that_is_in_sync_again_is_not_short(case, repaired):
     rejects = found("TID002", at_s=10, topic="t", topic_ids=[NEW], brokers=[3], words=words | until)
     (card,) = cards([rejects], [])
     does = "did not replicate" if repaired else "does not replicate"
-    assert card["headline"] == f"Broker 3 {does} t partition 0: one replica short"
+    assert card.headline == f"Broker 3 {does} t partition 0: one replica short"
     assert state(card) == f"since 12:00:10 UTC{', until 12:00:40 UTC' if repaired else ''}"
-    assert card["action"]["sentence"].startswith("No action needed") == repaired
+    assert card.action.sentence.startswith("No action needed") == repaired
 
 
 def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_disk():
@@ -341,9 +345,9 @@ def test_an_address_that_leads_to_two_clusters_in_turn_is_no_node_with_a_wrong_d
     words = {word["name"]: word["value"] for word in finding["words"]}
     assert finding["summary"].startswith(f"{B1} leads to cluster {words['sent']}, and in turn to {words['actual']};")
     (card,) = cards([found("CLU001", words=words)], [])
-    assert card["action"]["sentence"].startswith("Remove one of the two clusters from the load balancer")
+    assert card.action.sentence.startswith("Remove one of the two clusters from the load balancer")
     (card,) = cards([found("CLU001", words=words | {"in_turn": ""})], [])
-    assert card["action"]["sentence"].startswith(f"On the host of {B1} compare cluster.id")
+    assert card.action.sentence.startswith(f"On the host of {B1} compare cluster.id")
 
 
 def test_a_malformed_response_is_its_servers_fault_and_its_clients_are_named():
@@ -362,9 +366,9 @@ def test_a_malformed_response_is_its_servers_fault_and_its_clients_are_named():
         (finding,) = lab.findings("WIR003")
         words = {word["name"]: word["value"] for word in finding["words"]}
         (card,) = cards([found("WIR003", client_ids=finding["client_ids"], words=words)], [])
-        assert action in card["action"]["sentence"]
-        assert card["harm"]["sentence"] == (f"{affected} may be unable to read these responses" if affected else "")
-        assert (card["cause"]["by"] or {"client_id": None})["client_id"] == by
+        assert action in card.action.sentence
+        assert card.harm.sentence == (f"{affected} may be unable to read these responses" if affected else "")
+        assert (card.cause.by.client_id if card.cause.by else None) == by
 
 
 def test_the_pause_of_a_former_controller_is_the_cause():
@@ -373,14 +377,14 @@ def test_the_pause_of_a_former_controller_is_the_cause():
     former = found("CTL001", at_s=1, brokers=[2, 3])
     former["summary"] = "Controller 3 sent requests with epoch 1 from 2026-11-21 12:00:01.000 UTC."
     (card,) = cards([pause, former], [])
-    assert card["cause"]["sentence"] == "Broker 3 was paused"
-    assert (card["headline"], state(card)) == ("Controller 3 sent requests with epoch 1 from 12:00:01 UTC", "")
-    assert "evidence CTL001 " in card["evidence"]["command"]
+    assert card.cause.sentence == "Broker 3 was paused"
+    assert (card.headline, state(card)) == ("Controller 3 sent requests with epoch 1 from 12:00:01 UTC", "")
+    assert "evidence CTL001 " in card.evidence.command
 
 
 def test_a_recreation_that_hurts_nobody_needs_no_action():
     (card,) = cards([RECREATED], [])
-    assert card["action"]["sentence"] == "No action needed: no client or broker is known to still use the old topic ID."
+    assert card.action.sentence == "No action needed: no client or broker is known to still use the old topic ID."
 
 
 def test_who_is_hurt_comes_first_whatever_the_kind():
@@ -398,7 +402,7 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
 def test_who_asks_for_partitions_of_before_a_recreation_may_be_hurt_by_it(clients, text):
     gone = {"topic_id": None, "errors": ["UNKNOWN_TOPIC_OR_PARTITION"]}
     (card,) = cards([RECREATED], [refused(client, "OffsetCommit", **gone) for client in clients])
-    assert f"; {text}; this may be why" in card["cause"]["sentence"]
+    assert f"; {text}; this may be why" in card.cause.sentence
     assert named(card) == clients
 
 
@@ -406,10 +410,10 @@ def test_a_client_that_keeps_the_leader_of_a_recreated_topic_did_not_keep_the_id
     former = found("FET007", at_s=12, topic="t", client_ids=["writer"], brokers=[4])
     refuses = refused("writer", "Produce", topic_id=None, errors=["NOT_LEADER_OR_FOLLOWER"])
     (card,) = cards([RECREATED, former], [refuses])
-    assert card["cause"]["sentence"].endswith("; writer kept the old leader")
-    assert card["action"]["sentence"] == "Restart writer (10.0.0.7)."
+    assert card.cause.sentence.endswith("; writer kept the old leader")
+    assert card.action.sentence == "Restart writer (10.0.0.7)."
     (card,) = cards([RECREATED, STUCK, former], [refused(), refuses])
-    assert card["cause"]["sentence"].endswith("; reader kept the old topic ID; writer kept the old leader")
+    assert card.cause.sentence.endswith("; reader kept the old topic ID; writer kept the old leader")
 
 
 def test_the_tables_name_checks_and_relations_that_there_are():
@@ -450,7 +454,8 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(width, tmp_
     for text in (*words, card["evidence"]["command"]):
         assert " ".join(text.split()) in " ".join(screen.split())
     ticket = printed("--format", "markdown").replace("\\", "")
-    below_it = [text for _, text in below(card, clients_seen(result["clients"]))]
+    (first, *_) = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])["entries"]
+    below_it = [text for _, text in below(first.card, clients_seen(result["clients"]))]
     assert all(text in ticket for text in (card["headline"], *below_it))
     printed("--report", str(tmp_path / "page.html"))
     shown = html.unescape(re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text()))
@@ -459,13 +464,13 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(width, tmp_
     page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
     samples = [sample for family in page.collect() for sample in family.samples]
     named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
-    assert all(named[entry["findings"][0]] == severity.label(entry) for entry in result["entries"])
-    first = result["entries"][0]
-    assert first["card"]["headline"].startswith(severity.label(first))
-    hurt = {one.labels["id"]: one.value for one in samples if one.name == "wirecheck_finding_affected_clients"}
-    for entry in result["entries"]:
-        clients = {(one["client_id"], one["address"]) for one in entry["card"]["harm"]["clients"]}
-        assert {hurt[name] for one in (entry, *entry["consequences"]) for name in one["findings"]} == {len(clients)}
+    shown_as = [(one.findings[0], severity.label(one)) for one in Result.latest(tmp_path / "out").verdict()["entries"]]
+    assert all(named[name] == text for name, text in shown_as)
+    assert card["headline"].startswith(shown_as[0][1])
+    affected = {one.labels["id"]: one.value for one in samples if one.name == "wirecheck_finding_affected_clients"}
+    for each in result["entries"]:
+        clients = {(one["client_id"], one["address"]) for one in each["card"]["harm"]["clients"]}
+        assert {affected[name] for one in (each, *each["consequences"]) for name in one["findings"]} == {len(clients)}
     assert card["harm"]["clients"]
 
 
@@ -494,10 +499,8 @@ def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
     brief = refused("brief", level="briefly", blocked_ms=48_000)
     result = {**RESULT, "entries": [], "harms": [denied, partly, brief]}
     assert refused_besides(result) == "denied, which no finding explains (TOPIC_AUTHORIZATION_FAILED): wirecheck errors"
-    on_a_card = {"clients": [{"client_id": "denied"}], "briefly": [], "others": 0}
-    assert refused_besides({**result, "entries": [{"card": {"harm": on_a_card}}]}) == ""
-    some = {"clients": [], "briefly": [], "others": 3}
-    assert refused_besides({**result, "entries": [{"card": {"harm": some}}]}) == ""
+    assert refused_besides({**result, "entries": [card_entry(made_card(hurt("denied")))]}) == ""
+    assert refused_besides({**result, "entries": [card_entry(made_card(others=3))]}) == ""
     assert refused_besides({**result, "not_listed": 1}) == ""
 
 
@@ -506,10 +509,9 @@ def test_an_address_that_refuses_connections_is_named_below():
     from wirecheck.dashboards.verdict import without_card
 
     headline = "Brokers name h:1 for broker 6, but it has refused all connections since 16:25:42 UTC, 175 times"
-    card = {"headline": headline, "harm": {"clients": []}}
-    entry = {"code": "WIR008", "kind": "information", "consequences": [], "card": card}
-    assert without_card({**RESULT, "entries": [entry]}, "WIR008") == headline
-    assert without_card({**RESULT, "entries": [{**entry, "code": "WIR007"}]}, "WIR008") == ""
+    one = made_card(headline=headline)
+    assert without_card({**RESULT, "entries": [card_entry(one, code="WIR008")]}, "WIR008") == headline
+    assert without_card({**RESULT, "entries": [card_entry(one, code="WIR007")]}, "WIR008") == ""
 
 
 def test_records_that_an_unclean_election_lost_are_named_below():
@@ -518,12 +520,10 @@ def test_records_that_an_unclean_election_lost_are_named_below():
     from wirecheck.dashboards.verdict import without_card
 
     headline = "Broker 6 became leader of t partition 1 at 21:30:36 UTC in an unclean election"
-    harmless = {"headline": headline, "harm": {"clients": []}}
-    entry = {"code": "CTL013", "kind": "information", "consequences": [], "card": harmless}
-    assert without_card({**RESULT, "entries": [entry]}, "CTL013") == headline
-    assert without_card({**RESULT, "entries": [{**entry, "code": "CTL014"}]}, "CTL013") == ""
-    hurts = {"headline": headline, "harm": {"clients": [{"client_id": "reader"}]}}
-    assert without_card({**RESULT, "entries": [{**entry, "card": hurts}]}, "CTL013") == ""
+    harmless, hurts = made_card(headline=headline), made_card(hurt("reader"), headline=headline)
+    assert without_card({**RESULT, "entries": [card_entry(harmless, code="CTL013")]}, "CTL013") == headline
+    assert without_card({**RESULT, "entries": [card_entry(harmless, code="CTL014")]}, "CTL013") == ""
+    assert without_card({**RESULT, "entries": [card_entry(hurts, code="CTL013")]}, "CTL013") == ""
 
 
 def test_errors_that_go_on_in_the_next_cluster_count_once():
@@ -535,16 +535,16 @@ def test_errors_that_go_on_in_the_next_cluster_count_once():
     stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
     brief = refused(cluster="B", level="briefly", until_s=20, count=2)
     (card,) = cards([switched, stuck], [brief, refused()])
-    (one,) = card["harm"]["clients"]
-    assert (one["count"], card["harm"]["briefly"]) == (5, [])
-    assert "may be why" not in card["cause"]["sentence"]
+    (one,) = card.harm.clients
+    assert (one.count, card.harm.briefly) == (5, ())
+    assert "may be why" not in card.cause.sentence
 
 
 def test_several_brokers_are_named_in_one_sentence():
     stale = [found("TID017", f"of {broker}", topic="t", topic_ids=[OLD], brokers=[broker]) for broker in (3, 1)]
     (card,) = cards(stale, [])
-    assert card["action"]["sentence"] == "Restart brokers 1 and 3."
-    assert cards(stale[:1], [])[0]["action"]["sentence"] == "Restart broker 3."
+    assert card.action.sentence == "Restart brokers 1 and 3."
+    assert cards(stale[:1], [])[0].action.sentence == "Restart broker 3."
 
 
 def test_a_rollback_of_all_brokers_is_one_card_that_names_them():
@@ -554,23 +554,23 @@ def test_a_rollback_of_all_brokers_is_one_card_that_names_them():
 
     rollback = [returned(f"10.0.0.{broker}:{port}", broker) for broker in (1, 2) for port in (9092, 9093)]
     (card,) = cards(rollback, [])
-    assert card["headline"] == "Brokers 1 and 2 advertised the versions of Kafka 4.4, then those of 4.3"
+    assert card.headline == "Brokers 1 and 2 advertised the versions of Kafka 4.4, then those of 4.3"
     (card,) = cards([*rollback, returned("10.0.0.9:9093")], [])
-    assert card["headline"].endswith("(4 more like it)")
+    assert card.headline.endswith("(4 more like it)")
 
 
 def test_only_writes_that_time_out_follow_from_writes_that_time_out():
     late = found("CTL015", topic="t", client_ids=["writer"], brokers=[1])
     timed_out = refused("writer", "Produce", errors=["REQUEST_TIMED_OUT"])
     (card,) = cards([late], [timed_out, refused("writer", "Fetch")])
-    assert [(one["client_id"], one["api"]) for one in card["harm"]["clients"]] == [("writer", "Produce")]
+    assert [(one.client_id, one.api) for one in card.harm.clients] == [("writer", "Produce")]
 
 
 def test_a_client_without_a_coordinator_is_hurt():
     away = found("GRP006", client_ids=["reader"])
     asked = refused("reader", "FindCoordinator", topic=None, topic_id=None, errors=["COORDINATOR_NOT_AVAILABLE"])
     (card,) = cards([away], [{**asked, "partitions": []}])
-    assert card["headline"] == "reader (10.0.0.7) finds no coordinator for 48 s"
+    assert card.headline == "reader (10.0.0.7) finds no coordinator for 48 s"
     assert "5 FindCoordinator errors (COORDINATOR_NOT_AVAILABLE)" in impact(card, 3)
 
 
@@ -591,7 +591,7 @@ def test_who_finds_no_leader_is_hurt_by_a_partition_without_one():
     gone = found("CTL016", topic="t", topic_ids=[OLD], brokers=[5], client_ids=["reader"])
     asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
     (card,) = cards([gone], [asked, refused("writer", "Produce", errors=["NOT_LEADER_OR_FOLLOWER"])])
-    assert (named(card), card["headline"]) == (
+    assert (named(card), card.headline) == (
         ["reader"],
         "reader (10.0.0.7) finds no leader of t partition 0 for 48 s",
     )
@@ -610,7 +610,7 @@ def test_writes_to_a_server_that_lets_others_wait_may_wait_for_it():
     waited = {"errors": ["NO_RESPONSE"], "topic": "t"}
     (card,) = cards([silent], [refused("writer", "Produce", brokers=[4], **waited)])
     assert named(card) == ["writer"]
-    assert card["cause"]["sentence"].endswith("this may be why writer gets no response")
+    assert card.cause.sentence.endswith("this may be why writer gets no response")
     (card,) = cards([silent], [refused("writer", "Produce", brokers=[5], **waited)])
     assert named(card) == []
 
@@ -621,17 +621,15 @@ def test_what_followed_from_a_pause_ended_with_it():
     asked = refused("reader", "Metadata", errors=["LEADER_NOT_AVAILABLE"], brokers=[5])
     (card,) = cards([paused, gone], [asked])
     assert named(card) == ["reader"]
-    assert card["action"]["sentence"].startswith(
-        "No action needed in Kafka: the pause is over. On the host of broker 5,"
-    )
-    assert "Start the broker" not in card["action"]["sentence"]
+    assert card.action.sentence.startswith("No action needed in Kafka: the pause is over. On the host of broker 5,")
+    assert "Start the broker" not in card.action.sentence
 
 
 def test_who_asks_for_a_topic_that_is_gone_is_hurt():
     gone = found("TID019", topic="t", topic_ids=[OLD], client_ids=["writer"])
     asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, partitions=[])
     (card,) = cards([gone], [asked])
-    assert (named(card), card["headline"]) == (["writer"], "writer (10.0.0.7) finds no topic t for 48 s")
+    assert (named(card), card.headline) == (["writer"], "writer (10.0.0.7) finds no topic t for 48 s")
     (card,) = cards([found("TID007", topic="t", topic_ids=[OLD], brokers=[2]), gone], [asked])
     assert named(card) == ["writer"]
 
@@ -642,7 +640,7 @@ def test_only_who_has_not_recovered_has_to_be_restarted():
     asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, recovered=True)
     (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), {**asked, "partitions": []}])
     assert sorted(named(card)) == ["reader", "writer"]
-    assert card["action"]["sentence"].startswith("Restart reader (10.0.0.7). Find out who deleted topic t")
+    assert card.action.sentence.startswith("Restart reader (10.0.0.7). Find out who deleted topic t")
 
 
 def test_all_groups_that_lost_their_offsets_are_named():
@@ -651,15 +649,15 @@ def test_all_groups_that_lost_their_offsets_are_named():
     for row in lost:
         row["summary"] = f"Group {row['words']['group']} lost its offsets of t."
     (card,) = cards([found("TID001", at_s=1, **both), *lost], [])
-    assert card["headline"] == "Group a lost its offsets of t; also groups b and c"
+    assert card.headline == "Group a lost its offsets of t; also groups b and c"
     (card,) = cards([found("TID001", at_s=1, **both), *lost[:2]], [])
-    assert card["headline"] == "Group a lost its offsets of t; also group b"
+    assert card.headline == "Group a lost its offsets of t; also group b"
 
 
 def test_what_no_error_shows_is_looked_at_without_a_filter_of_errors():
     words = {"partition": "0", "high": "177", "low": "2"}
     (card,) = cards([found("CTL018", topic="t", topic_ids=[NEW], brokers=[2], words=words)], [])
-    assert card["action"]["commands"] == ["wirecheck decode FILE --topic t"]
-    assert card["action"]["sentence"].startswith("Start no other replica of t-0 before you have copied its log")
-    assert "what broker 2 lacks" in card["action"]["sentence"]
-    assert card["harm"]["sentence"] == "no client gets an error; consumers skip what is lost"
+    assert card.action.commands == ("wirecheck decode FILE --topic t",)
+    assert card.action.sentence.startswith("Start no other replica of t-0 before you have copied its log")
+    assert "what broker 2 lacks" in card.action.sentence
+    assert card.harm.sentence == "no client gets an error; consumers skip what is lost"

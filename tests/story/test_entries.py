@@ -27,21 +27,21 @@ def disagrees(n, **columns):
 
 def test_a_cause_stands_on_top_with_the_number_of_what_follows():
     (cause,) = read([ASLEEP, *BEHIND])
-    assert cause["sentence"] == "Broker 4 stopped following the metadata log at 12:00:00; 5 findings follow from it."
-    assert cause["role"] == "cause"
-    assert sorted(under["code"] for under in cause["consequences"]) == [
+    assert cause.sentence == "Broker 4 stopped following the metadata log at 12:00:00; 5 findings follow from it."
+    assert cause.role == "cause"
+    assert sorted(under.code for under in cause.consequences) == [
         "FET001",
         "LOG001",
         "TID007",
         "TID010",
         "TID017",
     ]
-    assert not any(under["own_next"] for under in cause["consequences"])
+    assert not any(under.own_next for under in cause.consequences)
 
 
 def test_of_several_days_a_sentence_has_its_day():
     (cause,) = read([ASLEEP | {"last_seen": ASLEEP["last_seen"] + dt.timedelta(days=1)}, BEHIND[0]])
-    assert cause["sentence"].startswith(
+    assert cause.sentence.startswith(
         "Broker 4 stopped following the metadata log at 2026-11-21 12:00:00; 1 finding follows"
     )
 
@@ -50,14 +50,14 @@ def test_what_a_client_does_with_an_ended_id_has_a_next_of_its_own():
     recreated = found("TID001", topic="t", topic_ids=[OLD, NEW])
     stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"])
     (cause,) = read([recreated, stuck])
-    assert [under["own_next"] for under in cause["consequences"]] == [True]
+    assert [under.own_next for under in cause.consequences] == [True]
 
 
 def test_the_same_said_of_many_topics_is_one_entry_with_a_count_and_a_list():
     (entry,) = read([disagrees(n) for n in range(45)])
-    assert entry["count"] == len(entry["findings"]) == len(set(entry["topics"])) == 45
-    assert entry["sentence"].startswith("Brokers disagree on t.0: broker 3 answers")
-    assert entry["sentence"].endswith("(44 more like it).")
+    assert entry.count == len(entry.findings) == len(set(entry.topics)) == 45
+    assert entry.sentence.startswith("Brokers disagree on t.0: broker 3 answers")
+    assert entry.sentence.endswith("(44 more like it).")
 
 
 def test_another_broker_or_another_sentence_is_another_entry():
@@ -72,7 +72,7 @@ def test_the_same_said_by_several_brokers_about_one_topic_is_one_entry():
         return found("TID002", f"r{broker}", topic="t", topic_ids=[NEW], brokers=[broker], words=words)
 
     (entry,) = read([refuses(1), refuses(2)])
-    assert (entry["count"], entry["brokers"]) == (2, [1, 2])
+    assert (entry.count, entry.brokers) == (2, (1, 2))
     assert len(read([refuses(1), {**refuses(2), "topic": "u", "topic_ids": [OLD]}])) == 2
 
 
@@ -83,7 +83,7 @@ def test_the_same_clients_at_several_servers_are_one_entry():
 
     both = [closes(client, server) for client in ("a", "b") for server in ("broker 2", "broker 3")]
     (entry,) = read(both)
-    assert (entry["count"], entry["client_ids"]) == (4, ["a", "b"])
+    assert (entry.count, entry.client_ids) == (4, ("a", "b"))
     others = [closes("c", "broker 3"), closes("a", "broker 3", "10.0.0.8")]
     assert len(read([*both[:1], others[0]])) == 2, "other clients"
     assert len(read([*both[:1], others[1]])) == 2, "of another host"
@@ -95,7 +95,7 @@ def test_the_same_said_of_many_clients_is_one_entry():
         return found("VER005", f"v{n}", client_ids=[f"writer-{n}"], words=words)
 
     (entry,) = read([refused(1, "Produce v2"), refused(2, "Fetch v2, v3"), refused(3, "Produce v1")])
-    assert entry["client_ids"] == ["writer-1", "writer-2", "writer-3"]
+    assert entry.client_ids == ("writer-1", "writer-2", "writer-3")
 
 
 def test_what_a_server_advertised_is_not_what_its_client_sends():
@@ -104,9 +104,9 @@ def test_what_a_server_advertised_is_not_what_its_client_sends():
     outside = found("VER002", client_ids=["a"], sides=sides)
     closed = found("VER001", client_ids=["a"], sides=sides[1:])
     (cause,) = read([outside, closed])
-    assert cause["sentence"].startswith("a sends CreateTopics v1 to a server that does not advertise it; 1 finding")
+    assert cause.sentence.startswith("a sends CreateTopics v1 to a server that does not advertise it; 1 finding")
     (cause,) = read([outside | {"sides": sides[:1]}, closed | {"sides": sides[:1]}])
-    assert cause["sentence"].startswith("a sends ApiVersions v4 to a server")
+    assert cause.sentence.startswith("a sends ApiVersions v4 to a server")
 
 
 def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
@@ -116,7 +116,7 @@ def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
         return found("FET001", f"s{n:03}", **columns)
 
     assert len(read(map(stuck, range(3)))) == 3
-    assert [entry["count"] for entry in read(map(stuck, range(500)))] == [500]
+    assert [entry.count for entry in read(map(stuck, range(500)))] == [500]
 
 
 def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
@@ -126,7 +126,7 @@ def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
         return found("CLU002", f"h{n:03}", brokers=[n % 5], words=words)
 
     assert len(read(map(stranger, range(3)))) == 3
-    assert [entry["count"] for entry in read(map(stranger, range(400)))] == [400]
+    assert [entry.count for entry in read(map(stranger, range(400)))] == [400]
 
 
 def test_equal_causes_are_one_with_all_that_follows():
@@ -147,20 +147,20 @@ def test_equal_causes_are_one_with_all_that_follows():
             )
         )
     (cause,) = read(rows)
-    (under,) = cause["consequences"]
-    assert (cause["count"], under["count"]) == (20, 20)
-    assert cause["sentence"] == "Topic t0 was recreated at 12:01:00 (19 more like it); 20 findings follow from them."
+    (under,) = cause.consequences
+    assert (cause.count, under.count) == (20, 20)
+    assert cause.sentence == "Topic t0 was recreated at 12:01:00 (19 more like it); 20 findings follow from them."
 
 
 def test_what_stands_for_many_is_never_one_of_them():
     rest = disagrees(1) | {"others": 7, "words": {}}
-    assert [entry["count"] for entry in read([disagrees(0), disagrees(2), rest])] == [2, 1]
+    assert [entry.count for entry in read([disagrees(0), disagrees(2), rest])] == [2, 1]
 
 
 def test_every_finding_is_in_one_entry_in_whatever_order_they_come():
     rows = [ASLEEP, *BEHIND, *(disagrees(n, at_s=n % 7) for n in range(30))]
     expected = read(rows)
-    ids = [name for root in expected for entry in (root, *root["consequences"]) for name in entry["findings"]]
+    ids = [name for root in expected for name in root.finding_ids]
     assert sorted(ids) == sorted(row["id"] for row in rows)
     for seed in range(20):
         random.Random(seed).shuffle(rows)
@@ -172,9 +172,9 @@ def test_a_finding_whose_cause_is_not_listed_stands_by_itself_and_names_it():
     links = linked(rows)
     every = [shown(row, links) for row in rows]
     (entry,) = entries([every[1]], every)
-    assert entry["sentence"] == "TID007."
-    assert entry["follows_from"] == "LOG003 LOG003: Broker 4 stopped following the metadata log at 12:00:00."
-    assert [cause["follows_from"] for cause in entries(every, every)] == [None]
+    assert entry.sentence == "TID007."
+    assert entry.follows_from == "LOG003 LOG003: Broker 4 stopped following the metadata log at 12:00:00."
+    assert [cause.follows_from for cause in entries(every, every)] == [None]
 
 
 def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
@@ -188,8 +188,8 @@ def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
     links = linked(rows)
     every = [shown(row, links) for row in rows]
     (entry,) = entries([row for row in every if row["code"] == "FET001"], every)
-    assert entry["count"] == 20
-    assert entry["follows_from"] == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
+    assert entry.count == 20
+    assert entry.follows_from == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
 
 
 def test_every_field_of_every_summary_is_of_one_kind():

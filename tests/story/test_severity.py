@@ -2,29 +2,12 @@
 
 import pytest
 
+from tests.story.values import card, card_entry, hurt
 from wirecheck.story.severity import CRITICAL, WARNING, affected, label, names, severity
 
 
-def hurt(client_id="teller", count=10, **more):
-    return {
-        "client_id": client_id,
-        "address": "10.0.0.7",
-        "topic": "orders",
-        "partitions": [],
-        "api": "Produce",
-        "error": "TOPIC_AUTHORIZATION_FAILED",
-        "count": count,
-        "first_seen": "2026-11-21T12:00:00.000000Z",
-        "last_seen": f"2026-11-21T12:{10 + count % 40}:00.000000Z",
-        "blocked_ms": 600_000,
-        "granted_before": False,
-        "ongoing": True,
-        **more,
-    }
-
-
 def entry(*clients):
-    return {"findings": ["a"], "card": {"harm": {"clients": list(clients)}, "headline": "Topic t was recreated"}}
+    return card_entry(card(*clients))
 
 
 def findings(brokers=(), client_ids=("teller",)):
@@ -49,7 +32,7 @@ def test_harm_is_as_loud_as_whom_it_hits_and_who_causes_it(clients, about, loud)
 
 
 def test_a_client_on_two_cards_counts_once_and_by_the_louder_one():
-    every = [entry(hurt()), {**entry(hurt(), hurt("audit")), "findings": ["a"]}]
+    every = [entry(hurt()), entry(hurt(), hurt("audit"))]
     found = affected(every, findings())
     assert {loud: sorted(one for one, _ in clients) for loud, clients in found.items()} == {
         CRITICAL: ["audit", "teller"],

@@ -273,7 +273,7 @@ def test_cards_that_cannot_be_made_stay_as_they_were_and_say_so_once(page, batch
     def raising(*_choices, **_words):
         raise KeyError("words of the wire")
 
-    monkeypatch.setattr(open_cards.Result, "json", raising)
+    monkeypatch.setattr(open_cards.Result, "verdict", raising)
     for _ in range(2):
         page.take(
             {"findings": next(batch["findings"] for batch in batches if len(batch.get("findings", ())))}, now_ns=S

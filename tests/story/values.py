@@ -1,0 +1,42 @@
+"""Values of a verdict for tests: each with what matters to a test, the rest plain."""
+
+from wirecheck.story.verdict import (
+    Card,
+    CardAction,
+    CardCause,
+    CardEntry,
+    CardEvidence,
+    CardHarm,
+    Entry,
+    HurtClient,
+)
+from wirecheck.wording import NS_PER_S, ns_of
+
+NOON_NS = ns_of("2026-11-21T12:00:00Z")
+
+
+def hurt(client_id="teller", count=10, **more):
+    """A client that is refused since noon."""
+    about = {"topic": "orders", "partitions": (), "api": "Produce", "error": "TOPIC_AUTHORIZATION_FAILED"}
+    times = {"first_ns": NOON_NS, "last_ns": NOON_NS + (10 + count % 40) * 60 * NS_PER_S, "blocked_ms": 600_000}
+    rest = {"address": "10.0.0.7", "granted_before": False, "ongoing": True}
+    return HurtClient(client_id=client_id, count=count, **{**about, **times, **rest, **more})
+
+
+def card(*clients, headline="Topic t was recreated", **harm):
+    none = {"briefly": (), "partitions": (), "possibly": (), "others": 0}
+    of = CardHarm(sentence="", clients=clients, **{**none, **harm})
+    return Card(headline, of, CardCause(headline, NOON_NS, None), CardAction("", ()), CardEvidence((), ""))
+
+
+def entry(findings=("a",), code="TID001", kind="information", **more):
+    """Without a card."""
+    lists = dict.fromkeys(("topics", "client_ids", "brokers", "consequences"), ())
+    rest = {"sentence": "", "name": "", "cluster": None, "role": "alone", "own_next": True, "follows_from": None}
+    return Entry(findings=findings, code=code, kind=kind, count=len(findings), **{**lists, **rest, **more})
+
+
+def card_entry(made, **about):
+    """An entry with this card."""
+    plain = entry(**about)
+    return CardEntry(**{name: getattr(plain, name) for name in Entry.__dataclass_fields__}, card=made)
