@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import click
 import pytest
 
+from tests.story.values import hurt
 from wirecheck.commands import screen
 from wirecheck.commands.screen import ERASE, Progress, as_json, legible, progress, tell
+from wirecheck.decode.peer import Peer
 
 
 def test_escapes_and_turned_text_are_written_out():
@@ -19,6 +21,12 @@ def test_escapes_and_turned_text_are_written_out():
 def test_a_name_begins_no_line_of_its_own():
     assert legible({"name": ["orders\n0 findings\t."]}) == {"name": [r"orders\n0 findings\t."]}
     assert legible("two\nlines") == "two\nlines"
+
+
+def test_cells_and_values_hold_nothing_to_obey():
+    assert legible([("1 s", "a\x1b[2Jb")]) == [("1 s", r"a\x1b[2Jb")]
+    assert legible(Peer("\x1b]0;owned", 9092)) == Peer(r"\x1b]0;owned", 9092)
+    assert legible(hurt("a\nb")) == hurt(r"a\nb")
 
 
 def test_json_stays_the_same_value_and_holds_nothing_to_obey():
