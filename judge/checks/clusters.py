@@ -10,7 +10,8 @@ from itertools import combinations
 
 from wirecheck.decode.forwarding import Forwarder
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on
+from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on, servers_of
+from wirecheck.judge.checks.versions import is_node, only_pretends, outside
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
@@ -44,8 +45,19 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
         ids = tuple(sorted({sent, group.cluster_id or "unknown"}))
         words = {"who": client_id, "does": "sends cluster ID", "sent": sent, "but": "but the cluster is"}
         words["actual"] = group.cluster_id or "another"
-        yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words)
+        pretended = all(was_served_as_client(claim, group, context) for claim in claims)
+        kind = "anomaly" if pretended else None  # no node: it may send what it likes
+        yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words, kind=kind)
     yield from two_stated(subject, group, context)
+
+
+def was_served_as_client(claim: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether a server granted the sender something, and nothing that only brokers and controllers ask for. A node of
+    another cluster is granted nothing.
+    """
+    context.watch()
+    mine = context.claims("client", group, "client", claim["client_id"] or "", claim["host"])
+    return any(one.peak.get("answered") for one in mine) and not is_node(claim, group, context)
 
 
 def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -217,6 +229,26 @@ def client_ids(uses: list[UnauthorizedUse]) -> tuple[str | None, ...]:
     found = {value for use in uses for name, value in use.claim.peak.items() if name.startswith(LEAST)}
     found |= {use.claim["client_id"] or "" for use in uses if use.claim.kind == "outside"}
     return tuple(sorted(found)[:MOST_CLIENT_IDS])
+
+
+def client_sends_broker_requests(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    of_host: dict[str, list[tuple[Claim, str, int]]] = defaultdict(list)
+    for claim, _, api, version in outside(subject, group, context):
+        if only_pretends(claim, api, group, context):
+            of_host[claim["host"]].append((claim, api, version))
+    for host, found in sorted(of_host.items()):
+        peers = context.ledger.claims("peer", "host", host)
+        if not group.listed and any(one.peak["unread"] or one.peak.get("encrypted") for one in peers):
+            continue  # brokers have host names: it may be one of them that was accepted unseen
+        claims = [claim for claim, _, _ in found]
+        sent = sorted({f"{api} v{version}" for _, api, version in found})
+        clients = tuple(sorted({claim["client_id"] or "" for claim in claims})[:MOST_CLIENT_IDS])
+        words: dict[str, object] = {"host": host, "server": servers_of(claims, context)}
+        words["sent"] = ", ".join(sent[:SHOWN]) + (", ..." if len(sent) > SHOWN else "")
+        words["why"] = "no broker list names this host" if group.listed else "no such request of this host was granted"
+        count = sum(claim.tally[f"{api}:{version}"] for claim, api, version in found)
+        first_ns = min(claim.first.ts_ns for claim in claims)
+        yield resting_on(claims, host, subject[1], client_ids=clients, count=count, first_ns=first_ns, words=words)
 
 
 def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -356,6 +356,8 @@ LEVELS: tuple[Level, ...] = (
 """
 NEVER_REPLICATED = frozenset({6, 9})
 """Fetch versions that consumers send, and that no inter-broker protocol has (PROTOCOL 4.10)."""
+ONLY_NODES = BETWEEN_BROKERS - {key_of("WriteTxnMarkers")}
+"""APIs that no client sends; administrators abort transactions by WriteTxnMarkers."""
 OF_FOLLOWERS = frozenset({"Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 """APIs of consumers that followers use too."""
 WITH_IDS = 13
@@ -370,9 +372,9 @@ OF_CONTROLLERS = "BrokerRegistration"
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     found: dict[tuple[str | None, str, str, int], list[tuple[Claim, Claim]]] = defaultdict(list)
-    pairs = [*outside_own(subject, group, context), *outside_of_others(subject, group, context)]
-    for claim, ranges, api, number in pairs:
-        found[claim["client_id"], claim["host"], api, number].append((claim, ranges))
+    for claim, ranges, api, number in outside(subject, group, context):
+        if not only_pretends(claim, api, group, context):
+            found[claim["client_id"], claim["host"], api, number].append((claim, ranges))
     for (client_id, host, api, number), both in sorted(found.items(), key=str):
         claims = [claim for claim, _ in both]
         yield resting_on(
@@ -396,6 +398,10 @@ def words_of(claim: Claim) -> Iterator[tuple[str, int]]:
     for word in claim.tally:
         api, _, version = word.rpartition(":")
         yield api, int(version)
+
+
+def outside(subject: Subject, group: Group, context: CheckContext) -> list[Outside]:
+    return [*outside_own(subject, group, context), *outside_of_others(subject, group, context)]
 
 
 def outside_own(subject: Subject, group: Group, context: CheckContext) -> Iterator[Outside]:
@@ -425,18 +431,27 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
         valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
         for api, version in words_of(claim) if valid else ():
             known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
-            if not known and between_brokers(claim, api, group) and was_granted(claim, group, context):
+            if not known and between_brokers(claim, api, group):
                 yield claim, valid[-1], api, version
 
 
-def was_granted(claim: Claim, group: Group, context: CheckContext) -> bool:
-    """Whether the sender is on a listed host, or any server granted it anything. A host that is only refused may send
-    whatever it likes.
+def only_pretends(claim: Claim, api: str, group: Group, context: CheckContext) -> bool:
+    """Whether a host sends what only brokers and controllers send, and is not known as one of them (CLU007)."""
+    return key_of(api) in ONLY_NODES and not is_node(claim, group, context)
+
+
+def is_node(claim: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether the sender is on a host of the cluster's brokers and controllers, or servers granted it what only those
+    ask for. To be granted what any client asks for proves nothing.
     """
-    if claim["host"] in group.hosts:
+    context.watch()
+    host = claim["host"]
+    mine = context.claims("client", group, "client", claim["client_id"] or "", host)
+    if host in context.senders(group) or any(one.peak.get("as_node") for one in mine):
         return True
-    mine = context.claims("client", group, "client", claim["client_id"] or "", claim["host"])
-    return any(one.peak.get("answered") for one in mine)
+    accepted = (context.by("error host", kind, group, "server") for kind in ("registration", "broker_epoch"))
+    fetches = context.by("host", "fetch_versions", group, "server").get((host,), [])
+    return any((0, host) in found for found in accepted) or any(one.peak.get("granted") == 1 for one in fetches)
 
 
 def between_brokers(claim: Claim, api: str, group: Group) -> bool:

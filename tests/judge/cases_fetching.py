@@ -180,6 +180,12 @@ def clu001_fires(lab):
     raft(lab, OTHER_CLUSTER, 104)
 
 
+def clu001_fires__a_client_that_poses_as_a_node(lab):
+    """It is served as a client, and is none of the other cluster's nodes: less than a violation."""
+    lab.metadata(0, talk=lab.talk(client_id="billing"))
+    raft(lab, OTHER_CLUSTER, 104, client_id="billing")
+
+
 def clu001_near_miss(lab):
     raft(lab, CLUSTER, 0)
 

@@ -508,6 +508,89 @@ def ver002_near_miss__who_is_only_refused(lab):
     between(lab, "LeaderAndIsr", 7, 5, host="10.0.5.5", outcome=CLOSED_BY_SERVER)
 
 
+def ver002_near_miss__a_client_that_sends_what_brokers_send(lab):
+    """It is granted what any client is; that is CLU007."""
+    pretends(lab, "LeaderAndIsr", 7, 5)
+
+
+def pretends(lab, api, version, limit, *, body=None, outcome=None, host="10.0.5.5", **facts):
+    """A client whose Metadata is answered sends what only brokers send, in a version that the server does not
+    advertise, and is refused, or cut off.
+    """
+    lab.metadata(0)
+    advertised = {**ranges("3.9.1", "Z"), key_of(api): (0, limit)}
+    for at in (1, 60):
+        lab.versions(at, advertised)
+    talk = lab.talk(client_id="billing", host=host, **facts)
+    lab.metadata(2, talk=talk)
+    for at in (5, 30):
+        answer = None if outcome else {"errorCode": 31, **(body or {})}
+        talk.ask(at, api, version, {}, answer, outcome=outcome)
+    lab.until = 200
+    return talk
+
+
+def clu007_fires(lab):
+    pretends(lab, "LeaderAndIsr", 7, 5)
+
+
+def clu007_fires__cut_off(lab):
+    pretends(lab, "BrokerHeartbeat", 1, 0, outcome=CLOSED_BY_SERVER)
+
+
+def clu007_fires__brokers_have_host_names(lab):
+    """All traffic of the host was captured, and none of it was granted as a broker's."""
+    pretends(lab, "LeaderAndIsr", 7, 5)
+    by_host_names(lab)
+
+
+def by_host_names(lab):
+    for talk in lab.talks:
+        talk.messages = [(data.replace(b"10.0.0.", b"kafka-0"), *more) for data, *more in talk.messages]
+
+
+def clu007_near_miss(lab):
+    """A broker at an address that no list names: an earlier request of it was granted. That is VER002."""
+    talk = pretends(lab, "LeaderAndIsr", 7, 5)
+    talk.ask(40, "LeaderAndIsr", 5, {"controllerId": 3}, {})
+
+
+def clu007_near_miss__a_listed_broker(lab):
+    """Its requests are refused; that is VER002."""
+    pretends(lab, "LeaderAndIsr", 7, 5, host="10.0.0.3")
+
+
+def clu007_near_miss__a_follower_of_no_list(lab):
+    """A server granted it a fetch with a replica ID."""
+    talk = pretends(lab, "LeaderAndIsr", 7, 5)
+    asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "replicaId": 3, "sessionEpoch": -1}
+    row = {"partitionIndex": 0, "highWatermark": 10, "records": None, "abortedTransactions": None}
+    talk.ask(40, "Fetch", 13, asked, {"responses": [{"topicId": ID_1, "partitions": [row]}]})
+
+
+def clu007_near_miss__a_version_that_the_server_advertises(lab):
+    """A refused request: it says nothing that contradicts."""
+    pretends(lab, "LeaderAndIsr", 5, 5)
+
+
+def clu007_near_miss__an_administrator_aborts_a_transaction(lab):
+    pretends(lab, "WriteTxnMarkers", 1, 0)
+
+
+def clu007_cannot_know(lab):
+    """Brokers have host names, and what the host did before the capture began may have been a broker's."""
+    pretends(lab, "LeaderAndIsr", 7, 5, from_start=False)
+    by_host_names(lab)
+
+
+def ver002_fires__a_listed_broker_that_is_refused(lab):
+    pretends(lab, "LeaderAndIsr", 7, 5, host="10.0.0.3")
+
+
+def ver002_fires__a_broker_that_was_granted_a_request_before(lab):
+    clu007_near_miss(lab)
+
+
 def ver002_fires__a_follower(lab):
     between(lab, "LeaderAndIsr", 5, 5)
     follows(lab, 18, [30], broker=3)

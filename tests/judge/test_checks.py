@@ -84,6 +84,8 @@ def test_no_check_lacks_a_case():
         ("TID013", "fires__of_several_ids", "information"),
         ("DRF002", "fires__newer_than_known", "visibility"),
         ("DRF002", "fires", "anomaly"),
+        ("CLU001", "fires__a_client_that_poses_as_a_node", "anomaly"),
+        ("CLU001", "fires", "violation"),
         ("CTL018", "fires__alone", "information"),
         ("CTL018", "fires", "violation"),
     ],

@@ -31,6 +31,7 @@ FROM_BEFORE = {
     "CLI004": "what stays away: from when it was due",
     "CLI005": "what stays away: from the last answer",
     "CLU006": "what stays away: from the last answer of any broker",
+    "CLU007": "a connection counts its versions without their times: from its beginning",
     "CTL007": "what goes on after a change: from the change, since the state of a partition has two times, not all",
     "CTL011": "what stays away: from when it was due",
     "CTL018": "known to 10 s, and says so",

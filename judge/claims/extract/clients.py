@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wirecheck.decode.api_names import BETWEEN_BROKERS
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages, value_per
@@ -58,14 +59,15 @@ EPOCH_END_NS = 1 << 62
 
 
 def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
-    """Whether the server granted the client anything, and when first; when it wrote last, and how long it lets a broker
-    take for that.
+    """Whether the server granted the client anything, and when first; whether that was a request that only brokers and
+    controllers send; when it wrote last, and how long it lets a broker take for that.
     """
     granted, ts_ns = succeeded(batch)[requests], batch.exchanges.ts_ns[requests]
     keys = batch.decoded.messages.key[requests]
     ended = ended_by_server(batch)[requests] & ~np.isin(keys, [*GREETINGS, *AUTHENTICATION])
     found = {
         "answered": granted.astype(np.int64),
+        "as_node": (granted & np.isin(keys, [*BETWEEN_BROKERS])).astype(np.int64),
         "refused": (ended & ~granted).astype(np.int64),
         "first_answered": np.where(granted, EPOCH_END_NS - ts_ns, 0),
     }
