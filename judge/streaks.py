@@ -98,6 +98,22 @@ def refused_in_part(outcomes: Outcomes, bad: Collection[int], settings: Settings
     return longest_of(replace(one, ended=one.last_ns < last_ns) for one in every if one.is_long(settings))
 
 
+def now_and_then(outcomes: Outcomes, bad: Collection[int], settings: Settings) -> Streak | None:
+    """The longest time in which errors hurt a client that is not stuck: as a good part of its answers, or one of them
+    once in a while, when nothing was ever granted.
+    """
+    longest = longest_of(streaks(outcomes, bad))
+    if longest is not None and is_never(longest, outcomes, settings):
+        return longest
+    return refused_in_part(outcomes, bad, settings)
+
+
+def is_never(longest: Streak, outcomes: Outcomes, settings: Settings) -> bool:
+    """Whether a client was never granted anything, and asked so often, over so long a time, that it is hurt."""
+    often = longest.count >= settings.never_answers and longest.seconds >= settings.never_s
+    return often and SUCCESS not in outcomes
+
+
 def streaks(outcomes: Outcomes, bad: Collection[int], port: Part | None = None) -> list[Streak]:
     """All streaks of these errors, oldest first; of one connection, or of all together."""
     found: list[Streak] = []

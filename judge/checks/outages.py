@@ -15,7 +15,6 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     gathered,
-    lasting,
     of_id,
     resting_on,
     stuck_client,
@@ -32,8 +31,10 @@ from wirecheck.judge.streaks import (
     is_unavailable,
     longest_of,
     longest_outage,
+    now_and_then,
     partitions,
     streaks,
+    stuck,
     together,
     without_pause,
 )
@@ -129,35 +130,54 @@ def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[st
 
 
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for claim, found in rejected_writes(REQUEST_TIMED_OUT, subject, group, context):
-        who = ("client", claim["client_id"] or "", claim["host"])
-        allowed_ms = max((one.peak.get("timeout_ms", 0) for one in context.ledger.claims("client", *who)), default=0)
-        words = {"why": "replicas in the ISR do not confirm them"}
-        if 0 < allowed_ms < context.settings.write_timeout_s * 1000:
+    for claim in rejected_writes(REQUEST_TIMED_OUT, subject, group, context):
+        allowed_ms = allowed_to_write_ms(claim, group, context)
+        streak, words = (
+            stuck(claim.outcomes, {REQUEST_TIMED_OUT}, context),
+            {"why": "replicas in the ISR do not confirm them"},
+        )
+        if allowed_ms is not None and allowed_ms < context.settings.write_timeout_s * 1000:
             words = {"why": f"the client allows {allowed_ms:,} ms", "timeout": f"{allowed_ms:,}"}
-        yield replace(found, words={**found.words, **words})
+            streak = streak or now_and_then(claim.outcomes, {REQUEST_TIMED_OUT}, context.settings)
+        if streak is not None:
+            yield refused_writer(claim, streak, words, context, **of_topic_by(subject, claim, group, context))
 
 
 def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for _, found in rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context):
-        yield found
+    for claim in rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context):
+        streak = stuck(claim.outcomes, {NOT_ENOUGH_REPLICAS}, context)
+        if streak is not None:
+            yield refused_writer(claim, streak, {}, context, **of_topic_by(subject, claim, group, context))
 
 
-def rejected_writes(
-    error: int, subject: Subject, group: Group, context: CheckContext
-) -> Iterator[tuple[Claim, Evidence]]:
-    """By topic ID, or, of producers that name topics, by client."""
+def rejected_writes(error: int, subject: Subject, group: Group, context: CheckContext) -> Iterator[Claim]:
+    """Answers to writes with an error among them: by topic ID, or, of producers that name topics, by client."""
     by_id = subject[0] == "id"
     errors = context.claims("refused" if by_id else "named_answer", group, *subject)
-    if not any(claim["api"] == "Produce" and error in claim.outcomes for claim in errors):
-        return
-    every = context.claims("use", group, *subject) if by_id else errors
-    writes = (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
-    for claim, streak in lasting(writes, {error}, None, context):
-        about = of_id(subject, group, context) if by_id else {"topic": claim["name"]}
-        key = (claim["topic_id"] if by_id else claim["name"], claim["client_id"], claim["host"], context.node(claim))
-        last_ns = {"last_ns": streak.last_ns}
-        yield claim, stuck_client(claim, streak, *key, context=context, words={}, **about, **last_ns)
+    if any(claim["api"] == "Produce" and error in claim.outcomes for claim in errors):
+        every = context.claims("use", group, *subject) if by_id else errors
+        yield from (with_unseen(claim, group, context) for claim in every if claim["api"] == "Produce")
+
+
+def allowed_to_write_ms(claim: Claim, group: Group, context: CheckContext) -> int | None:
+    """The longest time that a client lets the broker take for a write; None if it is not known."""
+    context.watch()
+    mine = context.claims("client", group, "client", claim["client_id"] or "", claim["host"])
+    known = [one.peak.get("timeout_ms", -1) for one in mine if one["endpoint"] == claim["endpoint"]]
+    return max((ms for ms in known if ms >= 0), default=None)
+
+
+def of_topic_by(subject: Subject, claim: Claim, group: Group, context: CheckContext) -> dict[str, Any]:
+    """The topic that was written to, by its ID or by its name alone."""
+    return of_id(subject, group, context) if subject[0] == "id" else {"topic": claim["name"]}
+
+
+def refused_writer(
+    claim: Claim, streak: Streak, words: dict[str, Any], context: CheckContext, **about: Any
+) -> Evidence:
+    topic = about["topic_ids"][0] if "topic_ids" in about else about["topic"]
+    key = (topic, claim["client_id"], claim["host"], context.node(claim))
+    return stuck_client(claim, streak, *key, context=context, words=words, **about, last_ns=streak.last_ns)
 
 
 def partition_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -40,6 +40,7 @@ from wirecheck.judge.results.topic_rows import integers, known
 from wirecheck.judge.streaks import (
     ASKS_AGAIN_NS,
     Streak,
+    is_never,
     is_unavailable,
     longest_of,
     partitions,
@@ -290,8 +291,7 @@ def denial(claims: list[Claim], api: str, name: str | None, context: CheckContex
     settings = context.settings
     if longest is None or (api == FIND_COORDINATOR and longest.errors == (COORDINATOR_NOT_AVAILABLE,)):
         return None
-    never = SUCCESS not in outcomes and longest.count >= settings.never_answers and longest.seconds >= settings.never_s
-    if not (never or longest.is_long(settings)):
+    if not (is_never(longest, outcomes, settings) or longest.is_long(settings)):
         return None
     who = (claims[0]["client_id"], claims[0]["host"], api)
     names = [named(error) for error in longest.errors]

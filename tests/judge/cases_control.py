@@ -344,11 +344,11 @@ def led(lab, at, leader=2, server=B1):
     lab.talk(server).ask(at, "Metadata", 12, {"topics": None}, answer)
 
 
-def written(talk, at, error, *, by_name=False, name="solo"):
+def written(talk, at, error, *, by_name=False, name="solo", timeout_ms=30_000):
     """A write to partition 0 of a topic, and its answer."""
     topic = {"name": name} if by_name else {"topicId": ID_1}
     rows = [{**topic, "partitionResponses": [{"index": 0, "errorCode": error}]}]
-    talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 1}, {"responses": rows})
+    talk.ask(at, "Produce", 9 if by_name else 13, {"acks": 1, "timeoutMs": timeout_ms}, {"responses": rows})
 
 
 def denied(lab, *, leader=2, times=range(0, 90, 5), later_epoch=None):
@@ -688,11 +688,11 @@ def ctl011_fires__beside_refused_fetches_of_another_host(lab):
         talk.ask(at, "Fetch", 15, body, {"responses": [row]})
 
 
-def ctl015_writes(lab, times, *, error=7, by_name=False, **facts):
+def ctl015_writes(lab, times, *, error=7, by_name=False, timeout_ms=30_000, good=(), **facts):
     lab.metadata(0, [("solo", ID_1)])
     talk = lab.talk(client_id="writer", **facts)
-    for at in times:
-        written(talk, at, error, by_name=by_name)
+    for at in sorted({*times, *good}):
+        written(talk, at, 0 if at in good else error, by_name=by_name, timeout_ms=timeout_ms)
     lab.until = max(times) + 10
 
 
@@ -702,6 +702,37 @@ def ctl015_fires(lab):
 
 def ctl015_fires__by_name(lab):
     ctl015_writes(lab, range(2, 60, 3), by_name=True)
+
+
+def ctl015_fires__the_client_allows_1_ms(lab):
+    ctl015_writes(lab, range(2, 60, 3), timeout_ms=1)
+
+
+def ctl015_fires__the_client_allows_nothing(lab):
+    ctl015_writes(lab, range(2, 60, 3), timeout_ms=0, by_name=True)
+
+
+def ctl015_fires__some_writes_in_time(lab):
+    """Of a client that allows 1 ms: replicas that do not follow would let none succeed."""
+    ctl015_writes(lab, range(2, 80, 3), timeout_ms=1, good=range(3, 80, 3))
+
+
+def ctl015_fires__seldom_and_never_in_time(lab):
+    ctl015_writes(lab, range(2, 90, 15), timeout_ms=1)
+
+
+def ctl015_fires__another_server_is_allowed_more(lab):
+    ctl015_fires__the_client_allows_1_ms(lab)
+    written(lab.talk(B2, "writer"), 5, 0, timeout_ms=30_000)
+
+
+def ctl015_near_miss__some_writes_in_time(lab):
+    ctl015_writes(lab, range(2, 80, 3), good=range(3, 80, 3))
+
+
+def ctl015_near_miss__the_client_allows_1_ms_and_retries(lab):
+    """A few of many: routine."""
+    ctl015_writes(lab, range(2, 80, 30), timeout_ms=1, good=range(3, 80))
 
 
 def ctl015_near_miss(lab):

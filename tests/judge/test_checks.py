@@ -96,6 +96,24 @@ def test_what_is_less_than_the_check_says_so(code, case, kind):
     assert [finding["kind"] for finding in lab.findings(code)] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ("fires", "replicas in the ISR do not confirm them"),
+        ("fires__the_client_allows_1_ms", "the client allows 1 ms"),
+        ("fires__the_client_allows_nothing", "the client allows 0 ms"),
+        ("fires__some_writes_in_time", "the client allows 1 ms"),
+        ("fires__another_server_is_allowed_more", "the client allows 1 ms"),
+    ],
+)
+def test_a_write_that_times_out_names_what_its_client_allows(case, why):
+    lab = Lab()
+    CASES["CTL015", case](lab)
+    (finding,) = lab.findings("CTL015")
+    assert f": {why} (REQUEST_TIMED_OUT" in finding["summary"]
+    assert lab.findings("CLI006") == []
+
+
 @pytest.mark.parametrize(("case", "rule", "answers"), cases_refined.CREATE_TOPICS)
 def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule, answers):
     lab = Lab()

@@ -74,7 +74,7 @@ def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
     if header := batch.lines("Produce", "request"):
         wrote = keys == PRODUCE
         found["wrote"] = np.where(wrote, ts_ns, 0)
-        found["timeout_ms"] = value_per(requests, header.table, "timeout_ms", absent=0)
+        found["timeout_ms"] = value_per(requests, header.table, "timeout_ms", absent=-1)
     return found
 
 
