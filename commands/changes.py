@@ -59,7 +59,7 @@ def changes(
     def show(found: "Changes", basis: str) -> None:
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
-            chosen = [replace(change, principal=None, host="") for change in chosen]
+            chosen = [replace(change, principal=None, claimed_by=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
         if found.others:
             tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")
@@ -89,7 +89,7 @@ def cells(change: "Change", dated: bool) -> Cells:
         (clock(change.time_ns, dated=dated), "time"),
         (f"{change.action} {of_type}{change.object or whole(change)}".rstrip(), "topic"),
         (client_name(change.client_id), "client"),
-        (change.principal or "-", "principal"),
+        (names.in_text(change.named_principal or "-"), "principal"),
         (names.in_text(change.host) or "-", "host"),
         (f"via {names.in_text(broker_name(change.via_broker or ''))}", "via"),
         (change.answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),

@@ -18,7 +18,7 @@ from wirecheck.document import inner
 
 NAMES = "wirecheck.names"
 """Where the context keeps what `--names` named."""
-HOSTS = ("host", "address", "via_broker")
+HOSTS = ("host", "address", "via_broker", "claimed_by")
 """Fields of rows that hold an address, with a port or without."""
 COPIED = frozenset({"command", "commands", "connection", "frame", "frames", "id", "inputs", "keylogs"})
 MOST_NAMES = 200_000

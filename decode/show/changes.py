@@ -29,7 +29,7 @@ from wirecheck.decode.show.learned_names import Brokers
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
-from wirecheck.wording import plural, utc
+from wirecheck.wording import broker_name, plural, utc
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -134,6 +134,8 @@ class Seen:
     forwarded_by: str | None = None
     """Of an Envelope, the client ID of the broker that sent it, where the controller accepted it."""
     principal: str | None = None
+    claimed_by: str | None = None
+    """Who sent the Envelope that names the principal, where no controller was seen to accept it."""
     others: int = 0
     """Objects beyond MOST_TARGETS."""
     is_sent_on: bool = False
@@ -142,6 +144,17 @@ class Seen:
     @property
     def key(self) -> tuple[str, int, str | None, str]:
         return self.action, self.correlation_id, self.client_id, self.host
+
+    @property
+    def sender(self) -> str | None:
+        """Of an Envelope that no controller was seen to accept, the address that it came from."""
+        accepted = not self.in_envelope or self.forwarded_by is not None
+        return None if accepted or self.principal is None else Conversation.of(self.connection).client.host
+
+    def named_by(self, envelope: Seen) -> None:
+        """Take the principal of an Envelope; what a controller accepted counts for more."""
+        if self.principal is None or (self.claimed_by is not None and envelope.sender is None):
+            self.principal, self.claimed_by = envelope.principal or self.principal, envelope.sender
 
     @property
     def is_answered(self) -> bool:
@@ -206,13 +219,16 @@ class Changes(Coverage):
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
             client = next((each for each in reversed(by_key[one.key]) if carries(each, one)), None)
             if client is not None:
-                client.principal = client.principal or one.principal
+                client.named_by(one)
                 client.targets = client.targets if client.is_answered else one.targets
                 continue
             before = alone.get(one.key)
             if before is not None and one.time_ns - before.time_ns <= FORWARDED_WITHIN_NS:
                 before.targets = one.targets if one.is_answered else before.targets
                 before.answered_ns = one.answered_ns
+                if before.forwarded_by is None and one.forwarded_by is not None:  # whatever the one before claimed
+                    before.forwarded_by, before.connection = one.forwarded_by, one.connection
+                    before.principal = one.principal
                 continue
             if before is not None:
                 yield before
@@ -223,6 +239,7 @@ class Changes(Coverage):
     def objects(self, one: Seen) -> Iterator[Change]:
         server = one.connection.partition(">")[2]
         via = server if one.is_sent_on else one.forwarded_by or self.brokers.named(server)
+        claimed_by = one.claimed_by or one.sender
         for target in one.targets:
             yield Change(
                 one.time_ns,
@@ -231,6 +248,7 @@ class Changes(Coverage):
                 target.object,
                 " ".join(filter(None, (target.details, self.cause(one)))),
                 one.principal,
+                claimed_by and self.brokers.at_host(claimed_by),
                 one.client_id,
                 one.host,
                 via,
@@ -257,7 +275,9 @@ def without_back_legs(direct: Iterable[Seen], ways: Collection[Way] = ()) -> Ite
         if front is None:
             yield one
         else:
-            front.principal, front.is_sent_on = front.principal or one.principal, True
+            if front.principal is None:
+                front.principal, front.claimed_by = one.principal, one.claimed_by
+            front.is_sent_on = True
             front.targets = front.targets if front.is_answered else one.targets
             others.remove(front)
         others.append(one)
@@ -587,6 +607,10 @@ class Change:
     """Counts, names of configurations, whom an ACL is about; never a value."""
     principal: str | None
     """`User:alice`, from the Envelope in which a broker forwards the request; None where none was seen."""
+    claimed_by: str | None
+    """Who named the principal, where no controller was seen to accept the Envelope: the ID of the broker on the host
+    that sent it, or its address. None where the principal is the controller's, or none was seen.
+    """
     client_id: str | None
     """Client ID of the request."""
     host: str
@@ -602,6 +626,12 @@ class Change:
     def time(self) -> dt.datetime:
         """When the request was seen first, in UTC, to the microsecond."""
         return utc(self.time_ns)
+
+    @property
+    def named_principal(self) -> str:
+        """`User:alice`, or `User:alice (claimed by 10.0.6.6)` where no controller was seen to accept that."""
+        claimed = f" (claimed by {broker_name(self.claimed_by)})" if self.claimed_by else ""
+        return f"{self.principal}{claimed}" if self.principal else ""
 
     @property
     def answer(self) -> str:

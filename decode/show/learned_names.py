@@ -128,6 +128,11 @@ class Brokers(dict[str, int]):
         """
         return str(self[server]) if server in self and server not in self.shared else server
 
+    def at_host(self, host: str) -> str:
+        """ID of the only broker on a host, or the host."""
+        nodes = {node for address, node in self.items() if Peer.of(address).host == host and address not in self.shared}
+        return str(*nodes) if len(nodes) == 1 else host
+
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:
     """Of every table whose rows say an id and a name: the ids, codes of the names (-1 for null), the names."""

@@ -177,7 +177,7 @@ def changed(subject: Subject) -> list[Fact]:
     """The newest first."""
     found = [change for change in subject.changes.merged() if change.object == subject.name][::-1]
     return [
-        Fact(one.action, f"{client(one.client_id, one.host)}{f' {one.principal}' if one.principal else ''}", None,
+        Fact(one.action, f"{client(one.client_id, one.host)} {one.named_principal}".rstrip(), None,
              one.time_ns, None, " ".join(filter(None, (one.answer, one.details))),
              one.error not in {"NONE", None})
         for one in found

@@ -47,12 +47,25 @@ def test_json_and_csv_have_the_same_cells(run, audit):
     lines = [json.loads(line) for line in run("changes", audit, "--format", "json").stdout.splitlines()]
     assert lines[0] | {"frame": None} == {
         "time": "2023-11-14T22:13:20.003000Z", "action": "CreateTopics", "object_type": "topic", "object": "songs",
-        "details": "2 partitions, replication factor 3", "principal": "User:alice", "client_id": "lab-admin",
-        "host": "10.0.4.12", "via_broker": "10.0.1.3:9092", "error": "NONE", "frame": None,
+        "details": "2 partitions, replication factor 3", "principal": "User:alice", "claimed_by": None,
+        "client_id": "lab-admin", "host": "10.0.4.12", "via_broker": "10.0.1.3:9092", "error": "NONE", "frame": None,
     }  # fmt: skip
     assert [line["error"] for line in lines] == ["NONE", None]
     rows = list(csv.DictReader(io.StringIO(run("changes", audit, "--format", "csv").stdout)))
     assert [row["principal"] for row in rows] == ["User:alice", ""]
+
+
+def test_a_principal_that_no_controller_accepted_stands_beside_who_claimed_it(run, tmp_path):
+    path = capture(tmp_path, envelope(request("CreateTopics", 7, CREATE)))
+    (line,) = run("changes", path).stdout.splitlines()
+    assert "User:alice (claimed by 10.0.1.3)" in line
+    assert "no answer seen" in line
+    bare = run("changes", path, "--no-principals", "--format", "json").stdout
+    assert json.loads(bare)["claimed_by"] is None
+    assert "10.0.1.3" not in bare
+    out = tmp_path / "verdict"
+    run("replay", path, "--out", out, "--fail-on", "never")
+    assert run("changes", out).stdout == run("changes", path).stdout
 
 
 @pytest.mark.parametrize(("options", "actions"), [

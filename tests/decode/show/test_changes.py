@@ -12,6 +12,7 @@ from wirecheck.decode.show import changes as audit
 from wirecheck.decode.show.changes import ACTIONS, Changes, Frame
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
+ADMIN = b"\0\0\x05User\x06admin\0\0"
 CLIENT, BROKER, CONTROLLER = ("10.0.4.12", 40000), ("10.0.1.3", 9092), ("10.0.1.9", 9093)
 SONGS = {"name": "songs", "numPartitions": 2, "replicationFactor": 3, "assignments": [], "configs": []}
 CREATE = {"topics": [SONGS], "timeoutMs": 30000, "validateOnly": False}
@@ -101,6 +102,36 @@ def test_a_refused_envelope_is_its_senders_whomever_it_names():
     assert change.principal == "User:alice"  # claimed; --no-principals takes it out, so it is in no other column
     assert not {"alice", "10.0.4.12"} & set(change.details.split())
     assert "refused" in change.details
+
+
+def claims(every):
+    return [(one.principal, one.claimed_by) for one in every]
+
+
+def test_who_claims_a_principal_that_no_controller_was_seen_to_accept():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    unanswered = envelope(inner)
+    assert claims(found(unanswered)) == [("User:alice", BROKER[0])]
+    assert claims(found(envelope(inner, broker="billing", error=31))) == [("User:alice", BROKER[0])]
+    assert claims(found(envelope(inner, answer))) == [("User:alice", None)]
+    assert claims(found(envelope(inner, principal=None))) == [(None, None)]
+
+
+def test_the_broker_on_the_host_that_sent_an_envelope_has_its_id():
+    brokers = {"brokers": [{"nodeId": 3, "host": BROKER[0], "port": 9092}], "controllerId": 3, "topics": []}
+    learned = direct("Metadata", 9, {"topics": []}, brokers, number=2, client=("10.0.4.12", 40002))
+    assert claims(found(learned, envelope(request("CreateTopics", 7, CREATE)))) == [("User:alice", "3")]
+
+
+def test_an_envelope_that_was_accepted_counts_for_more_than_one_that_claims():
+    """Another host sends the same request in an Envelope of its own while the client's is open."""
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    false = envelope(inner, at=1 * MS, number=3, principal=ADMIN)
+    true = envelope(inner, answer)
+    client = direct("CreateTopics", 7, CREATE, CREATED)
+    assert claims(found(client, false)) == [("User:admin", BROKER[0])]
+    for talks in ((client, false, true), (false, true), (client, true, envelope(inner, at=9 * MS, principal=ADMIN))):
+        assert claims(found(*talks)) == [("User:alice", None)]
 
 
 def test_what_was_only_validated_changed_nothing():
