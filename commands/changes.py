@@ -60,7 +60,7 @@ def changes(
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
             chosen = [replace(change, principal=None, claimed_by=None, host="") for change in chosen]
-        LISTING.show(chosen, form, every=every)
+        listing(several=len({change.cluster for change in chosen} - {None}) > 1).show(chosen, form, every=every)
         if found.others:
             tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")
         if form == "text":
@@ -80,6 +80,12 @@ def changes(
 
 def is_chosen(change: "Change", name: str | None, *, failed: bool) -> bool:
     return name in {None, change.object} and not (failed and change.error == "NONE")
+
+
+def cells_of_several(change: "Change", dated: bool) -> Cells:
+    """With the cluster before the broker."""
+    *before, via, answer, details = cells(change, dated)
+    return [*before, (change.cluster or "-", "cluster"), via, answer, details]
 
 
 def cells(change: "Change", dated: bool) -> Cells:
@@ -123,4 +129,7 @@ def row(change: "Change") -> Row:
     return as_row(change) | {"host": change.host or None, "frame": frame}
 
 
-LISTING: "Listing[Change]" = Listing("changes", row, cells, lambda change: (change.time_ns,), newest=True)
+def listing(*, several: bool = False) -> "Listing[Change]":
+    """`several`: clusters, which are named."""
+    shown = cells_of_several if several else cells
+    return Listing("changes", row, shown, lambda change: (change.time_ns,), newest=True)

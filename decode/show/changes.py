@@ -25,7 +25,7 @@ from wirecheck.decode.message import Status, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.peer import Conversation
 from wirecheck.decode.show.counted_once import CountedOnce
-from wirecheck.decode.show.learned_names import Brokers
+from wirecheck.decode.show.learned_names import Brokers, are_different
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
@@ -196,7 +196,7 @@ class Changes(Coverage):
         if not len(pairs):
             return
         decoded = read(pairs.messages, self.dialects, only(OF_METADATA))
-        self.brokers.learn_rows(columns_of(decoded, METADATA, "response")["brokers"])
+        self.brokers.learn_answers(pairs, columns_of(decoded, METADATA, "response"))
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -215,14 +215,17 @@ class Changes(Coverage):
         by_key: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
         for one in sorted(self.direct, key=lambda one: one.time_ns):
             by_key[one.key].append(one)
-        alone: dict[tuple[str, int, str | None, str], Seen] = {}
+        alone: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
-            client = next((each for each in reversed(by_key[one.key]) if carries(each, one)), None)
+            others = by_key[one.key]
+            client = next(
+                (each for each in reversed(others) if carries(each, one) and self.may_be_one(each, one)), None
+            )
             if client is not None:
                 client.named_by(one)
                 client.targets = client.targets if client.is_answered else one.targets
                 continue
-            before = alone.get(one.key)
+            before = next((each for each in reversed(alone[one.key]) if self.may_be_one(each, one)), None)
             if before is not None and one.time_ns - before.time_ns <= FORWARDED_WITHIN_NS:
                 before.targets = one.targets if one.is_answered else before.targets
                 before.answered_ns = one.answered_ns
@@ -230,16 +233,28 @@ class Changes(Coverage):
                     before.forwarded_by, before.connection = one.forwarded_by, one.connection
                     before.principal = one.principal
                 continue
-            if before is not None:
-                yield before
-            alone[one.key] = one
-        yield from alone.values()
-        yield from without_back_legs(self.direct, self.once.ways)
+            alone[one.key].append(one)
+        for every in alone.values():
+            yield from every
+        yield from without_back_legs(self.direct, self.once.ways, self.brokers.apart)
+
+    def clusters_of(self, one: Seen) -> set[str]:
+        """The cluster that a request was sent to; empty where it is not known, several where the address led to them
+        in turn. A controller states none: the broker that sends an Envelope is on a host of its cluster.
+        """
+        ends, known = Conversation.of(one.connection), self.brokers.clusters_at
+        if one.in_envelope:
+            return known.get(ends.client.host) or known.get(ends.server.host) or set()
+        return self.brokers.clusters.get(str(ends.server)) or known.get(ends.server.host) or set()
+
+    def may_be_one(self, one: Seen, other: Seen) -> bool:
+        """Whether two requests were not sent to different clusters, as a script does that runs against both."""
+        return not are_different(self.clusters_of(one), self.clusters_of(other))
 
     def objects(self, one: Seen) -> Iterator[Change]:
         server = one.connection.partition(">")[2]
         via = server if one.is_sent_on else one.forwarded_by or self.brokers.named(server)
-        claimed_by = one.claimed_by or one.sender
+        claimed_by, clusters = one.claimed_by or one.sender, self.clusters_of(one)
         for target in one.targets:
             yield Change(
                 one.time_ns,
@@ -254,6 +269,7 @@ class Changes(Coverage):
                 via,
                 target.error,
                 one.frame,
+                *(clusters if len(clusters) == 1 else [None]),
             )
 
     def cause(self, one: Seen) -> str:
@@ -263,15 +279,22 @@ class Changes(Coverage):
         return "created automatically for a Metadata request" if automatic else ""
 
 
-def without_back_legs(direct: Iterable[Seen], ways: Collection[Way] = ()) -> Iterator[Seen]:
+def nothing_apart(_one: str, _other: str) -> bool:
+    return False
+
+
+def without_back_legs(
+    direct: Iterable[Seen], ways: Collection[Way] = (), apart: Callable[[str, str], bool] = nothing_apart
+) -> Iterator[Seen]:
     """Without what a proxy sends on: the same request of the same client ID, from the host that received it, sent after
-    it and answered before. A principal that only the proxy's Envelope names is the client's.
+    it and answered before. A principal that only the proxy's Envelope names is the client's. `apart`: endpoints that
+    are known to be different brokers, or of different clusters.
     """
     open_now: dict[tuple[str, str | None], list[Seen]] = defaultdict(list)
     for one in sorted(direct, key=lambda one: one.time_ns):
         others = open_now[one.action, one.client_id]
         others[:] = [other for other in others if open_until_ns(other) >= one.time_ns]
-        front = next((other for other in others if sends_on(other, one, ways)), None)
+        front = next((other for other in others if sends_on(other, one, ways) and not of_two(other, one, apart)), None)
         if front is None:
             yield one
         else:
@@ -281,6 +304,10 @@ def without_back_legs(direct: Iterable[Seen], ways: Collection[Way] = ()) -> Ite
             front.targets = front.targets if front.is_answered else one.targets
             others.remove(front)
         others.append(one)
+
+
+def of_two(front: Seen, back: Seen, apart: Callable[[str, str], bool]) -> bool:
+    return apart(*(str(Conversation.of(one.connection).server) for one in (front, back)))
 
 
 def open_until_ns(one: Seen) -> int:
@@ -621,6 +648,8 @@ class Change:
     """Kafka's name of the error, NONE if the request was accepted, None where no answer was seen."""
     frame: Frame
     """The packet in which the request begins."""
+    cluster: str | None
+    """ID of the cluster that it was sent to, where the capture shows one."""
 
     @property
     def time(self) -> dt.datetime:

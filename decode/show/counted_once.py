@@ -16,6 +16,7 @@ import numpy as np
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
+from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.forwarding import (
     MOST_SAMPLED,
     Leg,
@@ -31,6 +32,7 @@ from wirecheck.decode.forwarding import (
 from wirecheck.decode.message import decode
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.message_head import client_ids
+from wirecheck.decode.wire import RESPONSE, SIDES
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
@@ -87,7 +89,9 @@ class CountedOnce:
         self._learn(exchanges, legs)
         if self._find():
             shown = exchanges.only(np.flatnonzero(exchanges.messages.key[exchanges.first] == METADATA))
-            self.brokers.learn(decode(shown.messages))
+            decoded = decode(shown.messages)
+            if (METADATA, RESPONSE) in kinds(decoded):
+                self.brokers.learn_answers(shown, tables(decoded, METADATA, SIDES[RESPONSE]))
             self._find()
         if not self.through:
             return exchanges

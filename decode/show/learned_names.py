@@ -26,17 +26,19 @@ from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from wirecheck.decode.columns import Table
+    from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
 
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message contains its name
 NO_ID = "A" * 22
 MOST_LISTS = 1_000
+MOST_CLUSTERS = 8  # of one server, or of one host
 MOST_NAMES = 200_000  # of IDs besides Kafka's own, as hostile traffic can invent them; others stay without a name
 
 
@@ -95,10 +97,38 @@ class Brokers(dict[str, int]):
         """Different lists of brokers, each with addresses and IDs."""
         self.shared: set[str] = set()
         """Addresses that one list gives to several brokers: a proxy's."""
+        self.clusters: dict[str, set[str]] = {}
+        """By server the cluster IDs that it states."""
+        self.clusters_at: dict[str, set[str]] = {}
+        """By host the cluster IDs of its servers, and of those that list it as a broker's."""
 
     def learn(self, decoded: Decoded) -> None:
         if (METADATA, RESPONSE) in kinds(decoded):
             self.learn_rows(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"])
+
+    def learn_answers(self, exchanges: Exchanges, tables: Mapping[str, Table]) -> None:
+        """Metadata answers, with whose they are."""
+        header, brokers = tables[""], tables["brokers"]
+        self.learn_rows(brokers)
+        codes, texts = header["cluster_id"].codes()
+        known = codes >= 0
+        pairs = np.stack([exchanges.connection[header.message[known]], codes[known]], axis=1)
+        for connection, code in np.unique(pairs, axis=0).tolist():
+            server = exchanges.connections[connection].server
+            if texts[code]:
+                self.learn_cluster(texts[code], [str(server)], [server.host])
+        stated = dict(zip(header.message[known].tolist(), codes[known].tolist(), strict=True))
+        hosts, names = brokers["host"].codes()
+        for message, host in set(zip(brokers.message.tolist(), hosts.tolist(), strict=True)):
+            if host >= 0 and message in stated and texts[stated[message]]:
+                self.learn_cluster(texts[stated[message]], (), [names[host]])
+
+    def learn_cluster(self, cluster_id: str, servers: Iterable[str], hosts: Iterable[str]) -> None:
+        """What servers state, and what is on hosts."""
+        for known, ends in ((self.clusters, servers), (self.clusters_at, hosts)):
+            for end in ends:
+                if (end in known or len(known) < MOST_NAMES) and len(known.get(end, ())) < MOST_CLUSTERS:
+                    known.setdefault(end, set()).add(cluster_id)
 
     def learn_rows(self, brokers: Table) -> None:
         """`brokers` of Metadata answers."""
@@ -118,7 +148,9 @@ class Brokers(dict[str, int]):
             self.shared |= {address for address, count in counts.items() if count > 1}
 
     def apart(self, one: str, other: str) -> bool:
-        """Whether a list has two addresses as those of different brokers."""
+        """Whether a list has two addresses as those of different brokers, or they state different clusters."""
+        if are_different(self.clusters.get(one), self.clusters.get(other)):
+            return True
         found = ([{node for address, node in each if address == end} for end in (one, other)] for each in self.lists)
         return any(mine and others and mine.isdisjoint(others) for mine, others in found)
 
@@ -132,6 +164,11 @@ class Brokers(dict[str, int]):
         """ID of the only broker on a host, or the host."""
         nodes = {node for address, node in self.items() if Peer.of(address).host == host and address not in self.shared}
         return str(*nodes) if len(nodes) == 1 else host
+
+
+def are_different(one: set[str] | None, other: set[str] | None) -> bool:
+    """Whether two sets of cluster IDs are known, and have none in common."""
+    return bool(one and other and one.isdisjoint(other))
 
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:

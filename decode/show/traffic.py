@@ -331,7 +331,7 @@ class Traffic(Coverage):
         if key == API_VERSIONS and side == REQUEST:
             self.learn_software(chunk, header)
         if key == METADATA and side == RESPONSE:
-            self.brokers.learn_rows(there["brokers"])
+            self.brokers.learn_answers(chunk.exchanges, there)
         if side != RESPONSE:
             return
         if THROTTLE in header.names:
@@ -507,7 +507,7 @@ def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:
     return list(numbers), np.array([numbers[text] for text in texts], np.int64)
 
 
-BROKERS = ("brokers.node_id", "brokers.host", "brokers.port")
+BROKERS = ("cluster_id", "brokers.node_id", "brokers.host", "brokers.port")
 ALSO = {(FETCH, REQUEST): REPLICA, (API_VERSIONS, REQUEST): SOFTWARE, (METADATA, RESPONSE): BROKERS}
 """Columns besides topics and errors."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.changes import Changes, Frame, Seen, Target, administrative, requests_in
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
@@ -79,6 +80,10 @@ def changes_in(out: Path, result: Result) -> Changes:
         if row["measure"] == BROKER_AT:
             found.brokers[row["detail"]] = row["count"] - 1
         found.others += row["count"] if row["measure"] == CHANGES_NOT_KEPT else 0
+    for row in result.rows["clusters"]:
+        if row["cluster_id"]:
+            hosts = {Peer.of(endpoint).host for endpoint in row["endpoints"]}
+            found.brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
         found.keep(seen(row))
     return found

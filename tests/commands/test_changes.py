@@ -7,7 +7,17 @@ import json
 import pytest
 
 import wirecheck
-from tests.decode.show.test_changes import CREATE, CREATED, SECOND, direct, envelope, request, response
+from tests.decode.show.test_changes import (
+    CREATE,
+    CREATED,
+    SECOND,
+    direct,
+    envelope,
+    in_two_clusters,
+    naming_their_clusters,
+    request,
+    response,
+)
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
 from wirecheck.commands import listing, screen
@@ -49,6 +59,7 @@ def test_json_and_csv_have_the_same_cells(run, audit):
         "time": "2023-11-14T22:13:20.003000Z", "action": "CreateTopics", "object_type": "topic", "object": "songs",
         "details": "2 partitions, replication factor 3", "principal": "User:alice", "claimed_by": None,
         "client_id": "lab-admin", "host": "10.0.4.12", "via_broker": "10.0.1.3:9092", "error": "NONE", "frame": None,
+        "cluster": None,
     }  # fmt: skip
     assert [line["error"] for line in lines] == ["NONE", None]
     rows = list(csv.DictReader(io.StringIO(run("changes", audit, "--format", "csv").stdout)))
@@ -68,6 +79,22 @@ def test_a_principal_that_no_controller_accepted_stands_beside_who_claimed_it(ru
     assert run("changes", out).stdout == run("changes", path).stdout
 
 
+def test_several_clusters_are_named(run, tmp_path):
+    both = [*in_two_clusters(CREATED, CREATED), *naming_their_clusters()]
+    path, alone = capture(tmp_path, *both), tmp_path / "one"
+    lines = [" ".join(line.split()) for line in run("changes", path).stdout.splitlines()]
+    assert [f"10.0.4.12 {name} via broker {number} ok" in line for line, name, number in zip(
+        lines, ("cluster-a", "cluster-b"), (3, 8), strict=True)] == [True, True]  # fmt: skip
+    rows = [json.loads(line) for line in run("changes", path, "--format", "json").stdout.splitlines()]
+    assert [row["cluster"] for row in rows] == ["cluster-a", "cluster-b"]
+    out = tmp_path / "verdict"
+    run("replay", path, "--out", out, "--fail-on", "never")
+    assert run("changes", out).stdout == run("changes", path).stdout
+    alone.mkdir()
+    path = capture(alone, *both[::2])
+    assert "cluster" not in run("changes", path).stdout
+
+
 @pytest.mark.parametrize(("options", "actions"), [
     (["--object", "songs"], ["CreateTopics"]), (["--failed"], ["DeleteTopics"]), (["--object", "other"], []),
     (["--port", "9093"], ["CreateTopics"]), (["--port", "1"], []),
@@ -85,7 +112,7 @@ def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
     from wirecheck.capture.agent import offline_agent
     from wirecheck.decode.show.changes import Changes
 
-    command.LISTING.show(list(Changes().read(offline_agent.read_frames([audit])).merged()), "text", every=False)
+    command.listing().show(list(Changes().read(offline_agent.read_frames([audit])).merged()), "text", every=False)
     shown = capsys.readouterr()
     assert ("CreateTopics" in shown.out, "DeleteTopics" in shown.out) == (False, True)
     assert "newest 1 of 2" in shown.err

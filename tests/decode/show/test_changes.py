@@ -448,3 +448,74 @@ def test_another_change_stays_one(other):
 
 def test_a_repeated_request_whose_answer_was_not_captured_stays_one():
     assert len(made(direct("CreateTopics", 7, CREATE), behind_a_proxy(at=100 * MS))) == 2
+
+
+A, B = ("10.0.1.3", 9092), ("10.0.2.8", 9092)
+CLUSTERS = ((A, "cluster-a", 3, ("10.0.1.9", 9093)), (B, "cluster-b", 8, ("10.0.2.9", 9093)))
+
+
+def naming_their_clusters():
+    """A client of each cluster asks for metadata."""
+    for number, (server, cluster, node, _) in enumerate(CLUSTERS):
+        talk = Talk(client=("10.0.4.20", 42000 + number), server=server, ts_ns=START - SECOND).open()
+        brokers = [{"nodeId": node, "host": server[0], "port": server[1]}]
+        talk.request(request("Metadata", 12, {"topics": []}))
+        talk.response(response("Metadata", 12, {"brokers": brokers, "clusterId": cluster, "topics": []}))
+        yield talk.close()
+
+
+def in_two_clusters(*answers):
+    """A script that does the same in two clusters at the same time."""
+    for number, ((server, *_), answer) in enumerate(zip(CLUSTERS, answers, strict=True)):
+        talk = Talk(client=("10.0.4.12", 40100 + number), server=server, ts_ns=START + number * MS).open()
+        talk.request(request("CreateTopics", 7, CREATE))
+        talk.ts_ns += 200 * MS
+        if answer is not None:
+            talk.response(response("CreateTopics", 7, answer))
+        yield talk.close()
+
+
+def envelopes_of_two(*answers):
+    inner = request("CreateTopics", 7, CREATE)
+    for number, ((server, _, node, controller), answer) in enumerate(zip(CLUSTERS, answers, strict=True)):
+        talk = Talk(client=(server[0], 50000), server=controller, ts_ns=START + (5 + number) * MS).open()
+        body = {"requestData": b64(inner[4:]), "requestPrincipal": b64((ALICE, ADMIN)[number])}
+        body["clientHostAddress"] = b64(b"\x0a\0\4\x0c")
+        header = {"correlationId": 1, "clientId": str(node)}
+        talk.request(plain("Envelope", "request", 0, body, header))
+        talk.ts_ns += 50 * MS
+        answered = {"responseData": b64(response("CreateTopics", 7, answer)[4:])}
+        talk.response(plain("Envelope", "response", 0, answered, {"correlationId": 1}))
+        yield talk.close()
+
+
+EXISTS = {"topics": [{"name": "songs", "errorCode": 36}]}
+
+
+def test_the_same_request_in_two_clusters_is_two_changes():
+    """By TLS: only the Envelopes are read. Where no cluster is known, the second may be the first, forwarded again."""
+    both = found(*envelopes_of_two(CREATED, EXISTS), *naming_their_clusters())
+    assert [(one.cluster, one.principal, one.answer) for one in both] == [
+        ("cluster-a", "User:alice", "ok"),
+        ("cluster-b", "User:admin", "TOPIC_ALREADY_EXISTS"),
+    ]
+    assert len(found(*envelopes_of_two(CREATED, EXISTS))) == 1
+
+
+def test_an_envelope_belongs_to_the_request_in_its_cluster():
+    both = found(*in_two_clusters(None, None), *envelopes_of_two(CREATED, EXISTS), *naming_their_clusters())
+    assert [(one.cluster, one.principal, one.answer) for one in both] == [
+        ("cluster-a", "User:alice", "ok"),
+        ("cluster-b", "User:admin", "TOPIC_ALREADY_EXISTS"),
+    ]
+
+
+def test_what_a_brokers_host_does_in_another_cluster_is_not_sent_on():
+    """A script on the host of a broker does what a client does there, in another cluster."""
+    client = direct("CreateTopics", 7, CREATE, CREATED)
+    other = Talk(client=(A[0], 51000), server=B, ts_ns=START + 5 * MS).open()
+    other.request(request("CreateTopics", 7, CREATE, 3))
+    other.ts_ns += 50 * MS
+    other.response(response("CreateTopics", 7, CREATED, 3))
+    assert len(found(client, other.close())) == 1
+    assert [one.cluster for one in found(client, other, *naming_their_clusters())] == ["cluster-a", "cluster-b"]

@@ -130,3 +130,22 @@ def test_an_address_of_several_brokers_keeps_its_name():
         "3",
         "10.0.1.4:9092",
     ]
+
+
+def test_two_clusters_are_no_legs_of_a_proxy():
+    """A host of one cluster sends another cluster what it receives, at the same time: a mirror, or a test."""
+
+    def counts(*more):
+        found = Traffic().read([capture(*both_legs(), *more)])
+        return sorted(call.server for call in found.calls if call.client_id == "app")
+
+    assert counts() == ["10.0.9.1:9092"]
+    assert counts(*(of_cluster(server, "one") for server in (PROXY, BROKER))) == ["10.0.9.1:9092"]
+    assert counts(of_cluster(PROXY, "one"), of_cluster(BROKER, "other")) == ["10.0.1.3:9092", "10.0.9.1:9092"]
+
+
+def of_cluster(server, cluster_id):
+    talk = Talk(client=("10.0.4.13", 41000), server=server, ts_ns=START - 60 * MS).open()
+    talk.request(plain("Metadata", "request", 12, {"topics": []}, {"correlationId": 1, "clientId": "looks"}))
+    talk.response(plain("Metadata", "response", 12, {"clusterId": cluster_id, "topics": []}, {"correlationId": 1}))
+    return talk.close()
