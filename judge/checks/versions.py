@@ -309,16 +309,22 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
 
 
 def release_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Servers that advertise more than any known release. Ranges between those of releases are VER007's."""
+    """Servers that advertise more than any known release, however many ranges they advertise. Ranges between those of
+    releases are VER007's.
+    """
     newer = [claim for claim in unknown_servers(subject, group, context) if not of_no_release(claim["ranges"])]
-    for (ranges,), claims in gathered(newer, "ranges"):
-        words = {"servers": servers_of(claims, context), "versions": above_releases(ranges), "newest": newest_line()}
-        yield resting_on(claims, digest(ranges), brokers=brokers_of(claims, context), words=words)
+    if newer:
+        words = {"servers": servers_of(newer, context), "versions": above_releases(newer), "newest": newest_line()}
+        yield resting_on(newer, brokers=brokers_of(newer, context), words=words)
 
 
-def above_releases(ranges: str) -> str:
+def above_releases(claims: Iterable[Claim]) -> str:
     """The APIs and versions above those of every release, of which the first SHOWN."""
-    higher = [(key, high) for key, (_, high) in sorted(read(ranges).items()) if high > newest_of(key)]
+    highest: dict[int, int] = {}
+    for ranges in {claim["ranges"] for claim in claims}:
+        for key, (_, high) in read(ranges).items():
+            highest[key] = max(high, highest.get(key, high))
+    higher = [(key, high) for key, high in sorted(highest.items()) if high > newest_of(key)]
     shown = [f"{name_of(key)} v{version}" for key, version in higher[:SHOWN]]
     return ", ".join(shown) + (", ..." if len(higher) > SHOWN else "")
 

@@ -642,6 +642,14 @@ def ver009_fires(lab):
     lab.versions(5, {**ranges("4.4.0"), 1: (4, 99)}, server=B2)
 
 
+def ver009_fires__once_for_many_ranges(lab):
+    """A server that advertises other versions each time, and a broker with two listeners."""
+    lab.metadata(0)
+    for number in range(40):
+        lab.versions(number, {**ranges("4.4.0"), 1: (4, 60 + number)})
+    lab.versions(50, {**ranges("4.4.0"), 1: (4, 99)}, server=B2)
+
+
 def ver009_near_miss(lab):
     """Every known release, in their order, and ranges between two releases (VER007)."""
     ver007_near_miss__every_release(lab)

@@ -96,6 +96,15 @@ def test_what_is_less_than_the_check_says_so(code, case, kind):
     assert [finding["kind"] for finding in lab.findings(code)] == [kind]
 
 
+def test_servers_of_an_unknown_release_are_one_finding_whatever_they_advertise():
+    lab = Lab()
+    CASES["VER009", "fires__once_for_many_ranges"](lab)
+    (finding,) = lab.findings("VER009")
+    assert (finding["count"], finding["brokers"]) == (41, [1, 2])
+    assert "brokers 1, 2: the advertised" in finding["summary"].lower()
+    assert "(Fetch v99)" in finding["summary"]
+
+
 @pytest.mark.parametrize(
     ("case", "why"),
     [
