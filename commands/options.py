@@ -222,6 +222,10 @@ quiet = click.option(
 )
 
 
+VERDICT_FORMS = ("json", "markdown", "junit", "sarif")
+"""Besides text; those of `dashboards/tickets.py` among them."""
+
+
 def form(*choices: str) -> Decorator:
     """`--format`, text by default."""
     kinds = ("text", *choices)

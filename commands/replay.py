@@ -56,7 +56,7 @@ FAIL_ON = click.option(
 @options.dialect
 @options.engine
 @FAIL_ON
-@options.form("json", "markdown", "junit", "sarif")
+@options.form(*options.VERDICT_FORMS)
 @options.choice
 @options.strict
 @options.principals

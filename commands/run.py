@@ -50,7 +50,7 @@ COMMAND_NOT_FOUND, CANNOT_EXECUTE, BY_SIGNAL = 127, 126, 128
 @FAIL_ON
 @options.grace
 @options.expect
-@options.form("json", "markdown", "junit", "sarif")
+@options.form(*options.VERDICT_FORMS)
 @options.choice
 @options.quiet
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
