@@ -5,6 +5,7 @@ decided elsewhere.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ def clients(
         judge(client, target)
         if form == "text":
             client["address"] = names.in_text(client["address"])
-    of_findings = (one for row in result["findings"] for one in stated(row))
-    harms = ({**one, "address": names.in_text(one["address"] or "")} for one in (*result["harms"], *of_findings))
+    of_findings = (one for finding in result["findings"] for one in stated(finding))
+    harms = (replace(one, address=names.in_text(one.address or "")) for one in (*result["harms"], *of_findings))
     rejected = [client for client in found if client_upgrades.rejected(client)]
     denied = [client for client in rejected if client.get("granted") is False]
     refused = [client for client in rejected if client.get("granted") is not False]

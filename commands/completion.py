@@ -56,9 +56,9 @@ def finding(ctx: click.Context, _param: click.Parameter, begun: str) -> list[Com
     """Ids of findings, each with what it says."""
     every = [finding for result in _named(ctx) for finding in result["findings"]]
     return [
-        CompletionItem(finding["id"], help=f"{finding['code']} {finding['summary']}")
+        CompletionItem(finding.id, help=f"{finding.code} {finding.summary}")
         for finding in every
-        if finding["id"].startswith(begun)
+        if finding.id.startswith(begun)
     ]
 
 

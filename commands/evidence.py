@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.capture.pcapng_export import Pair
-
-Row = dict[str, Any]
+    from wirecheck.story.verdict import Finding
 
 
 @click.command(cls=options.Sections, short_help="Write the frames behind a finding as pcapng.")
@@ -83,9 +82,9 @@ def evidence(
     session = options.session()
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         folder = Path(scratch)
-        found: Row | None = None
+        found: Finding | None = None
         if out is not None:
-            found = one_finding(answers(session, (), out, reading["cluster"]).rows["findings"], finding)
+            found = one_finding(answers(session, (), out, reading["cluster"]).findings(), finding)
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("name the input: captures, frames directories, or --from OUT")
@@ -94,7 +93,7 @@ def evidence(
             check, files = checked_with_frames(session, inputs, folder / "frames", settings=settings, **reading)
             result = check.run.result()
             say_unread(session, result)
-            found = one_finding(result.rows["findings"], finding)
+            found = one_finding(result.findings(), finding)
         else:
             files = files_in(frames_of(session, inputs, folder / "frames", **reading))
         captures = [] if no_principals else [path for path in places(inputs) if not path.is_dir()]
@@ -105,15 +104,15 @@ def evidence(
     for line in search.notes:
         click.echo(f"wirecheck: {line}", err=True)
     click.echo(
-        f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
+        f"{found.code} {found.id}: {frames:,} frames of {connections} connections in {target}; "
         "a replay of them gives the same finding",
         err=True,
     )
 
 
-def sources_of(finding: Row) -> tuple[str, ...]:
+def sources_of(finding: "Finding") -> tuple[str, ...]:
     """The pcaps that a finding names, where they still are."""
-    named = {side["frame"]["source"] for side in finding["sides"]} - {""}
+    named = {side.frame.source for side in finding.sides if side.frame} - {""}
     missing = sorted(name for name in named if not there(Path(name)))
     if missing or not named:
         what = f"{missing[0]} is not here" if missing else "the finding names no capture file"
@@ -125,7 +124,7 @@ def sources_of(finding: Row) -> tuple[str, ...]:
 class Search:
     """One finding, looked for in fewer and fewer connections."""
 
-    finding: Row
+    finding: "Finding"
     files: list[Path]
     scratch: Path
     keep_records: bool
@@ -145,12 +144,12 @@ class Search:
         from wirecheck.capture.minimal_subset import enough
         from wirecheck.decode.peer import Conversation
 
-        every = capture.connections(self.files, self.finding["label"])
-        pairs = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}
+        every = capture.connections(self.files, self.finding.label)
+        pairs = {capture.Pair.of(*Conversation.of(side.connection or "")) for side in self.finding.sides}
         found = enough(pairs, every, self.proves)
         if found is None:
             raise Stop(
-                f"{self.finding['id']}: a replay of these frames does not give this finding, so nothing is written; "
+                f"{self.finding.id}: a replay of these frames does not give this finding, so nothing is written; "
                 "give all captures or folders in which it was found"
             )
         table = self.frames(found)
@@ -167,7 +166,7 @@ class Search:
         """The frames of the messages that are needed, and a note of what that saves."""
         from wirecheck.capture.minimal_messages import fewest
 
-        if self.finding["kind"] == "visibility":
+        if self.finding.kind == "visibility":
             self.notes.append("--minimal: a blind spot is about missing bytes, so its connections stay whole")
             return table
         found = fewest(table, set(self.comments()), self.gives_it)
@@ -200,7 +199,7 @@ class Search:
     def frames(self, connections: "set[Pair]") -> "pa.Table":
         from wirecheck.capture import pcapng_export as capture
 
-        table = capture.selected(self.files, self.finding["label"], connections)
+        table = capture.selected(self.files, self.finding.label, connections)
         return table if self.principals else without_principals(table)
 
     def proves(self, connections: "set[Pair]") -> bool:
@@ -218,27 +217,28 @@ class Search:
                 self.session,
                 [folder / "try.pcapng"],
                 folder / "frames",
-                self.finding["label"],
+                self.finding.label,
                 keep_records=self.keep_records,
             ).files
-            return any(row["id"] == self.finding["id"] for row in judged_frames(self.session, files).rows["findings"])
+            return any(one.id == self.finding.id for one in judged_frames(self.session, files).findings())
 
     def title(self) -> str:
         finding = self.finding
-        label = "" if finding["label"] == "default" else f" --cluster {finding['label']}"
+        label = "" if finding.label == "default" else f" --cluster {finding.label}"
         removed = "\nmessages that it does not need were removed: their bytes are missing" if self.removed else ""
-        of = "an unknown cluster" if finding["cluster"] is None else f"cluster {finding['cluster']}"
+        of = "an unknown cluster" if finding.cluster is None else f"cluster {finding.cluster}"
         return (
-            f"{finding['code']} {finding['name']}: {finding['summary']}\n"
-            f"finding {finding['id']} of {of}; wirecheck replay{label} finds it in this file{removed}"
+            f"{finding.code} {finding.name}: {finding.summary}\n"
+            f"finding {finding.id} of {of}; wirecheck replay{label} finds it in this file{removed}"
         )
 
     def comments(self) -> dict[tuple[str, int], str]:
         """By frame what it says in the finding."""
         return {
-            (side["frame"]["source"], number): f"{self.finding['code']} {self.finding['id']}: {side['claim']}"
-            for side in self.finding["sides"]
-            for number in {side["frame"]["first"], side["frame"]["last"]}
+            (side.frame.source, number): f"{self.finding.code} {self.finding.id}: {side.claim}"
+            for side in self.finding.sides
+            if side.frame
+            for number in {side.frame.first, side.frame.last}
         }
 
 

@@ -4,11 +4,10 @@ Nothing is checked again, so an answer takes a second, whatever was captured. Ho
 dashboards'.
 """
 
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +16,11 @@ from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
 from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wirecheck.story.verdict import Finding
 
 POLL_S = 1.0
 """How often the tables are looked at for what came since."""
@@ -66,8 +70,8 @@ def findings(
         found = latest(options.session(), out)
         view: dict[str, Any] = {"tables_in": str(out), "principals": not no_principals}
         whole = found.verdict(**view)
-        inputs = [] if whole["coverage"].get("decrypted_connections") else captures_of(found.rows["findings"])
-        choice = choice_of(max((finding["last_seen"] for finding in whole["findings"]), default=""))
+        inputs = [] if whole["coverage"].get("decrypted_connections") else captures_of(whole["findings"])
+        choice = choice_of(max((finding.last_ns for finding in whole["findings"]), default=0))
         result = found.verdict(choice, inputs, **view)
         if finding_id is not None:
             show_one(result if form == "json" else names.in_words(result), finding_id, form)
@@ -82,11 +86,11 @@ def findings(
         sleep(POLL_S)
 
 
-def captures_of(rows: Iterable[dict[str, Any]]) -> list[str]:
+def captures_of(findings: "Iterable[Finding]") -> list[str]:
     """The captures that findings name, if all of them are still there: a monitor's findings name interfaces, and a pipe
     is read once. Which key logs decrypted them, no table says.
     """
-    named = {side["frame"]["source"] for row in rows for side in row["sides"] if side["frame"]} - {""}
+    named = {side.frame.source for one in findings for side in one.sides if side.frame} - {""}
     return sorted(named) if all(Path(name).is_file() for name in named) else []
 
 
@@ -108,7 +112,7 @@ class Printer:
 
     def print(self, result: dict[str, Any], *, table: bool) -> None:
         if self.form == "json":
-            rows = {finding["id"]: finding for finding in result["findings"]}
+            rows = {finding.id: finding for finding in result["findings"]}
             for name, finding in rows.items():
                 if self.known.get(name) != finding:
                     click.echo(as_json(finding))
@@ -123,10 +127,9 @@ class Printer:
 def cards(result: dict[str, Any]) -> dict[str, Any]:
     """The cells of each card, by the ID of its first finding; the worst first."""
     from wirecheck.dashboards.verdict import card_cells
-    from wirecheck.wording import ns_of
+    from wirecheck.story.verdict import last_seen_ns
 
-    tables = (result.get(name, ()) for name in ("findings", "harms", "clients", "topics"))
-    end_ns = max((ns_of(one["last_seen"]) for rows in tables for one in rows if one["last_seen"]), default=0)
+    end_ns = last_seen_ns(result)
     return {entry.findings[0]: card_cells(entry, end_ns) for entry in result["entries"]}
 
 
@@ -153,23 +156,23 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
     from wirecheck.story.entries import entries
 
     for entry in result["entries"]:
-        if found[0]["id"] in entry.finding_ids:
+        if found[0].id in entry.finding_ids:
             terminal.show_card(legible(entry), legible(result["clients"]), console())
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())
 
 
-def one_finding(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
+def one_finding(findings: "list[Finding]", name: str) -> "Finding":
     """The one open finding whose ID begins so, or the only one of this check; Stop lists what there is."""
-    found = [row for row in rows if row["id"] == name] or [row for row in rows if row["id"].startswith(name)]
-    found = found or [row for row in rows if row["code"] == name.upper()]
+    found = [one for one in findings if one.id == name] or [one for one in findings if one.id.startswith(name)]
+    found = found or [one for one in findings if one.code == name.upper()]
     if len(found) > 1:
-        found = [row for row in found if row.get("others") is None]
+        found = [one for one in found if one.others is None]
     if len(found) == 1:
-        if found[0].get("others") is not None:
-            raise Stop(f"{name} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
+        if found[0].others is not None:
+            raise Stop(f"{name} counts {found[0].others:,} findings of {found[0].code} that are not kept")
         return found[0]
-    among = found or rows
-    shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
+    among = found or findings
+    shown = ", ".join(f"{one.id} ({one.code})" for one in among[:5]) + (" ..." if len(among) > 5 else "")
     what = f"{len(found)} findings match {name}" if found else f"no finding {name}"
     raise Stop(f"{what}; known findings: {shown}" if among else f"{what}; there are no findings")

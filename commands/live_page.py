@@ -4,12 +4,12 @@ Time is the agents' capture time: the last hour is the one before what was judge
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.commands.screen import legible
-from wirecheck.wording import utc
+from wirecheck.wording import NS_PER_S, TimeSpan, ns_of, utc
 
 if TYPE_CHECKING:
     from wirecheck.streaming.run.metrics_page import JudgedAgent
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
 Row = Mapping[str, Any]
-IN_RANGE = ("topics", "clients", "harms")
+IN_RANGE = ("topics", "clients")
 """Lists of a result whose rows leave the page when they were last seen before its range."""
 
 
@@ -35,15 +35,16 @@ def live_page(plan: "Plan", agents: "list[JudgedAgent]", name: str) -> str:
     if run is None or checkpoint.committed(plan.checkpoint) < 0:
         raise LookupError("no batch is written")
     found = Result.read(plan.out, run)
-    since, until = ends(found, agents, RANGES[name][1])
-    result = with_commands(found, plan, Choice(since=since))
-    result |= {listed: [row for row in result[listed] if (row["last_seen"] or since) >= since] for listed in IN_RANGE}
+    since_ns, until_ns = ends(found, agents, RANGES[name][1])
+    result = with_commands(found, plan, Choice(since_ns=since_ns))
+    result |= {listed: [row for row in result[listed] if is_since(row, since_ns)] for listed in IN_RANGE}
+    result["harms"] = [harm for harm in result["harms"] if harm.last_ns >= since_ns]
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
-    codes = [finding["code"] for finding in result["findings"]]
-    statements = [row for row in found.statements() if row["last_seen"] >= since]
+    codes = [finding.code for finding in result["findings"]]
+    statements = [row for row in found.statements() if is_since(row, since_ns)]
     attached = {"requests": request_rows(found.totals()), "statements": statements}
     ranges = [(one, text) for one, (text, _) in RANGES.items()]
-    live = {"axis": {"since": since, "until": until}, "range": name, "ranges": ranges, "updated": AGE}
+    live = {"axis": {"since_ns": since_ns, "until_ns": until_ns}, "range": name, "ranges": ranges, "updated": AGE}
     return page(legible(result), Attached(**legible(attached), explanations=explanations(codes), live=live))
 
 
@@ -58,9 +59,13 @@ def with_commands(found: "Result", plan: "Plan", choice: Any) -> dict[str, Any]:
     result = found.verdict(choice, inputs, tables_in=tables_in, principals=plan.principals)
     read_with = reading_options((), result["dialects"])
     findings = [
-        {**one, "commands": list(every_command(one, inputs, read_with, tables_in))} for one in result["findings"]
+        replace(one, commands=tuple(every_command(one, inputs, read_with, tables_in))) for one in result["findings"]
     ]
     return {**result, "findings": findings}
+
+
+def is_since(row: Row, since_ns: int) -> bool:
+    return row["last_seen"] is None or ns_of(row["last_seen"]) >= since_ns
 
 
 def shown(place: str) -> str:
@@ -68,21 +73,16 @@ def shown(place: str) -> str:
     return str(Path(place).resolve())
 
 
-def ends(found: "Result", agents: "list[JudgedAgent]", seconds: float) -> tuple[str, str]:
-    """When a range of so many seconds begins and ends; empty where that is before all, or nothing was judged."""
+def ends(found: "Result", agents: "list[JudgedAgent]", seconds: float) -> tuple[int, int]:
+    """When a range of so many seconds begins and ends; 0 where that is before all, or nothing was judged."""
     from wirecheck.streaming.store.run_result import SPANNED
 
     times = [row[end] for name in SPANNED for row in found.rows[name] for end in ("first_seen", "last_seen")]
-    times = [time for time in times if time] + [utc(agent.judged_ns) for agent in agents]
-    if not times:
-        return "", ""
-    last, every = max(times), (max(times) - min(times)).total_seconds() <= seconds
-    return "" if every else written(last - timedelta(seconds=seconds)), written(last)
-
-
-def written(time: datetime) -> str:
-    """As the JSON has it."""
-    return f"{time:%Y-%m-%dT%H:%M:%S.%fZ}"
+    seen_ns = [TimeSpan.of(time).ns for time in times if time] + [agent.judged_ns for agent in agents]
+    if not seen_ns:
+        return 0, 0
+    last_ns, length_s = max(seen_ns), (max(seen_ns) - min(seen_ns)) / NS_PER_S
+    return 0 if length_s <= seconds else last_ns - round(seconds * NS_PER_S), last_ns
 
 
 def moment(ns: int) -> str:

@@ -18,7 +18,6 @@ from wirecheck.commands.units import duration, time
 from wirecheck.session.inputs import expectations
 from wirecheck.session.session import Session, drafts
 from wirecheck.session.subjects import unknown
-from wirecheck.wording import TimeSpan, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
@@ -311,22 +310,21 @@ def decorated(command: Any, options: Iterable[Decorator]) -> Any:
     return command
 
 
-def choice_of(asked: dict[str, Any]) -> "Callable[[str], Choice]":
+def choice_of(asked: dict[str, Any]) -> "Callable[[int], Choice]":
     """Takes what `choice` added out of a command's arguments; a time of day needs a day to be complete."""
     from wirecheck.story.choice import Choice
 
     kinds, codes, topics = (frozenset(asked.pop(name)) for name in ("kinds", "codes", "topics"))
     since, until = asked.pop("since"), asked.pop("until")
 
-    def on_day(first: str) -> Choice:
-        """`first`: a time of that day (RFC 3339); empty where nothing was captured."""
-        first_ns = TimeSpan.parse(first).ns if first else 0
+    def on_day(first_ns: int) -> Choice:
+        """`first_ns`: a time of that day; 0 where nothing was captured."""
         return Choice(
             kinds,
             codes,
             topics,
-            rfc3339(since.on_day_of(first_ns).ns) if since else "",
-            rfc3339(until.on_day_of(first_ns).last_ns) if until else "",
+            since.on_day_of(first_ns).ns if since else None,
+            until.on_day_of(first_ns).last_ns if until else None,
         )
 
     return on_day
@@ -336,7 +334,7 @@ def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
     """Stop if one of these topics, by name or ID, is neither listed in a result nor the topic of a finding."""
     known = {str(topic[column]) for topic in result["topics"] for column in ("name", "topic_id") if topic[column]}
     for finding in result["findings"]:
-        known.update(filter(None, (finding["topic"], *finding["topic_ids"])))
+        known.update(filter(None, (finding.topic, *finding.topic_ids)))
     missing = sorted(set(names) - known)
     if missing:
         names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}

@@ -22,7 +22,7 @@ from wirecheck.session.inputs import files_in, holds_tables, places
 from wirecheck.session.local_check import checked, checked_files, checked_with_frames, frames_of
 from wirecheck.session.results import busy, found_kafka, need_kafka, need_whole
 from wirecheck.session.verdict_document import about, captured_of, for_programs
-from wirecheck.wording import rfc3339
+from wirecheck.wording import ns_of, rfc3339
 
 if TYPE_CHECKING:
     from wirecheck.story.expectations import Expectation
@@ -112,7 +112,7 @@ def check(
         found, engine, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
         )
-        choice = choice_of(captured["from"] if captured else "")
+        choice = choice_of(ns_of(captured["from"]) if captured else 0)
         from wirecheck.dashboards.verdict import suggestions
         from wirecheck.story.expectations import with_expected
 
@@ -152,7 +152,7 @@ def is_failure(result: dict[str, Any], fail_on: str) -> bool:
         return bool(failing(result))
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
     known = {name for entry in result["entries"] if entry.expected for name in entry.finding_ids}
-    return any(finding["kind"] in kinds and finding["id"] not in known for finding in result["findings"])
+    return any(finding.kind in kinds and finding.id not in known for finding in result["findings"])
 
 
 def ticket(result: dict[str, Any], form: str) -> str:
@@ -217,7 +217,7 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.verdict(), traffic(files)
-        findings = {finding["id"]: finding for finding in result["findings"]}
+        findings = {finding.id: finding for finding in result["findings"]}
         leading = [findings[one.findings[0]] for entry in result["entries"] for one in entry.with_consequences]
         shown: Row = {"exchanges": evidence_messages(files, leading, options.dialects())}
         if slots is not None:
@@ -236,7 +236,7 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     if not entries:
         return {}
     harms = [entry.card.harm for entry in entries]
-    clients = {one.client_id or one.address for harm in harms for one in (*harm.clients, *harm.briefly)}
+    clients = {one.client_id or one.address or "" for harm in harms for one in (*harm.clients, *harm.briefly)}
     tables = (table for file in files if (table := opened(file, [])) is not None)
     found = OverTime(clients, first_ns, last_ns, options.dialects()).read(tables)
     courses = {kind: [one._asdict() for one in every] for kind, every in found.courses().items()}
@@ -249,7 +249,7 @@ def page_of(result: Row, found: "Result", shown: Row) -> str:
     from wirecheck.judge.checks.page import explanations
     from wirecheck.streaming.run.request_rows import request_rows
 
-    codes = [finding["code"] for finding in result["findings"]]
+    codes = [finding.code for finding in result["findings"]]
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
     attached["requests"] = request_rows(found.totals())
     return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))

@@ -26,7 +26,7 @@ from wirecheck.commands.screen import console, legible
 from wirecheck.session.frame_tables import opened
 from wirecheck.session.inputs import arriving, files_in, holds_tables, places, readable
 from wirecheck.session.local_check import frames_of
-from wirecheck.wording import NS_PER_S, client_name, clock, plural
+from wirecheck.wording import NS_PER_S, client_name, clock, ns_of, plural
 
 if TYPE_CHECKING:
     from wirecheck.dashboards.top_screen import Failed, Sample, Talk
@@ -210,9 +210,10 @@ class Results:
             result = Result.latest(self._out, SPANNED).verdict()
         except LookupError:
             return Sample(str(self._out), "", (), (), (), "no batch yet")
-        newest = max((row["last_seen"] for row in (*result["clients"], *result["findings"])), default="")
+        times_ns = [ns_of(client["last_seen"]) for client in result["clients"]]
+        newest_ns = max([0, *times_ns, *(finding.last_ns for finding in result["findings"])])
         self._measure(result["clients"])
-        errors = sorted(legible(result["harms"]), key=lambda one: one["last_seen"], reverse=True)
+        errors = sorted(legible(result["harms"]), key=lambda one: one.last_ns, reverse=True)
         talks = []
         for client in legible(result["clients"]):
             software = " ".join(filter(None, (client["software_name"], client["software_version"])))
@@ -223,17 +224,17 @@ class Results:
             talks.append(Talk(name, client["address"], used, per_s, 0.0, None, 0, 0.0, details, ()))
         return Sample(
             str(self._out),
-            newest[11:19] + " UTC" if newest else "",
-            findings_of(result, ns_of(newest)),
+            f"{clock(newest_ns)} UTC" if newest_ns else "",
+            findings_of(result, newest_ns // NS_PER_S * NS_PER_S),
             tuple(talks),
             tuple(
                 Failed(
-                    one["last_seen"][11:19],
-                    client_name(one["client_id"] or one["address"]),
-                    one["api"],
-                    one["topic"] or one["topic_id"] or "",
-                    ", ".join(one["errors"]),
-                    one["count"],
+                    clock(one.last_ns),
+                    client_name(one.client_id or one.address),
+                    one.api,
+                    one.topic or one.topic_id or "",
+                    ", ".join(one.errors),
+                    one.count,
                 )
                 for one in errors[:MOST_ERRORS]
             ),
@@ -337,7 +338,7 @@ def findings_of(result: Row, now_ns: int) -> Any:
     """The cards of causes and of what stands alone, the worst harm first."""
     from wirecheck.dashboards.top_screen import KINDS, Finding
 
-    opened = {one["id"]: one["first_seen"] for one in result["findings"]}
+    opened_ns = {one.id: one.first_ns // NS_PER_S * NS_PER_S for one in result["findings"]}
     rows = []
     for entry in legible(result["entries"]):
         card, kinds = entry.card, [one.kind for one in entry.with_consequences]
@@ -347,7 +348,7 @@ def findings_of(result: Row, now_ns: int) -> Any:
                 "violation" if card.harm.clients else kind,
                 entry.code,
                 card.headline,
-                (now_ns - ns_of(opened[entry.findings[0]])) / NS_PER_S,
+                (now_ns - opened_ns[entry.findings[0]]) / NS_PER_S,
                 card.action.sentence,
                 (*card.action.commands, card.evidence.command),
             )
@@ -399,9 +400,3 @@ def errors_of(traffic: "Traffic") -> "Iterator[Failed]":
     for one, count in latest[:MOST_ERRORS]:
         name, topic = legible(client_name(one.client_id or one.host)), legible(one.topic)
         yield Failed(clock(count.last_ns), name, one.api, topic, one.error, count.count)
-
-
-def ns_of(time_text: str) -> int:
-    import datetime as dt
-
-    return int(dt.datetime.fromisoformat(time_text).timestamp()) * NS_PER_S if time_text else 0

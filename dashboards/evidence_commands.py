@@ -7,20 +7,20 @@ the releases that distributions carry) nor with several key logs, of which it ta
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from wirecheck.decode.peer import NO_PORT, Conversation
+from wirecheck.story.verdict import Finding, Frame, Side
+from wirecheck.wording import rfc3339
 
-Row = Mapping[str, Any]
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""
 CONNECTIONS_SHOWN = 2
 
 
-def commands(sides: Sequence[Row], inputs: Sequence[str] = (), options: str = "") -> Iterator[str]:
+def commands(sides: Sequence[Side], inputs: Sequence[str] = (), options: str = "") -> Iterator[str]:
     """`inputs`: what was judged, where that is known; `options`: how it was read (`reading_options`), which tshark
     cannot do.
     """
@@ -29,65 +29,63 @@ def commands(sides: Sequence[Row], inputs: Sequence[str] = (), options: str = ""
         yield from dissections(side for side in sides if read_by_tshark(side))
 
 
-def every_command(finding: Row, inputs: Sequence[str], options: str = "", tables_in: str = "") -> Iterator[str]:
+def every_command(finding: Finding, inputs: Sequence[str], options: str = "", tables_in: str = "") -> Iterator[str]:
     """These, the one that writes its frames, and the one that explains its check. `tables_in`: where the finding can be
     read.
     """
-    yield from commands(finding["sides"], inputs, options)
-    if inputs and finding["sides"]:
+    yield from commands(finding.sides, inputs, options)
+    if inputs and finding.sides:
         found_in = f" --from {shlex.quote(tables_in)}" if tables_in else ""
-        evidence = f"wirecheck evidence {finding['id']} {shlex.join(inputs)}{found_in} -o {finding['id']}.pcapng"
+        evidence = f"wirecheck evidence {finding.id} {shlex.join(inputs)}{found_in} -o {finding.id}.pcapng"
         yield evidence + options
-    yield f"wirecheck explain {finding['code']}"
+    yield f"wirecheck explain {finding.code}"
 
 
-def decoding(sides: Sequence[Row], inputs: Sequence[str]) -> Iterator[str]:
+def decoding(sides: Sequence[Side], inputs: Sequence[str]) -> Iterator[str]:
     """These sides as `wirecheck decode` shows them: of captures by frame, else by connection and time."""
     frames: dict[str, set[int]] = {}
-    others: dict[str, list[Row]] = {}
+    others: dict[str, list[Side]] = {}
     for side in sides:
-        if is_in_capture(side):
-            frames.setdefault(side["frame"]["source"], set()).add(side["frame"]["first"])
-        elif side.get("connection") and side.get("time"):
-            others.setdefault(side["connection"], []).append(side)
+        if frame := in_capture(side):
+            frames.setdefault(frame.source, set()).add(frame.first)
+        elif side.connection:
+            others.setdefault(side.connection, []).append(side)
     for source, numbers in frames.items():
         options = " ".join(f"--frame {number}" for number in sorted(numbers))
         yield f"wirecheck decode {shlex.quote(source)} {options}"
     if not inputs:
         return
     for connection, found in list(others.items())[:CONNECTIONS_SHOWN]:
-        times = sorted(side["time"] for side in found)
-        apis = "".join(f" --api {api}" for api in sorted({side["api"] for side in found if side.get("api")}))
+        times = [rfc3339(time_ns) for time_ns in sorted(side.time_ns for side in found)]
+        apis = "".join(f" --api {api}" for api in sorted({side.api for side in found if side.api}))
         yield (
             f"wirecheck decode {shlex.join(inputs)} --connection {shlex.quote(connection)}{apis}"
             f" --since {times[0]} --until {times[-1]}"
         )
 
 
-def is_in_capture(side: Row) -> bool:
-    frame = side.get("frame") or {}
-    return bool(frame.get("first") and CAPTURE.search(frame["source"]))
+def in_capture(side: Side) -> Frame | None:
+    """The packets of a side, where a capture has them."""
+    return side.frame if side.frame and side.frame.first and CAPTURE.search(side.frame.source) else None
 
 
-def dissections(sides: Iterable[Row]) -> Iterator[str]:
+def dissections(sides: Iterable[Side]) -> Iterator[str]:
     """Commands that show these sides' frames in tshark, one per capture file; Wireshark takes the part behind -Y."""
     frames: dict[str, set[int]] = {}
     ports: dict[str, set[str]] = {}
     for side in sides:
-        if is_in_capture(side):
-            frame = side["frame"]
-            frames.setdefault(frame["source"], set()).update((frame["first"], frame["last"]))
-            port = Conversation.of(side["connection"]).server.port
-            ports.setdefault(frame["source"], set()).update({str(port)} if port != NO_PORT else ())
+        if frame := in_capture(side):
+            frames.setdefault(frame.source, set()).update((frame.first, frame.last))
+            port = Conversation.of(side.connection or "").server.port
+            ports.setdefault(frame.source, set()).update({str(port)} if port != NO_PORT else ())
     for source, numbers in frames.items():
         kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
         numbers_text = ",".join(map(str, sorted(numbers)))
         yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{numbers_text}}}'"
 
 
-def read_by_tshark(side: Row) -> bool:
-    version = side.get("version")
-    return version is not None and 0 <= version <= last_versions().get(str(side.get("api")), -1)
+def read_by_tshark(side: Side) -> bool:
+    return side.version is not None and 0 <= side.version <= last_versions().get(str(side.api), -1)
 
 
 @cache

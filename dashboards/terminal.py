@@ -42,7 +42,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.reading_options import reading_options
-from wirecheck.story.verdict import CardEntry, Entry
+from wirecheck.story.verdict import CardEntry, Entry, Finding, Side
 from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
@@ -126,9 +126,9 @@ def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[s
 
 def list_entries(result: Row, axis: Axis, console: Console) -> None:
     """What was found, each with its evidence and what is to be done about it."""
-    by_id = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding.id: finding for finding in result["findings"]}
     inputs = result.get("inputs", ())
-    sources = {side["frame"]["source"] for row in by_id.values() for side in row["sides"] if side.get("frame")}
+    sources = {side.frame.source for one in by_id.values() for side in one.sides if side.frame}
     options = reading_options(result.get("keylogs", ()), result.get("dialects", ()))
     shown = Shown(axis, inputs, options, several=len(sources) > 1)
     for entry in result["entries"]:
@@ -217,7 +217,7 @@ def to_the_second(time: str | None, axis: Axis) -> str:
     return clock(time, axis).partition(".")[0] + "Z" if time else ""
 
 
-def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> Text:
+def tally_text(findings: Iterable[Finding], coverage: Row, not_listed: int = 0) -> Text:
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
     if not any(counts.values()) and not coverage["messages"]:
@@ -243,7 +243,7 @@ def worth_a_row(result: Row) -> list[Row]:
     return [row for row in topics if id(row) in kept]
 
 
-def entry_lines(entry: Entry, by_id: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
+def entry_lines(entry: Entry, by_id: Mapping[str, Finding], shown: Shown) -> Iterator[Text]:
     """An entry with its evidence, what is to be done about it, and indented what follows from it."""
     yield from finding_lines(entry, by_id, shown.axis)
     yield from evidence_lines(by_id[entry.findings[0]], shown)
@@ -261,33 +261,33 @@ def next_lines(entry: Entry, advised: set[str]) -> Iterator[Text]:
         yield Text(NEXT, style="bold").append(advice, style="not bold")
 
 
-def finding_lines(entry: Entry, by_id: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
+def finding_lines(entry: Entry, by_id: Mapping[str, Finding], axis: Axis) -> Iterator[Text]:
     """What an entry says, and of whom else it says the same."""
     finding = by_id[entry.findings[0]]
     head = Text().append(f"{entry.code} {entry.name}", style=KIND_STYLES[entry.kind])  # only this has a colour
-    seen = sum(by_id[name]["count"] for name in entry.findings)
-    head.append(f"  {entry.kind}  x{seen:,}  {clock(finding['first_seen'], axis)}")
-    yield head.append(f"  {finding['id']}")
+    seen = sum(by_id[name].count for name in entry.findings)
+    head.append(f"  {entry.kind}  x{seen:,}  {clock(finding.first_ns, axis)}")
+    yield head.append(f"  {finding.id}")
     yield Text("  " + entry.sentence, style="bold" if entry.consequences else "")
     if entry.consequences:
-        yield Text("  " + finding["summary"])
+        yield Text("  " + finding.summary)
     for words in also(entry):
         yield Text("  " + words)
-    if finding.get("possible_causes"):
-        yield Text(f"  May follow from {', '.join(named(by_id, finding['possible_causes']))}; that is not certain.")
+    if finding.possible_causes:
+        yield Text(f"  May follow from {', '.join(named(by_id, finding.possible_causes))}; that is not certain.")
     if entry.follows_from:
         yield Text(f"  Follows from {entry.follows_from}")
 
 
-def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
-    if finding["kind"] == "information":
+def evidence_lines(finding: Finding, shown: Shown) -> Iterator[Text]:
+    if finding.kind == "information":
         return
-    sides = finding["sides"][:SIDES_SHOWN]
+    sides = finding.sides[:SIDES_SHOWN]
     for side in sides:
         yield Text("    " + side_text(side, shown), style="dim")
-    if len(finding["sides"]) > SIDES_SHOWN:
-        yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
-    if finding["kind"] in BLAMED:
+    if len(finding.sides) > SIDES_SHOWN:
+        yield Text(f"    and {len(finding.sides) - SIDES_SHOWN} more (--format json)", style="dim")
+    if finding.kind in BLAMED:
         for command in commands(sides, shown.inputs, shown.options):
             yield Text(f"    {command}", style="dim")
 
@@ -302,21 +302,21 @@ def also(entry: Entry) -> Iterator[str]:
             yield f"{len(names):,} {what}: {shown}{f' and {left:,} more (--format json)' if left > 0 else ''}"
 
 
-def named(by_id: Mapping[str, Row], ids: Iterable[str]) -> Iterator[str]:
+def named(by_id: Mapping[str, Finding], ids: Iterable[str]) -> Iterator[str]:
     for name in ids:
-        yield f"{by_id[name]['code']} {name}" if name in by_id else name
+        yield f"{by_id[name].code} {name}" if name in by_id else name
 
 
-def side_text(side: Row, shown: Shown) -> str:
+def side_text(side: Side, shown: Shown) -> str:
     """A capture that is the only one stands in the head, and not again in every line."""
-    frame = side.get("frame") or {}
-    of = f" of {frame['source']}" if frame.get("first") and (shown.several or not shown.inputs) else ""
-    where = f"frame {frame['first']}{of}" if frame.get("first") else ""
-    api = f"{side['api']} v{side['version']}" if side.get("api") else ""
-    return "  ".join(filter(None, (clock(side["time"], shown.axis), side["claim"], side.get("connection"), api, where)))
+    where = ""
+    if side.frame and side.frame.first:
+        where = f"frame {side.frame.first}{f' of {side.frame.source}' if shown.several or not shown.inputs else ''}"
+    api = f"{side.api} v{side.version}" if side.api else ""
+    return "  ".join(filter(None, (clock(side.time_ns, shown.axis), side.claim, side.connection, api, where)))
 
 
-def clock(time: str | None, axis: Axis) -> str:
+def clock(time: int | str | None, axis: Axis) -> str:
     """The time of day with milliseconds, its date where they differ."""
     return f"{axis.clock(time)}Z" if time else ""
 

@@ -18,6 +18,7 @@ from wirecheck.colours import AMBER, GREEN, RED, shade
 from wirecheck.dashboards.verdict import CARD_HEADINGS, clock, named_cluster
 from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT
+from wirecheck.story.verdict import Harm
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
@@ -252,7 +253,7 @@ def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
     put(made, console)
 
 
-def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), *, brokers: bool = False) -> None:
+def list_clients(every: list[Row], console: Console, harms: Iterable[Harm] = (), *, brokers: bool = False) -> None:
     """One line each, those with a problem first; `harms` are the result's, and closed connections."""
     problems = problems_of(harms)
     clients = [client for client in every if brokers or not client["between_brokers"]]
@@ -300,15 +301,14 @@ WIDE = 110
 NO_PROBLEM = Problem(mild=True, fewer=1, text="")
 
 
-def problems_of(harms: Iterable[Row]) -> dict[tuple[Any, ...], Problem]:
+def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
     """By client ID and address the worst that was rejected."""
     found: dict[tuple[Any, ...], Problem] = {}
     for harm in harms:
-        mild = harm["level"] != HURT
-        text = rejected(harm["api"], ", ".join(harm["errors"]), harm["count"])
-        problem = Problem(mild, -harm["count"], f"briefly: {text}" if mild else text)
-        key = harm["client_id"], harm["address"]
-        found[key] = min(problem, found.get(key, NO_PROBLEM))
+        mild = harm.level != HURT
+        text = rejected(harm.api, ", ".join(harm.errors), harm.count)
+        problem = Problem(mild, -harm.count, f"briefly: {text}" if mild else text)
+        found[harm.client] = min(problem, found.get(harm.client, NO_PROBLEM))
     return found
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from wirecheck.dashboards.verdict import failing, first_cards
+from wirecheck.story.verdict import Finding
+from wirecheck.wording import rfc3339
 
 Row = Mapping[str, Any]
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
@@ -41,17 +43,20 @@ def markdown_lines(result: Row) -> Iterator[str]:
     yield f"{plain(', '.join(result['inputs']))}: {coverage['frames']:,} frames, {coverage['messages']:,} messages, "
     yield f"{coverage['decoded_messages']:,} decoded; judged by wirecheck {result['wirecheck']}."
     for finding in result["findings"]:
-        what = f"{finding['kind']}, x{finding['count']:,}, `{finding['id']}`"
-        yield f"\n### {finding['code']} {plain(finding['name'])} ({what})"
-        yield f"\n{plain(finding['summary'])}\n"
-        for side in finding["sides"][:SIDES_SHOWN]:
-            where = " ".join(str(side[name]) for name in ("connection", "api") if side.get(name))
-            yield f"* {side['time']} {plain(side['claim'])} ({plain(where)})"
-        if len(finding["sides"]) > SIDES_SHOWN:
-            yield f"* and {len(finding['sides']) - SIDES_SHOWN} more"
-        if finding["next"]:
-            yield f"\n**Next** {plain(finding['next'])}"
-        yield "\n" + "\n".join(f"    {command}" for command in finding["commands"])
+        yield from finding_lines(finding)
+
+
+def finding_lines(finding: Finding) -> Iterator[str]:
+    yield f"\n### {finding.code} {plain(finding.name)} ({finding.kind}, x{finding.count:,}, `{finding.id}`)"
+    yield f"\n{plain(finding.summary)}\n"
+    for side in finding.sides[:SIDES_SHOWN]:
+        where = " ".join(filter(None, (side.connection, side.api)))
+        yield f"* {rfc3339(side.time_ns)} {plain(side.claim)} ({plain(where)})"
+    if len(finding.sides) > SIDES_SHOWN:
+        yield f"* and {len(finding.sides) - SIDES_SHOWN} more"
+    if finding.next:
+        yield f"\n**Next** {plain(finding.next)}"
+    yield "\n" + "\n".join(f"    {command}" for command in finding.commands or ())
 
 
 def code(text: str) -> str:
@@ -69,16 +74,16 @@ def plain(text: str) -> str:
 def junit(result: Row) -> str:
     """For CI: a test case for each finding, failed if `replay` fails by it; without findings, one that passed."""
     cases = result["findings"]
-    failed = failing(result) & {finding["id"] for finding in cases}
+    failed = failing(result) & {finding.id for finding in cases}
     suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(len(failed)))
     for finding in cases:
-        case = ET.SubElement(suite, "testcase", classname=finding["code"], name=f"{finding['name']} {finding['id']}")
-        if finding["id"] in failed:
-            failure = ET.SubElement(case, "failure", type=finding["kind"], message=finding["summary"])
-            sides = ((side["time"], side["claim"], side.get("connection")) for side in finding["sides"])
-            failure.text = "\n".join("  ".join(str(part) for part in side if part) for side in sides)
+        case = ET.SubElement(suite, "testcase", classname=finding.code, name=f"{finding.name} {finding.id}")
+        if finding.id in failed:
+            failure = ET.SubElement(case, "failure", type=finding.kind, message=finding.summary)
+            sides = ((rfc3339(side.time_ns), side.claim, side.connection) for side in finding.sides)
+            failure.text = "\n".join("  ".join(filter(None, side)) for side in sides)
         else:
-            ET.SubElement(case, "system-out").text = finding["summary"]
+            ET.SubElement(case, "system-out").text = finding.summary
     if not cases:
         ET.SubElement(suite, "testcase", classname="wirecheck", name=result["verdict"])
     return ET.tostring(suite, "unicode", xml_declaration=False)
@@ -86,7 +91,7 @@ def junit(result: Row) -> str:
 
 def sarif(result: Row) -> str:
     """For code scanning (SARIF 2.1.0): a rule for each check, a result for each finding, where in which capture."""
-    rules = {finding["code"]: finding["name"] for finding in result["findings"]}
+    rules = {finding.code: finding.name for finding in result["findings"]}
     driver = {
         "name": "wirecheck",
         "version": result["wirecheck"],
@@ -94,10 +99,10 @@ def sarif(result: Row) -> str:
     }
     results = [
         {
-            "ruleId": finding["code"],
-            "level": LEVELS[finding["kind"]],
-            "message": {"text": finding["summary"]},
-            "partialFingerprints": {"wirecheckFindingId": finding["id"]},
+            "ruleId": finding.code,
+            "level": LEVELS[finding.kind],
+            "message": {"text": finding.summary},
+            "partialFingerprints": {"wirecheckFindingId": finding.id},
             "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}} for uri in sources(finding)],
         }
         for finding in result["findings"]
@@ -107,12 +112,10 @@ def sarif(result: Row) -> str:
     )
 
 
-def sources(finding: Row) -> list[str]:
+def sources(finding: Finding) -> list[str]:
     from urllib.parse import quote
 
-    return sorted(
-        {quote(side["frame"]["source"]) for side in finding["sides"] if (side.get("frame") or {}).get("source")}
-    )
+    return sorted({quote(side.frame.source) for side in finding.sides if side.frame and side.frame.source})
 
 
 FORMS: Mapping[str, Callable[[Row], str]] = {"markdown": markdown, "junit": junit, "sarif": sarif}

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
-from wirecheck.story.harm import HURT, hurt_client
+from wirecheck.story.harm import HURT
 from wirecheck.story.severity import names
-from wirecheck.story.verdict import Card, CardEntry
+from wirecheck.story.verdict import Card, CardEntry, Finding
 from wirecheck.wording import NS_PER_S, plural
 
 Row = Mapping[str, Any]
@@ -205,10 +205,10 @@ def refused_besides(result: Row) -> str:
     if result.get("not_listed") or any(harm.others for harm in harms):
         return ""
     known = {client.client_id for harm in harms for client in (*harm.clients, *harm.briefly)}
-    rows = [row for row in result["harms"] if row["level"] == HURT and row["client_id"]]
-    rows = [row for row in rows if row["client_id"] not in known and not hurt_client(row, 0).is_partial]
-    errors = ", ".join(sorted({error for row in rows for error in row["errors"]}))
-    names = sorted({row["client_id"] for row in rows})
+    blocked = [one for one in result["harms"] if one.level == HURT and one.client_id and not one.is_partial]
+    blocked = [one for one in blocked if one.client_id not in known]
+    errors = ", ".join(sorted({error for one in blocked for error in one.errors}))
+    names = sorted({one.client_id for one in blocked})
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
 
 
@@ -293,10 +293,10 @@ def share(coverage: Row) -> str:
     return f"{decoded * 1000 // messages / 10:g} %"
 
 
-def by_kind(findings: Iterable[Row]) -> dict[str, int]:
+def by_kind(findings: Iterable[Finding]) -> dict[str, int]:
     counts = dict.fromkeys(KINDS, 0)
     for finding in findings:
-        counts[finding["kind"]] += finding.get("others") or 1
+        counts[finding.kind] += finding.others or 1
     return counts
 
 

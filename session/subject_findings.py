@@ -6,17 +6,14 @@ seen for a while marks nothing.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from wirecheck.wording import TimeSpan
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.subject import Subject
     from wirecheck.decode.show.subject_facts import Fact, Sections
-    from wirecheck.story.verdict import CardEntry
+    from wirecheck.story.verdict import CardEntry, Finding
     from wirecheck.streaming.store.run_result import Result
 
-Row = dict[str, Any]
 TITLE = "Findings"
 METADATA_LOG = "__cluster_metadata"
 STANDS_STILL, SILENT = "LOG003", "CLI005"
@@ -33,15 +30,15 @@ def with_findings(
 
     headlines = dict(card for entry in result.verdict()["entries"] for card in hurting(entry, subject, kind))
     mine = [
-        row
-        for row in result.rows["findings"]
-        if cluster is None or row["cluster"] in {cluster, None}
-        if row["id"] in headlines or (row["kind"] != "visibility" and is_about(row, subject, kind))
+        one
+        for one in result.findings()
+        if cluster is None or one.cluster in {cluster, None}
+        if one.id in headlines or (one.kind != "visibility" and is_about(one, subject, kind))
     ]
-    mine.sort(key=lambda row: (KINDS.index(row["kind"]), row["first_seen"], row["id"]))
+    mine.sort(key=lambda one: (KINDS.index(one.kind), one.first_ns, one.id))
     if not mine:
         return found
-    facts = sorted((fact(row, headlines.get(row["id"])) for row in mine), key=lambda one: not one.wrong)
+    facts = sorted((fact(one, headlines.get(one.id)) for one in mine), key=lambda one: not one.wrong)
     return {TITLE: facts, **{title: marked(title, facts, mine) for title, facts in found.items()}}
 
 
@@ -52,53 +49,49 @@ def hurting(entry: "CardEntry", subject: "Subject", kind: str) -> Iterator[tuple
         yield entry.findings[0], entry.card.headline
 
 
-def is_about(row: Row, subject: "Subject", kind: str) -> bool:
+def is_about(finding: "Finding", subject: "Subject", kind: str) -> bool:
     name = subject.name
-    if row.get("others") is not None:
+    if finding.others is not None:
         return False
     if kind == "topic":
-        return bool(row["topic"] == name)
+        return finding.topic == name
     if kind == "client":
-        return name in row["client_ids"]
+        return name in finding.client_ids
     if kind == "broker":
         from wirecheck.decode.show.subject_facts import nodes_of
 
-        return not nodes_of(subject).isdisjoint(map(str, row["brokers"]))
-    return words(row).get("group") == name
+        return not nodes_of(subject).isdisjoint(map(str, finding.brokers))
+    return finding.words.get("group") == name
 
 
-def words(row: Row) -> dict[str, str]:
-    return {pair["name"]: pair["value"] for pair in row["words"]}
-
-
-def fact(row: Row, headline: str | None) -> "Fact":
+def fact(finding: "Finding", headline: str | None) -> "Fact":
     """`headline`: of the card, where the client is hurt."""
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.story.entries import BLAMED
 
-    first_ns, last_ns = (TimeSpan.of(row[end]).ns for end in ("first_seen", "last_seen"))
-    wrong = headline is not None or row["kind"] in BLAMED or row["code"] == SILENT
-    return Fact(row["code"], row["id"], row["count"], first_ns, last_ns, headline or row["summary"], wrong)
+    wrong = headline is not None or finding.kind in BLAMED or finding.code == SILENT
+    times = finding.first_ns, finding.last_ns
+    return Fact(finding.code, finding.id, finding.count, *times, headline or finding.summary, wrong)
 
 
-def marked(title: str, facts: "list[Fact]", rows: list[Row]) -> "list[Fact]":
-    return [next((seen for row in rows if (seen := mark(title, one, row)) is not None), one) for one in facts]
+def marked(title: str, facts: "list[Fact]", findings: "list[Finding]") -> "list[Fact]":
+    return [next((seen for each in findings if (seen := mark(title, one, each)) is not None), one) for one in facts]
 
 
-def mark(title: str, one: "Fact", row: Row) -> "Fact | None":
+def mark(title: str, one: "Fact", finding: "Finding") -> "Fact | None":
     """The fact with what a finding says of it; None if the finding is not about it."""
-    named = words(row)
-    if (title, one.what, row["code"]) == ("Follows", METADATA_LOG, STANDS_STILL):
+    named = finding.words
+    if (title, one.what, finding.code) == ("Follows", METADATA_LOG, STANDS_STILL):
         details = f"stays at offset {named['offset']} since {named['since']}"
-    elif row["code"] == SILENT and is_writer(title, one, row):
+    elif finding.code == SILENT and is_writer(title, one, finding):
         details = f"silent since {named['time']}"
     else:
         return None
-    return replace(one, wrong=True, details=", ".join(filter(None, (one.details, details, row["code"]))))
+    return replace(one, wrong=True, details=", ".join(filter(None, (one.details, details, finding.code))))
 
 
-def is_writer(title: str, one: "Fact", row: Row) -> bool:
+def is_writer(title: str, one: "Fact", finding: "Finding") -> bool:
     """Whether a fact is the writing of a finding's client to its topic."""
     if title == "Written by":
-        return one.who.rpartition(" ")[0] in row["client_ids"]
-    return title == "Topics" and one.what == f"Produce {row['topic']}"
+        return one.who.rpartition(" ")[0] in finding.client_ids
+    return title == "Topics" and one.what == f"Produce {finding.topic}"

@@ -1,6 +1,7 @@
 """The object that a verdict is: as `replay --format json` prints it, and as the library has it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def for_programs(result: Row, inputs: tuple[str, ...]) -> Row:
     read_with = reading_options(result.get("keylogs", ()), result["dialects"])
     remedies = remedies_of(result["findings"])
     findings = [
-        {**finding, "next": remedies[finding["id"]], "commands": list(every_command(finding, inputs, read_with))}
-        for finding in result["findings"]
+        replace(one, next=remedies[one.id], commands=tuple(every_command(one, inputs, read_with)))
+        for one in result["findings"]
     ]
     return {"findings": findings}

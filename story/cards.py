@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import BLAMED, cause_sentences, clock, origin
+from wirecheck.story.entries import BLAMED, cause_sentences, origin, shown_time
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.verdict import (
     Card,
@@ -30,14 +30,15 @@ from wirecheck.story.verdict import (
     CardEvidence,
     CardHarm,
     Entry,
+    Finding,
+    Harm,
     HurtClient,
     HurtPartitions,
+    Lack,
     Requester,
 )
-from wirecheck.wording import and_list, ns_of, plural
-from wirecheck.wording import clock as time_of_day
+from wirecheck.wording import and_list, clock, ns_of, plural
 
-Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
 NOUNS = {
@@ -80,7 +81,7 @@ FILE = "FILE"
 class CardContext:
     """What all cards of one result share."""
 
-    findings: Mapping[str, Row]
+    findings: Mapping[str, Finding]
     """By ID."""
     end_ns: int
     """When something was seen last."""
@@ -96,7 +97,7 @@ class CardContext:
     @cached_property
     def codes(self) -> Mapping[str, int]:
         """How many findings each check has."""
-        return Counter(row["code"] for row in self.findings.values())
+        return Counter(one.code for one in self.findings.values())
 
     @cached_property
     def options(self) -> str:
@@ -113,10 +114,10 @@ class CardContext:
         return f"{self.files} --from {shlex.quote(self.tables)}" if self.tables else self.files
 
 
-def with_cards(entries: Sequence[Entry], harms: Sequence[Row], context: CardContext) -> list[CardEntry]:
+def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardContext) -> list[CardEntry]:
     """Entries with their cards in reading order: those that hurt a client first."""
     if not context.hosts:
-        harms = [{**one, "address": ""} for one in harms]
+        harms = [replace(one, address="") for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
     elsewhere = possibly_hurt(found)
     made = [
@@ -139,9 +140,8 @@ def hurt(of: CardHarm) -> int:
 
 
 def stated_by(entry: Entry, context: CardContext) -> list[harm.Attached]:
-    rows = map(context.findings.__getitem__, entry.finding_ids)
-    found = (one for row in rows for one in harm.stated(row))
-    return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in found]
+    found = (one for name in entry.finding_ids for one in harm.stated(context.findings[name]))
+    return [harm.Attached(one if context.hosts else replace(one, address=""), sure=True) for one in found]
 
 
 def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> Card:
@@ -166,7 +166,7 @@ class CardFacts:
     context: CardContext
 
     @property
-    def row(self) -> Row:
+    def finding(self) -> Finding:
         return self.context.findings[self.entry.findings[0]]
 
     @cached_property
@@ -176,7 +176,7 @@ class CardFacts:
 
     @property
     def every_is_of_a_broker(self) -> bool:
-        return all(self.context.findings[name]["brokers"] for name in self.entry.findings)
+        return all(self.context.findings[name].brokers for name in self.entry.findings)
 
     def of(self, entry: Entry) -> "CardFacts":
         """The same card's facts for one of its consequences."""
@@ -192,20 +192,20 @@ def fault(entry: Entry, cause: CardCause, context: CardContext) -> str:
     return summary(first, context) + also_groups(first, more)
 
 
-def also_groups(first: Row, more: Iterable[Row]) -> str:
+def also_groups(first: Finding, more: Iterable[Finding]) -> str:
     """The other groups of which the same is found."""
-    alike = (row["words"].get("group", "") for row in more if row["code"] == first["code"])
-    names = sorted({*alike} - {"", first["words"].get("group", "")})
+    alike = (one.words.get("group", "") for one in more if one.code == first.code)
+    names = sorted({*alike} - {"", first.words.get("group", "")})
     return f"; also group{'' if len(names) == 1 else 's'} {listed(names)}" if names else ""
 
 
-def summary(row: Row, context: CardContext) -> str:
-    """Of a finding, with the clock that all of the card has."""
-    return short_times(row["summary"].removesuffix("."), context)
+def summary(finding: Finding, context: CardContext) -> str:
+    """With the clock that all of the card has."""
+    return short_times(finding.summary.removesuffix("."), context)
 
 
 def short_times(text: str, context: CardContext) -> str:
-    return FULL_TIME.sub(lambda time: clock(time[0], dated=context.dated), text)
+    return FULL_TIME.sub(lambda time: shown_time(time[0], dated=context.dated), text)
 
 
 def capitalized(text: str) -> str:
@@ -219,9 +219,9 @@ def capitalized(text: str) -> str:
 
 def harm_of(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> CardHarm:
     mine = harm.joined(one.harm for one in harms)
-    clients = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in mine if one["level"] == harm.HURT)
+    clients = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in mine if one.level == harm.HURT)
     named = {one.client for one in clients}
-    lesser = (one for one in mine if one["level"] != harm.HURT and client(one) not in named)
+    lesser = (one for one in mine if one.level != harm.HURT and one.client not in named)
     briefly = harm.worst_first(harm.hurt_client(one, context.end_ns) for one in lesser)
     partitions = partitions_of(entry, context)
     none = possible_sentence(possibly) or unhurt(entry, context)
@@ -245,9 +245,9 @@ def unhurt(entry: Entry, context: CardContext) -> str:
 
 def loss(entry: Entry, context: CardContext) -> str:
     """What an entry's check says that may be lost, or which clients may be affected."""
-    row = context.findings[entry.findings[0]]
-    words = {**row["words"], "clients": affected(entry, NO_HARM, context)}
-    known = sentences().get((row["code"], "unhurt"), ())
+    finding = context.findings[entry.findings[0]]
+    words = {**finding.words, "clients": affected(entry, NO_HARM, context)}
+    known = sentences().get((finding.code, "unhurt"), ())
     return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), "")
 
 
@@ -256,8 +256,8 @@ def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, lis
     names: dict[int, set[str]] = {}
     for mine, attached in found.items():
         for one in attached:
-            for place in one.may_also - {mine} if one.harm["level"] == harm.HURT else ():
-                names.setdefault(place, set()).add(one.harm["client_id"] or "")
+            for place in one.may_also - {mine} if one.harm.level == harm.HURT else ():
+                names.setdefault(place, set()).add(one.harm.client_id or "")
     return {place: sorted(every) for place, every in names.items()}
 
 
@@ -278,21 +278,16 @@ def harm_sentence(clients: Sequence[HurtClient], partitions: Sequence[HurtPartit
 
 def still_hurt(facts: CardFacts) -> Sequence[HurtClient]:
     """The hurt clients that have not recovered; all of them where each has."""
-    still = {client(one.harm) for one in facts.harms if not one.harm["recovered"]}
+    still = {one.harm.client for one in facts.harms if not one.harm.recovered}
     return [one for one in facts.harmed.clients if one.client in still] or facts.harmed.clients
 
 
 def names_clients(entry: Entry, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
-    rows = map(context.findings.__getitem__, entry.finding_ids)
     return any(
-        row["kind"] in BLAMED and ("group" in row["words"] or not all(map(is_internal, row["client_ids"])))
-        for row in rows
+        one.kind in BLAMED and ("group" in one.words or not all(map(is_internal, one.client_ids)))
+        for one in map(context.findings.__getitem__, entry.finding_ids)
     )
-
-
-def client(harm: Row) -> tuple[Any, Any]:
-    return harm["client_id"], harm["address"]
 
 
 def who(client_id: str | None, *more: str | None) -> str:
@@ -381,17 +376,17 @@ def listed(names: Sequence[str]) -> str:
 def partitions_of(entry: Entry, context: CardContext) -> list[HurtPartitions]:
     """Partitions without a working leader, or that a broker does not replicate, as the entry's findings state it."""
     found = []
-    for row in map(context.findings.__getitem__, entry.finding_ids):
-        if (what := lacking(row)) is not None:
-            number = row["words"].get("partition")
+    for finding in map(context.findings.__getitem__, entry.finding_ids):
+        if (what := lacking(finding)) is not None:
+            words, number = finding.words, finding.words.get("partition")
             found.append(
                 HurtPartitions(
-                    topic=row["topic"] or (row["topic_ids"] or [None])[0],
-                    partitions=row["words"].get("partitions") or (f"partition {number}" if number else ""),
+                    topic=finding.topic or next(iter(finding.topic_ids), None),
+                    partitions=words.get("partitions") or (f"partition {number}" if number else ""),
                     what=what,
-                    brokers=tuple(sorted(requesters(row)) or row["brokers"]),
-                    first_ns=ns_of(row["first_seen"]),
-                    until_ns=written_ns(row["words"]["until"]) if row["words"].get("until") else None,
+                    brokers=tuple(sorted(requesters(finding))) or finding.brokers,
+                    first_ns=finding.first_ns,
+                    until_ns=written_ns(words["until"]) if words.get("until") else None,
                 )
             )
     return sorted(found, key=lambda one: (one.what != LEADERLESS, one.first_ns, str(one.topic)))
@@ -400,10 +395,11 @@ def partitions_of(entry: Entry, context: CardContext) -> list[HurtPartitions]:
 LEADERLESS = "no working leader"
 
 
-def lacking(row: Row) -> str | None:
+def lacking(finding: Finding) -> Lack | None:
     """What partitions lack by a finding."""
-    known = {name for name, value in row["words"].items() if value}
-    return next((one.text for one in sentences().get((row["code"], "lacks"), ()) if one.needs <= known), None)
+    known = {name for name, value in finding.words.items() if value}
+    found = (one.text for one in sentences().get((finding.code, "lacks"), ()) if one.needs <= known)
+    return cast("Lack | None", next(found, None))
 
 
 def partition_sentence(partitions: Sequence[HurtPartitions]) -> str:
@@ -426,31 +422,31 @@ def cause_of(facts: CardFacts) -> CardCause:
     """What happened, when, and which client did it. The time is never later than the harm, because the same responses
     may show that first.
     """
-    entry, row, harms = facts.entry, facts.row, facts.harms
+    entry, finding, harms = facts.entry, facts.finding, facts.harms
     text = sentence("cause", facts)
     if text is None:
-        ends = entry.consequences and row["code"] in cause_sentences()
-        text = (
-            short_times(origin(row, dated=facts.context.dated), facts.context) if ends else summary(row, facts.context)
-        )
+        ends = entry.consequences and finding.code in cause_sentences()
+        called = origin(finding, dated=facts.context.dated) if ends else finding.summary.removesuffix(".")
+        text = short_times(called, facts.context)
     if (more := entry.count - 1) and not names_all(facts):
         text += f" ({more:,} more like it)"
     text = capitalized(text)
     for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
-        mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm["errors"]) == silent]
-        sure = {client(one.harm) for one in harms if one.sure}
-        unsure = list(dict.fromkeys(one["client_id"] or "" for one in mine if client(one) not in sure))
+        mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm.errors) == silent]
+        sure = {one.harm.client for one in harms if one.sure}
+        unsure = list(dict.fromkeys(one.client_id or "" for one in mine if one.client not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
-    began_ns = written_ns(row["words"]["ended"]) if row["words"].get("ended") else ns_of(row["first_seen"])
-    time_ns = min([began_ns, *(ns_of(one.harm["first_seen"]) for one in harms)])
+    began_ns = written_ns(finding.words["ended"]) if finding.words.get("ended") else finding.first_ns
+    time_ns = min([began_ns, *(one.harm.first_ns for one in harms)])
     return CardCause(text, time_ns, by_of(facts))
 
 
 def names_all(facts: CardFacts) -> bool:
     """Whether the sentence of the cause is about all findings of the entry."""
-    if facts.row["words"].get("addresses"):
+    code = facts.finding.code
+    if facts.finding.words.get("addresses"):
         return True
-    return facts.row["code"] == RECREATED or (facts.row["code"] == RETURNED and facts.every_is_of_a_broker)
+    return code == RECREATED or (code == RETURNED and facts.every_is_of_a_broker)
 
 
 def written_ns(clock: str) -> int:
@@ -463,24 +459,24 @@ DELETED, CREATED = "deleted_by", "created_by"
 
 def by_of(facts: CardFacts) -> Requester | None:
     """The client that did it; None if none was captured, or several are possible."""
-    row = facts.row
-    if one := requester(row, DELETED) or requester(row, CREATED):
+    finding = facts.finding
+    if one := requester(finding, DELETED) or requester(finding, CREATED):
         return one
-    names = row["client_ids"] if sentence("by", facts) else []
-    hosts = {Conversation.of(side["connection"]).client.host for side in row["sides"] if side["connection"]}
+    names = finding.client_ids if sentence("by", facts) else ()
+    hosts = {Conversation.of(side.connection).client.host for side in finding.sides if side.connection}
     host = hosts.pop() if len(hosts) == 1 and facts.context.hosts else None
     return Requester(None, names[0] or None, host) if len(names) == 1 else None
 
 
-def requester(row: Row, action: str) -> Requester | None:
+def requester(finding: Finding, action: str) -> Requester | None:
     """Who asked for one of the changes that a finding is about."""
-    found = Requester(*(row["words"].get(f"{action}_{name.name}") for name in fields(Requester)))
+    found = Requester(*(finding.words.get(f"{action}_{name.name}") for name in fields(Requester)))
     return found if found.principal or found.client_id or found.host else None
 
 
-def by_whom(row: Row) -> str:
+def by_whom(finding: Finding) -> str:
     """` by lab-admin (User:alice, 10.0.0.9)`; else `; app deleted it` and who recreated it, as far as known."""
-    deleted, created = requester(row, DELETED), requester(row, CREATED)
+    deleted, created = requester(finding, DELETED), requester(finding, CREATED)
     if deleted == created:
         return f" by {party(deleted)}" if deleted else ""
     parts = (f"{party(one)} {what} it" for what, one in (("deleted", deleted), ("recreated", created)) if one)
@@ -521,14 +517,14 @@ def kept_of_before(facts: CardFacts) -> str:
 
 def missed_recreation(facts: CardFacts) -> list[int]:
     """The brokers that were away when the topic was recreated, and have not followed it since."""
-    rows = [facts.context.findings[name] for name in facts.entry.finding_ids]
-    return sorted({broker for row in rows if row["words"].get("recreated") for broker in row["brokers"]})
+    findings = [facts.context.findings[name] for name in facts.entry.finding_ids]
+    return sorted({broker for one in findings if one.words.get("recreated") for broker in one.brokers})
 
 
-def of_consequences(facts: CardFacts, code: str, column: str) -> set[Any]:
-    """The values of a column in all findings of a check that follow from the entry."""
+def of_consequences(facts: CardFacts, code: str, field: str) -> set[Any]:
+    """The values of a field in all findings of a check that follow from the entry."""
     names = [name for one in facts.entry.consequences if one.code == code for name in one.findings]
-    return {value for name in names for value in facts.context.findings[name][column]}
+    return {value for name in names for value in getattr(facts.context.findings[name], field)}
 
 
 def numbered(brokers: Sequence[int]) -> str:
@@ -541,12 +537,12 @@ def state(card: Card) -> str:
     if not clients:
         times = [one.first_ns for one in partitions] or [card.cause.time_ns]
         ends = [one.until_ns for one in partitions if one.until_ns]
-        until = f", until {time_of_day(max(ends))} UTC" if ends and len(ends) == len(partitions) else ""
-        return "" if UTC_TIME.search(card.headline) else f"since {time_of_day(min(times))} UTC{until}"
-    since = f"since {time_of_day(min(one.first_ns for one in clients))} UTC"
+        until = f", until {clock(max(ends))} UTC" if ends and len(ends) == len(partitions) else ""
+        return "" if UTC_TIME.search(card.headline) else f"since {clock(min(times))} UTC{until}"
+    since = f"since {clock(min(one.first_ns for one in clients))} UTC"
     if any(one.ongoing for one in clients):
         return f"{since}, still failing"
-    return f"{since}, until {time_of_day(max(one.last_ns for one in clients))} UTC"
+    return f"{since}, until {clock(max(one.last_ns for one in clients))} UTC"
 
 
 def impact(card: Card, clients: int) -> str:
@@ -641,7 +637,7 @@ def sentences() -> Mapping[tuple[str, str], Sequence[Sentence]]:
 
 def sentence(part: str, facts: CardFacts) -> str | None:
     """None if the finding lacks a word of each sentence."""
-    known = sentences().get((facts.row["code"], part))
+    known = sentences().get((facts.finding.code, part))
     if known is None:
         return None
     words = words_of(facts)
@@ -650,11 +646,11 @@ def sentence(part: str, facts: CardFacts) -> str | None:
 
 
 def words_of(facts: CardFacts) -> dict[str, str]:
-    entry, row, dated = facts.entry, facts.row, facts.context.dated
-    deleted = clock(row["words"].get("ended", ""), dated=dated).strip()
-    created = clock(row["words"].get("time") or row["last_seen"], dated=dated)
+    entry, finding, dated = facts.entry, facts.finding, facts.context.dated
+    deleted = shown_time(finding.words.get("ended", ""), dated=dated)
+    created = shown_time(finding.words.get("time", ""), dated=dated) or clock(finding.last_ns, dated=dated)
     return {
-        **row["words"],
+        **finding.words,
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
         "stale": numbered(facts.stale) if facts.stale else "",
@@ -662,14 +658,14 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
         "them": "it" if len(entry.brokers) == 1 else "them",
         "do": "does" if len(entry.brokers) == 1 else "do",
-        "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
-        "topic_id": (row["topic_ids"] or [""])[0],
+        "topic": finding.topic or (finding.topic_ids or ("(name unknown)",))[0],
+        "topic_id": (finding.topic_ids or ("",))[0],
         "deleted": deleted,
         "created": created,
         "at_once": created if created == deleted else "",
-        "by": by_whom(row),
+        "by": by_whom(finding),
         "kept": kept_of_before(facts),
-        "unknown": "yes" if row["words"].get("one") == UNKNOWN_TOPIC else "",
+        "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
 
@@ -686,7 +682,7 @@ def action_of(facts: CardFacts) -> CardAction:
 
 
 def advice(facts: CardFacts) -> str:
-    return sentence("action", facts) or remedy(facts.row["code"])
+    return sentence("action", facts) or remedy(facts.finding.code)
 
 
 def affected(entry: Entry, of: CardHarm, context: CardContext) -> str:
@@ -713,13 +709,13 @@ def commands(entry: Entry, of: CardHarm, context: CardContext) -> tuple[str, ...
     return (f"wirecheck decode {context.files} {about}{context.options}",)
 
 
-def narrowed(row: Row) -> str:
+def narrowed(finding: Finding) -> str:
     """The options that leave of a topic's messages those with errors, or where there may be none those of the APIs that
     the finding's sides are.
     """
-    if row["code"] not in WITHOUT_ERROR:
+    if finding.code not in WITHOUT_ERROR:
         return " --error"
-    return "".join(f" --api {api}" for api in sorted({side["api"] for side in row["sides"] if side["api"]}))
+    return "".join(f" --api {api}" for api in sorted({side.api for side in finding.sides if side.api}))
 
 
 def blamed(entry: Entry, of: CardHarm) -> Entry:
@@ -734,18 +730,18 @@ def blamed(entry: Entry, of: CardHarm) -> Entry:
 
 def evidence_of(entry: Entry, of: CardHarm, context: CardContext) -> CardEvidence:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
-    row = context.findings[blamed(entry, of).findings[0]]
-    frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
+    finding = context.findings[blamed(entry, of).findings[0]]
+    frames = dict.fromkeys(side.frame for side in finding.sides if side.frame and side.frame.first)
     target = shlex.quote(
-        f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
+        f"{re.sub(r'[^A-Za-z0-9._-]', '_', finding.topic or finding.code)[:64].lstrip('-.') or 'finding'}.pcapng"
     )
-    name = row["code"] if context.codes[row["code"]] == 1 else row["id"]
+    name = finding.code if context.codes[finding.code] == 1 else finding.id
     return CardEvidence(
-        frames=tuple([frame for frame in frames if frame.get("first")][:FRAMES_SHOWN]),
+        frames=tuple(frames)[:FRAMES_SHOWN],
         command=f"wirecheck evidence {name} {context.found_in} -o {target}{context.options}",
     )
 
 
-def clients_seen(clients: Iterable[Row]) -> int:
+def clients_seen(clients: Iterable[Mapping[str, Any]]) -> int:
     """Without brokers and controllers."""
     return sum(not is_internal(one["client_id"]) for one in clients)

@@ -8,17 +8,20 @@ findings.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.cause_rules import CauseRule, rules, rules_by_consequence
+from wirecheck.story.verdict import Finding, Harm
+from wirecheck.wording import NS_PER_S
 
-Row = Mapping[str, Any]
-SOONER_S = 10
+Subject = Finding | Harm
+"""What relations are about: a harm has the fields that a finding about it would have."""
+SOONER_NS = 10 * NS_PER_S
 """A consequence may seem to begin so much sooner than its cause: rates are kept per 10 s."""
-LATER_S = 30
+LATER_NS = 30 * NS_PER_S
 """A consequence that needs its cause to last may begin so much later than it was seen last: brokers' grace."""
 MOST_POSSIBLE = 16
 """So many possible causes are named, as many as a finding has sides."""
@@ -27,107 +30,89 @@ CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 
 
 @dataclass(frozen=True)
-class Linked:
-    """What one finding has to do with the others, by their ids."""
-
-    cause: str | None = None
-    """The origin, which is itself not a consequence; None without one."""
-    possible_causes: tuple[str, ...] = ()
-    consequences: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class OpenFinding:
-    """As much of an open finding as relations look at; times in seconds."""
+    """As much of an open finding as relations look at."""
 
     id: str
     code: str
     place: tuple[str, str]
     """Label and cluster: nothing is compared across them, but what an address that changed its cluster explains."""
-    first_s: float
-    last_s: float
+    first_ns: int
+    last_ns: int
     keys: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     """By relation what this finding offers as a cause (`cause ...`) and asks for as a consequence."""
 
     @classmethod
-    def of(cls, row: Row) -> "OpenFinding | None":
+    def of(cls, one: Finding) -> "OpenFinding | None":
         """None for a finding that is about no known cluster, or counts many: it is related to nothing."""
-        if row["cluster"] is None or row.get("others") is not None:
+        if one.cluster is None or one.others is not None:
             return None
-        place = (row["label"], row["cluster"])
-        times = (row["first_seen"].timestamp(), row["last_seen"].timestamp())
-        return cls(row["id"], row["code"], place, *times, {name: keys(row) for name, keys in KEYS.items()})
+        offered = {name: keys(one) for name, keys in KEYS.items()}
+        return cls(one.id, one.code, (one.label, one.cluster), one.first_ns, one.last_ns, offered)
 
 
-def values(column: str) -> Callable[[Row], frozenset[Any]]:
-    return lambda row: frozenset(row[column] or ())
+def values(field: str) -> Callable[[Any], frozenset[Any]]:
+    return lambda one: frozenset(getattr(one, field))
 
 
-def nth_id(index: int) -> Callable[[Row], frozenset[Any]]:
-    return lambda row: frozenset(row["topic_ids"][index : index + 1])
+def nth_id(index: int) -> Callable[[Any], frozenset[Any]]:
+    return lambda one: frozenset(one.topic_ids[index : index + 1])
 
 
-def topic(row: Row) -> frozenset[Any]:
-    return frozenset({row["topic"]} - {None})
+def topic(one: Subject) -> frozenset[Any]:
+    return frozenset({one.topic} - {None})
 
 
-def requesters(row: Row) -> frozenset[Any]:
+def requesters(finding: Finding) -> frozenset[int]:
     """Brokers that made the requests themselves, as the check knows them by their hosts."""
-    return frozenset(int(broker) for broker in str(words_of(row).get("requester", "")).split(",") if broker)
+    return frozenset(int(broker) for broker in finding.words.get("requester", "").split(",") if broker)
 
 
-def words_of(row: Row) -> Mapping[str, Any]:
-    words = row["words"]
-    return words if isinstance(words, Mapping) else {word["name"]: word["value"] for word in words}
-
-
-def requests_of(row: Row) -> frozenset[Any]:
+def requests_of(finding: Finding) -> frozenset[Any]:
     """Client host, API and version of each side."""
-    sides = [side for side in row["sides"] if side["api"] is not None]
-    return frozenset(
-        (Conversation.of(side["connection"] or "").client.host, side["api"], side["version"]) for side in sides
-    )
+    sides = [side for side in finding.sides if side.api is not None]
+    return frozenset((Conversation.of(side.connection or "").client.host, side.api, side.version) for side in sides)
 
 
-def connections(row: Row) -> frozenset[Any]:
-    return frozenset(side["connection"] for side in row["sides"] if side["connection"])
+def connections(finding: Finding) -> frozenset[Any]:
+    return frozenset(side.connection for side in finding.sides if side.connection)
 
 
-def servers(row: Row) -> frozenset[Any]:
+def servers(finding: Finding) -> frozenset[Any]:
     """Where its last side was seen; of what is about fetches, where the last of those went."""
-    sides = [side for side in row["sides"] if side["api"] in FETCHES] or row["sides"]
-    last = max(sides, key=lambda side: (side.get("time", 0), side["connection"] or ""), default=None)
-    return frozenset({str(Conversation.of(last["connection"] or "").server)}) if last else frozenset()
+    sides = [side for side in finding.sides if side.api in FETCHES] or finding.sides
+    last = max(sides, key=lambda side: (side.time_ns, side.connection or ""), default=None)
+    return frozenset({str(Conversation.of(last.connection or "").server)}) if last else frozenset()
 
 
-def orders_alone(row: Row) -> frozenset[Any]:
+def orders_alone(finding: Finding) -> frozenset[Any]:
     """Whether it rests on controllers' requests alone, without responses."""
-    return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
+    return frozenset({True}) if {side.api for side in finding.sides} <= CONTROL else frozenset()
 
 
-def vanished(row: Row) -> frozenset[Any]:
+def vanished(finding: Finding) -> frozenset[Any]:
     """Whether topics are gone since a controller took over with a new metadata log."""
-    return frozenset({True}) if words_of(row).get("vanished") else frozenset()
+    return frozenset({True}) if finding.words.get("vanished") else frozenset()
 
 
-def anything(_row: Row) -> frozenset[Any]:
+def anything(_finding: Finding) -> frozenset[Any]:
     return frozenset({True})
 
 
-def missed_recreation(row: Row) -> frozenset[Any]:
+def missed_recreation(finding: Finding) -> frozenset[Any]:
     """The new ID of a recreation, and of a replica whose broker was away then."""
-    if row["code"] == "TID001":
-        return KEYS["new id"](row)
-    return frozenset(row["topic_ids"]) if words_of(row).get("recreated") else frozenset()
+    if finding.code == "TID001":
+        return KEYS["new id"](finding)
+    return frozenset(finding.topic_ids) if finding.words.get("recreated") else frozenset()
 
 
-def pair(row: Row) -> frozenset[Any]:
+def pair(finding: Finding) -> frozenset[Any]:
     """Both ids of a change, in any order."""
-    ids = frozenset(row["topic_ids"])
+    ids = frozenset(finding.topic_ids)
     return frozenset({ids}) if len(ids) == 2 else frozenset()
 
 
-KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
+KEYS: Mapping[str, Callable[[Any], frozenset[Any]]] = {
     "brokers": values("brokers"),
     "a broker": values("brokers"),
     "clients": values("client_ids"),
@@ -182,15 +167,19 @@ def explained(finding: OpenFinding, fits: Sequence[Fit]) -> bool:
     return any(fit.whole for fit in fits) or (bool(brokers) and brokers >= finding.keys["brokers"])
 
 
-def linked(findings: Iterable[Row]) -> dict[str, Linked]:
-    """By id what each has to do with the others, over open last revisions."""
-    causes = Causes(one for row in findings if (one := OpenFinding.of(row)) is not None)
+def linked(findings: Sequence[Finding]) -> list[Finding]:
+    """The same, each with what it has to do with the others."""
+    causes = Causes(one for finding in findings if (one := OpenFinding.of(finding)) is not None)
     origins = {name: causes.origin(name) for name in causes.open_findings}
     consequences: dict[str, list[str]] = defaultdict(list)
     for name, origin in origins.items():
         if origin.cause:
             consequences[origin.cause].append(name)
-    return {name: Linked(origin.cause, origin.possible, tuple(consequences[name])) for name, origin in origins.items()}
+    return [
+        replace(one, cause=origin.cause, possible_causes=origin.possible, consequences=tuple(consequences[one.id]))
+        for one in findings
+        for origin in (origins.get(one.id, Origin()),)
+    ]
 
 
 CHANGED_CLUSTER = "CLU004"
@@ -268,5 +257,5 @@ class Causes:
 
 def fits(rule: CauseRule, cause: OpenFinding, finding: OpenFinding) -> bool:
     """Whether the cause's time fits."""
-    lasts = not rule.lasting or finding.first_s <= cause.last_s + LATER_S
-    return cause.first_s <= finding.first_s + SOONER_S and lasts
+    lasts = not rule.lasting or finding.first_ns <= cause.last_ns + LATER_NS
+    return cause.first_ns <= finding.first_ns + SOONER_NS and lasts

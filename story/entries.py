@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.verdict import Entry
-from wirecheck.wording import and_list
+from wirecheck.story.verdict import Entry, Finding
+from wirecheck.wording import DAY_NS, and_list, clock
 
-Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
 BLAMED = KINDS[:2]
@@ -51,7 +50,7 @@ DIFFERS = fields(
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 
 
-def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[Entry]:
+def entries(findings: Iterable[Finding], every: Iterable[Finding] = ()) -> list[Entry]:
     """What should be read first comes first, each with the entries that follow from it.
 
     A finding whose cause is not listed is an entry of its own and names the cause. `every` has the findings that are
@@ -63,57 +62,57 @@ def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[Entry]:
 class Telling:
     """The findings that are listed, by what they follow from."""
 
-    def __init__(self, findings: list[Row], every: Iterable[Row]) -> None:
-        listed = {row["id"] for row in findings}
-        self.roots = [row for row in findings if row["cause"] not in listed]
-        self.unlisted = {row["id"]: row for row in every if row["id"] not in listed}
-        self.under: dict[str, list[Row]] = defaultdict(list)
-        for row in findings:
-            if row["cause"] in listed:
-                self.under[row["cause"]].append(row)
-        self.dated = len({row[column][:10] for row in findings for column in ("first_seen", "last_seen")}) > 1
+    def __init__(self, findings: list[Finding], every: Iterable[Finding]) -> None:
+        listed = {one.id for one in findings}
+        self.roots = [one for one in findings if one.cause not in listed]
+        self.unlisted = {one.id: one for one in every if one.id not in listed}
+        self.under: dict[str, list[Finding]] = defaultdict(list)
+        for one in findings:
+            if one.cause in listed:
+                self.under[one.cause].append(one)
+        self.dated = several_days(findings)
 
     def entries(self) -> list[Entry]:
         return sorted((self.entry(group, own_next=True) for group in equal(self.roots, self.place)), key=rank)
 
-    def entry(self, group: Sequence[Row], *, own_next: bool) -> Entry:
+    def entry(self, group: Sequence[Finding], *, own_next: bool) -> Entry:
         first, more = group[0], len(group) - 1
-        following = [row for root in group for row in self.under.get(root["id"], ())]
+        following = [one for root in group for one in self.under.get(root.id, ())]
         ends = bool(following) and all_ends_with(first)
         under = (self.entry(rows, own_next=not ends) for rows in equal(following, self.place))
         return Entry(
             sentence=sentence(first, more, len(following), dated=self.dated),
-            code=first["code"],
-            name=first["name"],
-            kind=first["kind"],
-            cluster=first["cluster"],
-            role="cause" if following else "consequence" if first["cause"] else "alone",
+            code=first.code,
+            name=first.name,
+            kind=first.kind,
+            cluster=first.cluster,
+            role="cause" if following else "consequence" if first.cause else "alone",
             count=len(group),
-            findings=tuple(row["id"] for row in group),
-            topics=tuple(sorted({row["topic"] for row in group} - {None})),
-            client_ids=tuple(sorted({client for row in group for client in row["client_ids"]})),
-            brokers=tuple(sorted({broker for row in group for broker in row["brokers"]})),
+            findings=tuple(one.id for one in group),
+            topics=tuple(sorted({one.topic for one in group if one.topic is not None})),
+            client_ids=tuple(sorted({client for one in group for client in one.client_ids})),
+            brokers=tuple(sorted({broker for one in group for broker in one.brokers})),
             own_next=own_next,
             follows_from=self.follows_from(group),
             consequences=tuple(sorted(under, key=rank)),
         )
 
-    def follows_from(self, group: Sequence[Row]) -> str | None:
+    def follows_from(self, group: Sequence[Finding]) -> str | None:
         """The causes that are not listed, by the first; the others are like it."""
-        causes = dict.fromkeys(row["cause"] for row in group if row["cause"] in self.unlisted)
+        causes = dict.fromkeys(one.cause for one in group if one.cause in self.unlisted)
         if not causes:
             return None
         cause = self.unlisted[next(iter(causes))]
         more = f" ({len(causes) - 1:,} more like it)" if len(causes) > 1 else ""
-        return f"{cause['code']} {cause['id']}: {origin(cause, dated=self.dated)}{more}."
+        return f"{cause.code} {cause.id}: {origin(cause, dated=self.dated)}{more}."
 
-    def place(self, row: Row) -> Key:
+    def place(self, one: Finding) -> Key:
         """What no equal findings differ in; causes and consequences count by their checks. The brokers, which those
         about one topic and those of a crowd may differ in, are the last of it.
         """
-        follows = tuple(sorted({following["code"] for following in self.under.get(row["id"], ())}))
-        cause = self.unlisted.get(row["cause"], {}).get("code")
-        return row["code"], row["kind"], row["cluster"], bool(row.get("others")), follows, cause, tuple(row["brokers"])
+        follows = tuple(sorted({following.code for following in self.under.get(one.id, ())}))
+        cause = self.unlisted[one.cause].code if one.cause in self.unlisted else None
+        return one.code, one.kind, one.cluster, bool(one.others), follows, cause, one.brokers
 
 
 def rank(entry: Entry) -> Key:
@@ -122,55 +121,58 @@ def rank(entry: Entry) -> Key:
     return worst, entry.role != "cause", entry.code, -entry.count, entry.findings[0]
 
 
-def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
-    """Rows of one place that state the same, the earliest first in each group."""
-    groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
-    groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), stated(row, STATES | SPEAKS)))
-    groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), stated(row, STATES)))
+def several_days(findings: Iterable[Finding]) -> bool:
+    return len({time_ns // DAY_NS for one in findings for time_ns in (one.first_ns, one.last_ns)}) > 1
+
+
+def by_time(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda one: (one.first_ns, one.id))
+
+
+def equal(findings: Iterable[Finding], place: Callable[[Finding], Key]) -> list[list[Finding]]:
+    """Findings of one place that state the same, the earliest first in each group."""
+    groups = [[one] for one in by_time(findings)]
+    groups = together(groups, lambda one: (place(one), one.client_ids, stated(one, STATES | SPEAKS)))
+    groups = together(groups, lambda one: (place(one)[:-1], one.topic, one.topic_ids, stated(one, STATES)))
     groups = at_several_servers(groups, place)
     counts = Counter(place(group[0])[:-1] for group in groups)
     too_many = [group for group in groups if counts[place(group[0])[:-1]] > MOST_SEPARATE]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= MOST_SEPARATE]
-    return others + together(too_many, lambda row: (place(row)[:-1], stated(row, ERRORS)))
+    return others + together(too_many, lambda one: (place(one)[:-1], stated(one, ERRORS)))
 
 
-def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
-    """Groups whose first rows have one key, as one."""
-    found: dict[Key, list[Row]] = defaultdict(list)
+def together(groups: Iterable[list[Finding]], key: Callable[[Finding], Key]) -> list[list[Finding]]:
+    """Groups whose first findings have one key, as one."""
+    found: dict[Key, list[Finding]] = defaultdict(list)
     for group in groups:
         found[key(group[0])].extend(group)
-    return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
+    return list(map(by_time, found.values()))
 
 
-def at_several_servers(groups: Iterable[list[Row]], place: Callable[[Row], Key]) -> list[list[Row]]:
+def at_several_servers(groups: Iterable[list[Finding]], place: Callable[[Finding], Key]) -> list[list[Finding]]:
     """Groups about the same clients that differ in the server only, as one: what is to be done is to be done there. Of
     brokers that are clients the servers stay apart.
     """
-    found: dict[Key, list[Row]] = {}
+    found: dict[Key, list[Finding]] = {}
     for group in groups:
-        clients = tuple(sorted({client for row in group for client in row["client_ids"]}))
-        clients = () if any(map(is_internal, clients)) or group[0]["words"].get("requester") else clients
-        about = (
-            place(group[0])[:-1],
-            group[0]["topic"],
-            tuple(group[0]["topic_ids"]),
-            stated(group[0], STATES - SERVERS),
-        )
-        found.setdefault((clients, *about) if clients else (group[0]["id"],), []).extend(group)
-    return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
+        first, clients = group[0], tuple(sorted({client for one in group for client in one.client_ids}))
+        clients = () if any(map(is_internal, clients)) or first.words.get("requester") else clients
+        about = (place(first)[:-1], first.topic, first.topic_ids, stated(first, STATES - SERVERS))
+        found.setdefault((clients, *about) if clients else (first.id,), []).extend(group)
+    return list(map(by_time, found.values()))
 
 
-def stated(row: Row, fields: frozenset[str]) -> Key:
+def stated(one: Finding, fields: frozenset[str]) -> Key:
     """The values of these fields of the summary, without the topic's own name and IDs."""
-    found = [(name, value) for name, value in row["words"].items() if name in fields]
-    for own in sorted(filter(None, (*row["topic_ids"], row["topic"])), key=len, reverse=True):
+    found = [(name, value) for name, value in one.words.items() if name in fields]
+    for own in sorted(filter(None, (*one.topic_ids, one.topic)), key=len, reverse=True):
         found = [(name, value.replace(own, "*")) for name, value in found]
     return tuple(sorted(found))
 
 
-def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
+def sentence(finding: Finding, more: int, following: int, *, dated: bool) -> str:
     """A cause and how many findings follow from it; of any other finding its summary. One sentence."""
-    text = origin(row, dated=dated) if following else str(row["summary"]).removesuffix(".")
+    text = origin(finding, dated=dated) if following else finding.summary.removesuffix(".")
     if more:
         text += f" ({more:,} more like it)"
     if following:
@@ -179,52 +181,52 @@ def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
     return f"{text}."
 
 
-def origin(row: Row, *, dated: bool) -> str:
+def origin(finding: Finding, *, dated: bool) -> str:
     """What a finding is called as a cause."""
-    return cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
+    return cause_sentences()[finding.code].template.format(**words(finding, dated=dated))
 
 
 ADVERTISES = "ApiVersions"
 """An advertised version is not a request that a client is blamed for, unless there is nothing else."""
 
 
-def words(row: Row, *, dated: bool) -> dict[str, str]:
-    pairs = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+def words(finding: Finding, *, dated: bool) -> dict[str, str]:
+    pairs = {(side.api, side.version) for side in finding.sides if side.api}
     requests = {request for request in pairs if request[0] != ADVERTISES} or pairs
     return {
-        **row["words"],
-        "summary": str(row["summary"]).removesuffix("."),
-        "topic": row["topic"] or (row["topic_ids"] or ["(name unknown)"])[0],
-        "id": (row["topic_ids"] or [""])[0],
-        "brokers": and_list(list(map(str, row["brokers"]))),
-        "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),
+        **finding.words,
+        "summary": finding.summary.removesuffix("."),
+        "topic": finding.topic or (finding.topic_ids or ("(name unknown)",))[0],
+        "id": (finding.topic_ids or ("",))[0],
+        "brokers": and_list(list(map(str, finding.brokers))),
+        "clients": ", ".join(client or "(no client ID)" for client in finding.client_ids),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
-        "first": clock(row["first_seen"], dated=dated),
-        "began": clock(str(row["words"].get("since") or row["first_seen"]), dated=dated),
-        "last": clock(row["last_seen"], dated=dated),
+        "first": clock(finding.first_ns, dated=dated),
+        "began": shown_time(finding.words.get("since", ""), dated=dated) or clock(finding.first_ns, dated=dated),
+        "last": clock(finding.last_ns, dated=dated),
     }
 
 
-def clock(time: str, *, dated: bool) -> str:
-    """To the second; with its day where the findings are of several."""
-    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+def shown_time(word: str, *, dated: bool) -> str:
+    """`2026-11-21 00:44:48.284 UTC`, as words of findings have it, to the second; its day where there are several."""
+    return word[: len("2026-11-21 00:44:48")] if dated else word[11:19]
 
 
-def remedies_of(findings: Iterable[Row]) -> dict[str, str]:
+def remedies_of(findings: Iterable[Finding]) -> dict[str, str]:
     """By finding ID. Where the remedy of its cause ends a finding, that is the remedy: one of its own may do harm."""
-    by_id = {finding["id"]: finding for finding in findings}
+    by_id = {finding.id: finding for finding in findings}
     found = {}
-    for finding in findings:
-        cause = by_id.get(finding["cause"])
+    for finding in by_id.values():
+        cause = by_id.get(finding.cause or "")
         ends = cause is not None and all_ends_with(cause)
-        found[finding["id"]] = remedy(cause["code"] if cause is not None and ends else finding["code"])
+        found[finding.id] = remedy(cause.code if cause is not None and ends else finding.code)
     return found
 
 
-def all_ends_with(cause: Row) -> bool:
+def all_ends_with(cause: Finding) -> bool:
     """Whether what follows from a finding ends with it; else each consequence needs something done of its own."""
-    ends = cause_sentences()[cause["code"]].ends
-    return ends == "yes" or (ends != "no" and bool(cause["words"].get(ends)))
+    ends = cause_sentences()[cause.code].ends
+    return ends == "yes" or (ends != "no" and bool(cause.words.get(ends)))
 
 
 class CauseSentence(NamedTuple):

@@ -16,7 +16,8 @@ from typing import Any
 
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.entries import BLAMED
-from wirecheck.story.verdict import CardEntry
+from wirecheck.story.verdict import CardEntry, Finding
+from wirecheck.wording import utc
 
 Row = Mapping[str, Any]
 COMMENT, NO_END = "#", "-"
@@ -36,11 +37,11 @@ class Expectation:
     def is_over(self, day: dt.date) -> bool:
         return self.until is not None and day > self.until
 
-    def fits(self, finding: Row) -> bool:
-        topics = {finding["topic"] or "", *finding["topic_ids"]}
+    def fits(self, finding: Finding) -> bool:
+        topics = {finding.topic or "", *finding.topic_ids}
         return (
-            fnmatchcase(finding["code"], self.code)
-            and all(map(self.fits_client, finding["client_ids"]))
+            fnmatchcase(finding.code, self.code)
+            and all(map(self.fits_client, finding.client_ids))
             and any(fnmatchcase(topic, self.topic) for topic in topics)
         )
 
@@ -77,7 +78,7 @@ def with_expected(result: dict[str, Any], lines: Sequence[Expectation]) -> dict[
     """A verdict whose entries say why they are expected; `expectations` has each line and what it matched."""
     if not lines:
         return result
-    findings = {finding["id"]: finding for finding in result["findings"]}
+    findings = {finding.id: finding for finding in result["findings"]}
     day = last_day(result["findings"])
     valid = [line for line in lines if not line.is_over(day)]
     used: dict[int, int] = {}
@@ -94,13 +95,13 @@ def with_expected(result: dict[str, Any], lines: Sequence[Expectation]) -> dict[
     return {**result, "entries": entries, "expectations": expectations}
 
 
-def last_day(findings: Iterable[Row]) -> dt.date:
+def last_day(findings: Iterable[Finding]) -> dt.date:
     """Of the capture: a replay says the same whenever it runs."""
-    last = max((finding["last_seen"] for finding in findings), default="")
-    return dt.datetime.fromisoformat(last).date() if last else dt.date.min
+    last_ns = max((finding.last_ns for finding in findings), default=None)
+    return dt.date.min if last_ns is None else utc(last_ns).date()
 
 
-def matches(entry: CardEntry, findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
+def matches(entry: CardEntry, findings: Mapping[str, Finding], lines: Sequence[Expectation]) -> list[Expectation]:
     """The lines by which a card is expected; none if a finding or a client of it has none."""
     blamed = [name for one in entry.with_consequences if one.kind in BLAMED for name in one.findings]
     found = [line for ids in (entry.findings, blamed) if ids for line in covering(ids, findings, lines)]
@@ -109,7 +110,7 @@ def matches(entry: CardEntry, findings: Mapping[str, Row], lines: Sequence[Expec
     return found if known and not harm.others else []
 
 
-def covering(ids: Iterable[str], findings: Mapping[str, Row], lines: Sequence[Expectation]) -> list[Expectation]:
+def covering(ids: Iterable[str], findings: Mapping[str, Finding], lines: Sequence[Expectation]) -> list[Expectation]:
     """The lines that fit these findings; none if one of them has no line."""
     fitting = [[line for line in lines if line.fits(findings[name])] for name in ids]
     return list(dict.fromkeys(line for some in fitting for line in some)) if all(fitting) else []

@@ -6,10 +6,9 @@ whose time fits. A sure relation comes before one that is not, and a lower rank 
 the card says "may". A harm that fits no finding stays in the table of harms only.
 """
 
-import datetime as dt
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -18,13 +17,13 @@ from typing import Any, NamedTuple
 from wirecheck.decode.peer import Conversation
 from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
-from wirecheck.story.verdict import Entry, HurtClient
-from wirecheck.wording import ns_of
+from wirecheck.story.causes import Subject
+from wirecheck.story.verdict import Entry, Finding, Harm, HurtClient
+from wirecheck.wording import NS_PER_S
 
-Row = Mapping[str, Any]
-LATER_S = 30.0
+LATER_NS = 30 * NS_PER_S
 """Harm may end so much sooner than its finding is first seen: brokers' grace."""
-CLOCKS_S = 1.0
+CLOCKS_NS = NS_PER_S
 """Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
 MOST = 16
 """So many clients are named in one card; the others are counted. So many findings of one check, equal in all that its
@@ -88,43 +87,37 @@ def relations() -> Mapping[str, tuple[Rule, ...]]:
     return rules
 
 
-def like_a_finding(harm: Row) -> Row:
-    """A harm with the columns that findings have."""
-    ids = [] if harm["topic_id"] is None else [harm["topic_id"]]
-    return {**harm, "client_ids": [harm["client_id"] or ""], "topic_ids": ids}
+def topics(one: Subject) -> set[Any]:
+    return {*product(("id",), one.topic_ids), *product(("name",), {one.topic} - {None})}
 
 
-def topics(row: Row) -> set[Any]:
-    return {*product(("id",), row["topic_ids"]), *product(("name",), {row["topic"]} - {None})}
+def partitions(one: Subject) -> set[Any]:
+    numbers = one.partitions if isinstance(one, Harm) else [one.words.get("partition", "")]
+    return set(product(topics(one), map(str, numbers)))
 
 
-def partitions(row: Row) -> set[Any]:
-    numbers = row["partitions"] if "partitions" in row else [row["words"].get("partition", "")]
-    return set(product(topics(row), map(str, numbers)))
-
-
-def of_error(error: str, row: Row) -> set[Any]:
+def of_error(error: str, one: Subject) -> set[Any]:
     """Of a finding always: its rule asks for harm of this kind."""
-    return {error} if error in row.get("errors", (error,)) else set()
+    return {error} if not isinstance(one, Harm) or error in one.errors else set()
 
 
-def offline_replica(row: Row) -> set[Any]:
+def offline_replica(one: Subject) -> set[Any]:
     """Of a harm the brokers that answered that their log directory failed, or the only replica of a partition without a
     leader; of a finding the brokers that it is about.
     """
-    errors, brokers = row.get("errors", (STORAGE_ERROR,)), set(row["brokers"])
+    errors, brokers = one.errors if isinstance(one, Harm) else (STORAGE_ERROR,), set(one.brokers)
     only = LEADER_NOT_AVAILABLE in errors and len(brokers) == 1
     return brokers if STORAGE_ERROR in errors or only else set()
 
 
-def refusal(row: Row) -> set[Any]:
+def refusal(one: Subject) -> set[Any]:
     """What is refused to whom: of a harm, and of a finding that is made of it (`unexplained.py`)."""
-    words = row["words"] if "words" in row else {"host": row["address"], "api": row["api"]}
-    topics = {row["topic"] or next(iter(row["topic_ids"]), None)}
-    return set(product(row["client_ids"], (words.get("host"),), (words.get("api"),), topics))
+    host, api = (one.address, one.api) if isinstance(one, Harm) else (one.words.get("host"), one.words.get("api"))
+    topics = {one.topic or next(iter(one.topic_ids), None)}
+    return set(product(one.client_ids, (host,), (api,), topics))
 
 
-KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
+KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
     "old id": causes.KEYS["old id"],
@@ -143,15 +136,10 @@ KEYS: Mapping[str, Callable[[Row], Collection[Any]]] = {
 """What a harm and a finding have in common where a relation holds, of either."""
 
 
-def seconds(time: str) -> float:
-    """Of an RFC 3339 time."""
-    return dt.datetime.fromisoformat(time).timestamp()
-
-
 class Attached(NamedTuple):
     """One harm at the entry that it follows from."""
 
-    harm: Row
+    harm: Harm
     sure: bool
     may_also: frozenset[int] = frozenset()
     """Places of entries with findings that may be the reason too."""
@@ -162,158 +150,179 @@ class Attached(NamedTuple):
 class Reason(NamedTuple):
     """A finding of an entry that harm may follow from."""
 
-    since_s: float
+    since_ns: int
     """Harm that begins sooner does not follow from it: not before what the finding itself follows from."""
-    until_s: float
+    until_ns: int
     """Harm that ends sooner does not either."""
     rule: Rule
     place: int
-    row: Row
+    finding: Finding
 
     @classmethod
-    def of(cls, row: Row, root: Row, place: int, rule: Rule) -> "Reason":
-        states_it = row is root and "client" in rule.relations
-        since_s = -math.inf if states_it else begins_s(root) - CLOCKS_S
-        return cls(since_s, seconds(row["first_seen"]) - LATER_S, rule, place, row)
+    def of(cls, finding: Finding, root: Finding, place: int, rule: Rule) -> "Reason":
+        states_it = finding is root and "client" in rule.relations
+        since_ns = 0 if states_it else begins_ns(root) - CLOCKS_NS
+        return cls(since_ns, finding.first_ns - LATER_NS, rule, place, finding)
 
-    def fits(self, first_s: float, last_s: float) -> bool:
-        return first_s >= self.since_s and last_s >= self.until_s
+    def fits(self, first_ns: int, last_ns: int) -> bool:
+        return first_ns >= self.since_ns and last_ns >= self.until_ns
 
 
 Key = tuple[Any, ...]
 
 
-def keys(row: Row, rule: Rule) -> Iterator[Key]:
+def keys(one: Subject, rule: Rule) -> Iterator[Key]:
     """Of a harm or of a finding: where the rule's relations all hold between two, they have one in common."""
     return (
-        (row["cluster"], rule.code, rule.relations, *found)
-        for found in product(*(KEYS[name](row) for name in rule.relations))
+        (one.cluster, rule.code, rule.relations, *found)
+        for found in product(*(KEYS[name](one) for name in rule.relations))
     )
 
 
-def by_entry(entries: Sequence[Entry], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
+def by_entry(
+    entries: Sequence[Entry], findings: Mapping[str, Finding], harms: Iterable[Harm]
+) -> dict[int, list[Attached]]:
     """The harms of each entry, by its place; those that fit no entry are omitted."""
     reasons = [
         Reason.of(findings[name], findings[entry.findings[0]], place, rule)
         for place, entry in enumerate(entries)
         for name in entry.finding_ids
-        for rule in relations().get(findings[name]["code"], ())
+        for rule in relations().get(findings[name].code, ())
     ]
     reasons.sort(key=lambda one: (one[:2], one.place))
     by_key: dict[Key, list[Reason]] = defaultdict(list)
     for reason in reasons:
-        for key in keys(reason.row, reason.rule):
+        for key in keys(reason.finding, reason.rule):
             if len(by_key[key]) < MOST:
                 by_key[key].append(reason)
     rules = {reason.rule: None for reason in reasons}
     found: dict[int, list[Attached]] = {}
     for harm in harms:
-        first_s, last_s = seconds(harm["first_seen"]), seconds(harm["last_seen"])
-        about = like_a_finding(harm)
-        alike = (one for rule in rules for key in keys(about, rule) for one in by_key.get(key, ()))
-        fitting = {(one.row["id"], one.rule): one for one in alike if one.fits(first_s, last_s)}.values()
+        alike = (one for rule in rules for key in keys(harm, rule) for one in by_key.get(key, ()))
+        fitting = {(one.finding.id, one.rule): one for one in alike if one.fits(harm.first_ns, harm.last_ns)}.values()
         if fitting:
             nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))
             may = [one for one in fitting if not one.rule.sure]
-            brokers = frozenset(broker for one in may for broker in one.row["brokers"])
+            brokers = frozenset(broker for one in may for broker in one.finding.brokers)
             attached = Attached(harm, nearest.rule.sure, frozenset(one.place for one in may), brokers)
             found.setdefault(nearest.place, []).append(attached)
     return found
 
 
-def begins_s(finding: Row) -> float:
+def begins_ns(finding: Finding) -> int:
     """When the first of its evidence was seen."""
-    return min(map(seconds, (finding["first_seen"], *(side["time"] for side in finding["sides"]))))
+    return min([finding.first_ns, *(side.time_ns for side in finding.sides)])
 
 
-def stated(finding: Row) -> list[Row]:
+def stated(finding: Finding) -> list[Harm]:
     """The harm that a finding states, by client; none where its check states none, or this finding does not."""
-    if finding["code"] in STOPPED:
-        return stopped(finding, STOPPED[finding["code"]])
-    if finding["code"] not in STATED:
+    if finding.code in STOPPED:
+        return stopped(finding, STOPPED[finding.code])
+    if finding.code not in STATED:
         return []
-    first = Conversation.of(finding["sides"][0]["connection"] or "").client.host if finding["sides"] else ""
-    host = finding["words"].get("host") or first  # the first side may be what the server advertised to another client
-    facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
-    closed = NO_RESPONSE if finding["words"].get("silent") else STATED[finding["code"]]
-    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else closed
-    about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
-    about["granted_before"] = False
-    blocked_ms = round(lasted_s(finding) * 1000)
-    api = " v".join(filter(None, (finding["words"].get(word, "") for word in ("api", "version"))))
-    where = "" if finding["code"] == "WIR008" else host  # its clients are on several hosts
-    of_client = {**facts, **about, "blocked_ms": blocked_ms, "address": where, "api": api}
-    return [{**of_client, "client_id": client} for client in finding["client_ids"]]
+    words = finding.words
+    first = Conversation.of(finding.sides[0].connection or "").client.host if finding.sides else ""
+    host = words.get("host") or first  # the first side may be what the server advertised to another client
+    closed = NO_RESPONSE if words.get("silent") else STATED[finding.code]
+    error = UNSUPPORTED if UNSUPPORTED in words.get("does", "") else closed
+    api = " v".join(filter(None, (words.get(word, "") for word in ("api", "version"))))
+    where = "" if finding.code == "WIR008" else host  # its clients are on several hosts
+    return [hurt_by(finding, client, where, api, error) for client in finding.client_ids]
 
 
-def stopped(finding: Row, work: Stopped) -> list[Row]:
+def stopped(finding: Finding, work: Stopped) -> list[Harm]:
     """The harm of clients whose work stopped: where the finding proves it, and so knows the client's host."""
-    words = finding["words"]
+    words = finding.words
     if "hurt_host" not in words:
         return []
-    facts = {name: finding[name] for name in ("cluster", "topic", "brokers", "count", "first_seen", "last_seen")}
-    facts |= {"topic_id": next(iter(finding["topic_ids"]), None), "level": HURT, "api": work.api}
-    facts |= {"partitions": [int(words["partition"])] if "partition" in words else [], "errors": [work.error]}
-    facts |= {"address": words["hurt_host"], "recovered": work.recovered, "granted_before": True}
-    blocked_ms = round(lasted_s(finding) * 1000)
-    return [{**facts, "blocked_ms": blocked_ms, "client_id": client} for client in finding["client_ids"]]
+    about: dict[str, Any] = {
+        "topic": finding.topic,
+        "topic_id": next(iter(finding.topic_ids), None),
+        "partitions": (int(words["partition"]),) if "partition" in words else (),
+        "recovered": work.recovered,
+        "granted_before": True,
+    }
+    return [
+        replace(hurt_by(finding, client, words["hurt_host"], work.api, work.error), **about)
+        for client in finding.client_ids
+    ]
 
 
-def joined(harms: Iterable[Row]) -> list[Row]:
-    """One client, topic and API once, whatever number of IDs and clusters' endpoints it was refused by; what a former
-    cluster refused counts in the next one's row too.
-    """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for harm in harms:
-        key = (harm["client_id"], harm["address"], harm["topic"] or harm["topic_id"], harm["api"])
-        known = found.get(key)
-        if known is None:
-            found[key] = dict(harm)
-            continue
-        again = known["cluster"] != harm["cluster"] and spans(known, harm)
-        known["count"] = max(known["count"], harm["count"]) if again else known["count"] + harm["count"]
-        known["level"] = HURT if HURT in {known["level"], harm["level"]} else known["level"]
-        known["first_seen"] = min(known["first_seen"], harm["first_seen"])
-        known["last_seen"] = max(known["last_seen"], harm["last_seen"])
-        known["recovered"] = known["recovered"] and harm["recovered"]
-        known["granted_before"] = known.get("granted_before") or harm.get("granted_before")
-        known["blocked_ms"] = max(known["blocked_ms"], harm["blocked_ms"])
-        for name in ("partitions", "errors", "brokers"):
-            known[name] = sorted({*known[name], *harm[name]})
-    return list(found.values())
-
-
-def spans(one: Row, other: Row) -> bool:
-    """Whether the time of one contains the time of the other: errors that continued when an address changed its
-    cluster.
-    """
-    times = [(row["first_seen"], row["last_seen"]) for row in (one, other)]
-    return (min(first for first, _ in times), max(last for _, last in times)) in times
-
-
-def hurt_client(harm: Row, end_ns: int) -> HurtClient:
-    """Tables of an earlier release do not say what was granted before."""
-    first_ns, last_ns = ns_of(harm["first_seen"]), ns_of(harm["last_seen"])
-    silent = not SILENT.isdisjoint(harm["errors"])
-    lasts = waits_on(last_ns, end_ns) if silent else goes_on(harm["count"], first_ns, last_ns, end_ns)
-    return HurtClient(
-        client_id=harm["client_id"],
-        address=harm["address"],
-        topic=harm["topic"] or harm["topic_id"],
-        partitions=tuple(harm["partitions"]),
-        api=harm["api"],
-        error=", ".join(harm["errors"]),
-        count=harm["count"],
-        first_ns=first_ns,
-        last_ns=last_ns,
-        blocked_ms=harm["blocked_ms"],
-        granted_before=bool(harm.get("granted_before")),
-        ongoing=lasts and not harm["recovered"],
+def hurt_by(finding: Finding, client_id: str, address: str, api: str, error: str) -> Harm:
+    """As the table of harms would have it, of no topic."""
+    return Harm(
+        cluster=finding.cluster,
+        level=HURT,
+        client_id=client_id,
+        address=address,
+        api=api,
+        topic=None,
+        topic_id=None,
+        partitions=(),
+        errors=(error,),
+        brokers=finding.brokers,
+        count=finding.count,
+        first_ns=finding.first_ns,
+        last_ns=finding.last_ns,
+        blocked_ms=round(finding.lasted_s * 1000),
+        granted_before=False,
+        recovered=False,
     )
 
 
-def lasted_s(row: Row) -> float:
-    return seconds(row["last_seen"]) - seconds(row["first_seen"])
+def joined(harms: Iterable[Harm]) -> list[Harm]:
+    """One client, topic and API once, whatever number of IDs and clusters' endpoints it was refused by; what a former
+    cluster refused counts in the next one's row too.
+    """
+    found: dict[tuple[Any, ...], Harm] = {}
+    for harm in harms:
+        key = (harm.client_id, harm.address, harm.topic or harm.topic_id, harm.api)
+        found[key] = together(found[key], harm) if key in found else harm
+    return list(found.values())
+
+
+def together(one: Harm, other: Harm) -> Harm:
+    again = one.cluster != other.cluster and spans(one, other)
+    return replace(
+        one,
+        count=max(one.count, other.count) if again else one.count + other.count,
+        level=HURT if HURT in {one.level, other.level} else one.level,
+        first_ns=min(one.first_ns, other.first_ns),
+        last_ns=max(one.last_ns, other.last_ns),
+        recovered=one.recovered and other.recovered,
+        granted_before=one.granted_before or other.granted_before,
+        blocked_ms=max(one.blocked_ms, other.blocked_ms),
+        partitions=tuple(sorted({*one.partitions, *other.partitions})),
+        errors=tuple(sorted({*one.errors, *other.errors})),
+        brokers=tuple(sorted({*one.brokers, *other.brokers})),
+    )
+
+
+def spans(one: Harm, other: Harm) -> bool:
+    """Whether the time of one contains the time of the other: errors that continued when an address changed its
+    cluster.
+    """
+    times = [(harm.first_ns, harm.last_ns) for harm in (one, other)]
+    return (min(first for first, _ in times), max(last for _, last in times)) in times
+
+
+def hurt_client(harm: Harm, end_ns: int) -> HurtClient:
+    silent = not SILENT.isdisjoint(harm.errors)
+    lasts = waits_on(harm.last_ns, end_ns) if silent else goes_on(harm.count, harm.first_ns, harm.last_ns, end_ns)
+    return HurtClient(
+        client_id=harm.client_id,
+        address=harm.address,
+        topic=harm.topic or harm.topic_id,
+        partitions=harm.partitions,
+        api=harm.api,
+        error=", ".join(harm.errors),
+        count=harm.count,
+        first_ns=harm.first_ns,
+        last_ns=harm.last_ns,
+        blocked_ms=harm.blocked_ms,
+        granted_before=bool(harm.granted_before),
+        ongoing=lasts and not harm.recovered,
+    )
 
 
 def worst_first(hurt: Iterable[HurtClient]) -> list[HurtClient]:

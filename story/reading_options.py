@@ -5,8 +5,9 @@ findings are listed.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from wirecheck.story.verdict import Finding
 
 DRAFT_DIALECT = "DRF001"
 
@@ -18,6 +19,6 @@ def reading_options(keylogs: Sequence[str], dialects: Sequence[str]) -> str:
     )
 
 
-def dialects_read(findings: Iterable[Mapping[str, Any]]) -> list[str]:
+def dialects_read(findings: Iterable[Finding]) -> list[str]:
     """The drafts by which messages were read: each is a finding of its run, also in a monitor's result folder."""
-    return sorted({row["words"]["dialect"] for row in findings if row["code"] == DRAFT_DIALECT})
+    return sorted({one.words["dialect"] for one in findings if one.code == DRAFT_DIALECT})

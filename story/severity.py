@@ -6,12 +6,10 @@ counts and no times, so that it stays the same while the harm does.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from wirecheck.story.cards import does_not, listed, who
-from wirecheck.story.verdict import CardEntry, HurtClient
+from wirecheck.story.verdict import CardEntry, Finding, HurtClient
 
-Row = Mapping[str, Any]
 CRITICAL, WARNING = "critical", "warning"
 SEVERAL = 2
 
@@ -21,13 +19,13 @@ def ongoing(entry: CardEntry) -> list[HurtClient]:
     return [one for one in entry.card.harm.clients if one.ongoing]
 
 
-def severity(entry: CardEntry, findings: Mapping[str, Row]) -> str | None:
+def severity(entry: CardEntry, findings: Mapping[str, Finding]) -> str | None:
     """None where no client is hurt now, or that is expected. `findings`: by ID."""
     hurt = ongoing(entry)
     if not hurt or entry.expected:
         return None
     root = findings[entry.findings[0]]
-    by_brokers = bool(root["brokers"]) and not root["client_ids"]
+    by_brokers = bool(root.brokers) and not root.client_ids
     served = any(one.granted_before for one in hurt)
     return CRITICAL if by_brokers or served or len({one.client for one in hurt}) >= SEVERAL else WARNING
 
@@ -43,9 +41,11 @@ def names(entry: CardEntry) -> str:
     return listed(list(dict.fromkeys(one.client_id or "(no client ID)" for one in entry.card.harm.clients)))
 
 
-def affected(entries: Iterable[CardEntry], findings: Mapping[str, Row]) -> dict[str, set[tuple[str | None, str]]]:
+def affected(
+    entries: Iterable[CardEntry], findings: Mapping[str, Finding]
+) -> dict[str, set[tuple[str | None, str | None]]]:
     """By severity the clients that are hurt now; one that is of both counts as critical."""
-    found: dict[str, set[tuple[str | None, str]]] = {CRITICAL: set(), WARNING: set()}
+    found: dict[str, set[tuple[str | None, str | None]]] = {CRITICAL: set(), WARNING: set()}
     for entry in entries:
         if (loud := severity(entry, findings)) is not None:
             found[loud].update(one.client for one in ongoing(entry))

@@ -10,7 +10,7 @@ the same client and topic and needs a look.
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wirecheck.client_ids import is_internal
@@ -19,6 +19,7 @@ from wirecheck.judge.checks.error_meanings import error_meanings, is_own_answer
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries
+from wirecheck.story.verdict import Finding, Harm
 from wirecheck.wording import and_list
 
 Row = Mapping[str, Any]
@@ -28,43 +29,41 @@ KINDS = {True: "anomaly", False: "information"}
 MOST_SIDES = 4
 
 
-def unexplained(findings: Sequence[Row], harms: Sequence[tuple[Row, Row]]) -> list[dict[str, Any]]:
+def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) -> list[dict[str, Any]]:
     """Rows of the table of findings.
 
-    `findings`: as in the JSON, linked; `harms`: each as in the JSON, and its row in the table.
+    `findings`: linked; `harms`: each with its row in the table.
     """
-    refused = [(shown, row) for shown, row in harms if row["others"] is None and is_refused(shown)]
+    refused = [(one, row) for one, row in harms if one.others is None and is_refused(one)]
     if not refused:
         return []
     made = entries(findings)
     topics_of: dict[str, list[set[str]]] = defaultdict(list)
     """By client, of each finding about it that needs a look; none where it names no topic."""
     for finding in findings:
-        if finding["kind"] in BLAMED:
-            for client_id in finding["client_ids"]:
-                topics_of[client_id].append({finding["topic"], *finding["topic_ids"]} - {None})
-    attached = harm.by_entry(made, {one["id"]: one for one in findings}, [shown for shown, _ in refused])
+        if finding.kind in BLAMED:
+            for client_id in finding.client_ids:
+                topics_of[client_id].append({one for one in (finding.topic, *finding.topic_ids) if one is not None})
+    attached = harm.by_entry(made, {one.id: one for one in findings}, [one for one, _ in refused])
     known = {id(one.harm) for every in attached.values() for one in every}
     found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for shown, row in refused:
-        mine = {shown["topic"], shown["topic_id"]}
-        named = any(not topics or topics & mine for topics in topics_of[shown["client_id"] or ""])
-        if id(shown) not in known and not named:
-            topic = row["topic"] or row["topic_id"]
-            found[row["label"], row["cluster"], row["client_id"], row["address"], row["api"], topic].append(row)
+    for one, row in refused:
+        named = any(not topics or topics & {one.topic, one.topic_id} for topics in topics_of[one.client_id or ""])
+        if id(one) not in known and not named:
+            topic = one.topic or one.topic_id
+            found[row["label"], one.cluster, one.client_id, one.address, one.api, topic].append(row)
     return [finding_of(rows) for _, rows in sorted(found.items(), key=str)]
 
 
-def is_refused(shown: Row) -> bool:
+def is_refused(one: Harm) -> bool:
     """Whether a harm is a refusal for long of a client that is no broker."""
-    return (
-        shown["level"] == harm.HURT and not is_internal(shown["client_id"] or "") and any(True for _ in refusing(shown))
-    )
+    refused = any(True for _ in refusing(one.api, one.errors))
+    return one.level == harm.HURT and not is_internal(one.client_id or "") and refused
 
 
-def refusing(row: Row) -> Iterator[str]:
+def refusing(api: str, errors: Iterable[str]) -> Iterator[str]:
     """The errors that refuse something."""
-    return (error for error in row["errors"] if error not in harm.WITHOUT_CODE and not is_own_answer(row["api"], error))
+    return (error for error in errors if error not in harm.WITHOUT_CODE and not is_own_answer(api, error))
 
 
 def in_a_sentence(text: str) -> str:
@@ -75,7 +74,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
     """One finding of all harms of one client, API and topic."""
     first, check = rows[0], CHECKS[CODE]
     topic, client = first["topic"] or first["topic_id"], first["client_id"] or ""
-    errors = sorted({error for row in rows for error in refusing(row)})
+    errors = sorted({error for row in rows for error in refusing(row["api"], row["errors"])})
     first_seen, last_seen = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
     count, seconds = sum(row["count"] for row in rows), (last_seen - first_seen).total_seconds()
     granted = any(row.get("granted_before") for row in rows)

@@ -7,25 +7,226 @@ Rule: a value never changes, and each of its fields has one sentence. Times are 
 printed. No code reads a sentence to learn what a field could tell it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from wirecheck.document import left_out
-from wirecheck.wording import NS_PER_S
+from wirecheck.document import HIDDEN, left_out
+from wirecheck.wording import NS_PER_S, TimeSpan, ns_of
 
+Kind = Literal["violation", "anomaly", "information", "visibility"]
+Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
+"""As `card_sentences.tsv` has it."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
 ROUNDING_S = 0.002
 
 
+def cells(row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
+    return {column: row[column] for column in columns}
+
+
+def lists(row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
+    return {column: tuple(row[column] or ()) for column in columns}
+
+
+class Lasting:
+    """What was seen from a first time to a last one."""
+
+    __slots__ = ()
+    first_ns: int
+    last_ns: int
+
+    @property
+    def lasted_s(self) -> float:
+        return (self.last_ns - self.first_ns) / NS_PER_S
+
+
+class Blocked(Lasting):
+    """The same of a client that is refused."""
+
+    __slots__ = ()
+    blocked_ms: int
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the client is refused now and then, and its other requests of the topic succeed."""
+        return self.blocked_ms / 1000 < min(PARTIAL_S, self.lasted_s - ROUNDING_S)
+
+
 @dataclass(frozen=True, slots=True)
-class HurtClient:
+class Frame:
+    """Packets of a capture that carry one message."""
+
+    source: str
+    """File name of the capture."""
+    first: int
+    """Number of the packet in its source, as Wireshark counts; 0 where a frame of an agent has none."""
+    last: int
+    """Number of the last packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One piece of evidence: who sent what."""
+
+    time_ns: int
+    """When it was seen."""
+    claim: str
+    """What the message states, in words."""
+    connection: str | None
+    """`ip:port>ip:port`, the client first."""
+    api: str | None
+    """Kafka's name of the API."""
+    version: int | None
+    """Version of the API."""
+    correlation_id: int | None
+    """Number that joins the response to its request."""
+    frame: Frame | None
+    """The packets that carry the message."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Side":
+        """Of a column `sides`."""
+        frame = Frame(**row["frame"]) if row["frame"] else None
+        same = cells(row, "claim", "connection", "api", "version", "correlation_id")
+        return cls(time_ns=TimeSpan.of(row["time"]).ns, frame=frame, **same)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Lasting):
+    """What is wrong, or worth knowing, with its evidence."""
+
+    id: str
+    """16 characters; the same for the same fault in every capture of it."""
+    label: str = field(metadata=HIDDEN)
+    """The agent's cluster label."""
+    code: str
+    """Code of the check: TID002."""
+    name: str
+    """Name of the check: leader-and-isr-inconsistent-topic-id."""
+    kind: Kind
+    """violation, anomaly, information or visibility."""
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    topic: str | None
+    """Topic name, if it is about one topic."""
+    topic_ids: tuple[str, ...]
+    """Topic IDs in Kafka's base64."""
+    client_ids: tuple[str, ...]
+    """Client IDs of the clients it is about."""
+    brokers: tuple[int, ...]
+    """IDs of the brokers it is about."""
+    summary: str
+    """One sentence: who, what, since when."""
+    words: Mapping[str, str]
+    """What its check knows besides: the names depend on the check (`judge/checks`), and only story reads them."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    count: int
+    """How often it occurred."""
+    sides: tuple[Side, ...]
+    """Evidence: the messages that contradict each other."""
+    others: int | None = left_out(None)
+    """None, but of what counts the findings of a check that exceeded its bound: how many were dropped."""
+    cause: str | None = None
+    """ID of the finding it follows from."""
+    possible_causes: tuple[str, ...] = ()
+    """IDs of the findings of which it may follow from one."""
+    consequences: tuple[str, ...] = ()
+    """IDs of the findings that follow from it."""
+    next: str | None = left_out(None)
+    """What to do; None where only cards say that."""
+    commands: tuple[str, ...] | None = left_out(None)
+    """Commands that show more of it; None where only cards have some."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Finding":
+        """Of a row of the table of findings, linked to no other."""
+        return cls(
+            **cells(row, "id", "label", "code", "name", "kind", "cluster", "topic", "summary", "count", "others"),
+            **lists(row, "topic_ids", "client_ids", "brokers"),
+            words={word["name"]: word["value"] for word in row["words"] or ()},
+            first_ns=TimeSpan.of(row["first_seen"]).ns,
+            last_ns=TimeSpan.of(row["last_seen"]).ns,
+            sides=tuple(map(Side.of, row["sides"] or ())),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Harm(Blocked):
+    """Requests of one client, with one API and to one topic, that are rejected or not answered."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    level: str
+    """hurt or briefly."""
+    client_id: str | None
+    """Client ID of the request header."""
+    address: str | None
+    """IP address, without the port; empty where it is not to be named."""
+    api: str
+    """API of the requests."""
+    topic: str | None
+    """Topic name, if known; None for most requests without a response."""
+    topic_id: str | None
+    """Topic ID, if the request has one."""
+    partitions: tuple[int, ...]
+    """The first partitions with errors."""
+    errors: tuple[str, ...]
+    """Kafka's names of the errors, or what stands in their place (`harm.py`)."""
+    brokers: tuple[int, ...]
+    """IDs of the brokers that rejected them, or did not respond; of a partition without a leader its replicas."""
+    count: int
+    """Errors, of which each partition of a response counts once, or requests without a response."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    blocked_ms: int
+    """Longest time in which no request of that topic and API succeeded."""
+    granted_before: bool | None
+    """Whether the client succeeded with this API and topic before; None in tables of an earlier release."""
+    recovered: bool
+    """Whether a later request succeeded; without a response, whether the broker answers again."""
+    others: int | None = left_out(None)
+    """None, but of what counts rows beyond the bound of a topic or client: how many these are."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Harm":
+        """Of a row of the table of harms."""
+        return cls(
+            **cells(row, "cluster", "level", "client_id", "address", "api", "topic", "topic_id", "count", "blocked_ms"),
+            **cells(row, "granted_before", "recovered", "others"),
+            **lists(row, "partitions", "errors", "brokers"),
+            first_ns=TimeSpan.of(row["first_seen"]).ns,
+            last_ns=TimeSpan.of(row["last_seen"]).ns,
+        )
+
+    @property
+    def client(self) -> tuple[str | None, str | None]:
+        return self.client_id, self.address
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """As a finding about it would have them."""
+        return (self.client_id or "",)
+
+    @property
+    def topic_ids(self) -> tuple[str, ...]:
+        """As a finding about it would have them."""
+        return () if self.topic_id is None else (self.topic_id,)
+
+
+@dataclass(frozen=True, slots=True)
+class HurtClient(Blocked):
     """One client, topic and API: how often it was refused and with which errors."""
 
     client_id: str | None
     """None where requests carry none."""
-    address: str
+    address: str | None
     """IP address, without the port; empty where it is not to be named."""
     topic: str | None
     """Topic name, or its ID where no message named it."""
@@ -49,17 +250,8 @@ class HurtClient:
     """Whether it is still refused where the capture ends."""
 
     @property
-    def client(self) -> tuple[str | None, str]:
+    def client(self) -> tuple[str | None, str | None]:
         return self.client_id, self.address
-
-    @property
-    def lasted_s(self) -> float:
-        return (self.last_ns - self.first_ns) / NS_PER_S
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether the client is refused now and then, and its other requests of the topic succeed."""
-        return self.blocked_ms / 1000 < min(PARTIAL_S, self.lasted_s - ROUNDING_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +262,7 @@ class HurtPartitions:
     """Topic name, or its ID where no message named it."""
     partitions: str
     """As in `partitions 0, 1`; empty where they are not known."""
-    what: str
+    what: Lack
     """What they lack."""
     brokers: tuple[int, ...]
     """IDs of the brokers that do not serve them, or do not replicate them."""
@@ -136,7 +328,7 @@ class CardAction:
 class CardEvidence:
     """The packets that prove it."""
 
-    frames: tuple[Mapping[str, Any], ...]
+    frames: tuple[Frame, ...]
     """The first packets of the finding that shows the harm."""
     command: str
     """What cuts them out of the capture."""
@@ -164,7 +356,7 @@ class Entry:
     """Code of the check: TID001."""
     name: str
     """Name of the check: topic-recreated."""
-    kind: str
+    kind: Kind
     """violation, anomaly, information or visibility."""
     cluster: str | None
     """Cluster ID, or the label given; None where the cluster is unknown."""
@@ -206,3 +398,10 @@ class CardEntry(Entry):
     """Why it is expected (`expectations.py`): such a card counts in no exit status. None for all others; empty where
     nothing was said to be expected.
     """
+
+
+def last_seen_ns(result: Mapping[str, Any]) -> int:
+    """When anything was seen last that a result lists; 0 where that is nothing."""
+    values: Iterable[Finding | Harm] = (*result["findings"], *result["harms"])
+    rows = (row["last_seen"] for name in ("clients", "topics") for row in result[name])
+    return max([0, *(one.last_ns for one in values), *map(ns_of, filter(None, rows))])

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
+from wirecheck.story.verdict import Finding
 
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
@@ -99,12 +100,12 @@ def hitting(cause: Named, topics: Iterable[str]) -> Named:
     return cause if cause.topic else cause._replace(topic=label(", ".join(sorted({*topics} - {""}))))
 
 
-def role_of(finding: Mapping[str, Any], cause: str | None) -> str:
+def role_of(finding: Finding, cause: str | None) -> str:
     """The role of a finding. A consequence of a normal event, such as a recreation, has a role of its own, because the
     event causes no alert.
 
-    `finding`: as in the JSON; `cause`: the kind of its cause.
+    `cause`: the kind of its cause.
     """
     if cause is None:
-        return CAUSE if finding["consequences"] else ALONE
-    return AFTER_EVENT if KINDS.index(cause) > KINDS.index(finding["kind"]) else CONSEQUENCE
+        return CAUSE if finding.consequences else ALONE
+    return AFTER_EVENT if KINDS.index(cause) > KINDS.index(finding.kind) else CONSEQUENCE

@@ -6,11 +6,14 @@ that JSON gives it. It imports nothing of the project but that, so that every pa
 
 from collections.abc import Callable, Collection
 from dataclasses import Field, field, fields, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from wirecheck.wording import TIMES, rfc3339
 
 LEFT_OUT = "left out as"
+HIDDEN = MappingProxyType({"hidden": True})
+"""Metadata of a field that no document has."""
 
 
 def left_out(value: Any) -> Any:
@@ -30,6 +33,7 @@ def document(value: Any) -> Any:
             return {
                 TIMES.get(column.name, column.name): written(column, cell)
                 for column, cell in cells
+                if column.metadata != HIDDEN
                 if LEFT_OUT not in column.metadata or cell != column.metadata[LEFT_OUT]
             }
     return value

@@ -46,7 +46,7 @@ def errors(courses: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
 def charts(result: Row, courses: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Any]]:
     """Lines that show what findings are about: heading, lowest and highest value, and a row for each line."""
     for code, (kind, noun, heading) in LINES.items():
-        about = {one["words"].get(noun) for one in result["findings"] if one["code"] == code and one["kind"] in BLAMED}
+        about = {one.words.get(noun) for one in result["findings"] if one.code == code and one.kind in BLAMED}
         every = [one for one in courses.get(kind, ()) if any(value is not None for value in one["values"])]
         if not about or not every:
             continue

@@ -5,13 +5,14 @@ with a count. A bar begins and ends with a sighting. What a finding is about is 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from wirecheck.dashboards.report.axis import THINNEST, Axis, moment
+from wirecheck.dashboards.report.axis import THINNEST, Axis, Time, moment
 from wirecheck.dashboards.report.courses import outline
 from wirecheck.dashboards.verdict import named_cluster
-from wirecheck.story.entries import BLAMED
-from wirecheck.story.verdict import Entry
+from wirecheck.story.entries import BLAMED, by_time
+from wirecheck.story.verdict import Entry, Finding
 from wirecheck.wording import plural
 
 Row = Mapping[str, Any]
@@ -34,7 +35,7 @@ SHORT = 6
 
 def topics(result: Row, statements: Iterable[Row], axis: Axis) -> list[dict[str, Any]]:
     """Disputed topics, those with the worst findings first: heading, marks and lanes."""
-    found = by_topic((finding for finding in result["findings"] if finding["topic"]), "topic")
+    found = findings_by_topic(result["findings"])
     lives = by_topic(result["topics"])
     made = [
         topic_of(key, rows, found.get(key, []), lives.get(key, []), axis) for key, rows in by_topic(statements).items()
@@ -42,15 +43,23 @@ def topics(result: Row, statements: Iterable[Row], axis: Axis) -> list[dict[str,
     return sorted(made, key=lambda one: (-one["blamed"], one["name"] or "~", one["cluster"]))
 
 
-def by_topic(rows: Iterable[Row], column: str = "name") -> dict[Topic, list[Row]]:
+def by_topic(rows: Iterable[Row]) -> dict[Topic, list[Row]]:
     found: dict[Topic, list[Row]] = {}
     for row in rows:
-        found.setdefault((row["cluster"], row[column]), []).append(row)
+        found.setdefault((row["cluster"], row["name"]), []).append(row)
     return found
 
 
-def topic_of(key: Topic, statements: list[Row], found: list[Row], lives: list[Row], axis: Axis) -> dict[str, Any]:
-    blamed = sorted((one for one in found if one["kind"] in BLAMED), key=lambda one: BLAMED.index(one["kind"]))
+def findings_by_topic(findings: Iterable[Finding]) -> dict[Topic, list[Finding]]:
+    found: dict[Topic, list[Finding]] = {}
+    for one in findings:
+        if one.topic:
+            found.setdefault((one.cluster, one.topic), []).append(one)
+    return found
+
+
+def topic_of(key: Topic, statements: list[Row], found: list[Finding], lives: list[Row], axis: Axis) -> dict[str, Any]:
+    blamed = sorted((one for one in found if one.kind in BLAMED), key=lambda one: BLAMED.index(one.kind))
     born = {topic["topic_id"]: topic["first_seen"] for topic in lives if topic["topic_id"]}
     ids = sorted({row["topic_id"] for row in statements} | born.keys(), key=lambda one: (born.get(one, "~"), one))
     speakers: dict[tuple[Any, ...], list[Row]] = {}
@@ -62,7 +71,7 @@ def topic_of(key: Topic, statements: list[Row], found: list[Row], lives: list[Ro
         "name": key[1],
         "ids": [{"id": one, "short": one[:SHORT], "number": number} for number, one in enumerate(ids)],
         "blamed": len(blamed),
-        "marks": marks([finding for finding in found if finding["kind"] not in BLAMED], axis),
+        "marks": marks([finding for finding in found if finding.kind not in BLAMED], axis),
         "turns": [axis.percent(born[one]) for one in ids[1:] if one in born],
         "odd": any(one["odd"] for one in lanes),
         "lanes": lanes[:LANES],
@@ -70,9 +79,9 @@ def topic_of(key: Topic, statements: list[Row], found: list[Row], lives: list[Ro
     }
 
 
-def shown(statements: Iterable[Row], blamed: Iterable[Row]) -> Iterator[Row]:
+def shown(statements: Iterable[Row], blamed: Iterable[Finding]) -> Iterator[Row]:
     """All of brokers, controllers and the log; of clients those that findings are about."""
-    named = {client for finding in blamed for client in finding["client_ids"]}
+    named = {client for finding in blamed for client in finding.client_ids}
     return (row for row in statements if row["speaker"] != "client" or row["who"] in named)
 
 
@@ -82,7 +91,7 @@ def place(row: Row) -> tuple[Any, ...]:
     return ORDER.index(row["speaker"]), number, name, row["first_seen"], row["does"]
 
 
-def lane(rows: list[Row], ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> dict[str, Any]:
+def lane(rows: list[Row], ids: list[str], born: Row, blamed: Iterable[Finding], axis: Axis) -> dict[str, Any]:
     """All bars of one speaker; those of a refusal are drawn over the bar of the same topic ID."""
     found = list(blamed)
     bars = [bar for row in rows if row["does"] != "refuses" for bar in bars_of(row, ids, born, found, axis)]
@@ -113,13 +122,13 @@ def on_tracks(bars: list[dict[str, Any]]) -> int:
     return len(ends)
 
 
-def bars_of(row: Row, ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> Iterator[dict[str, Any]]:
+def bars_of(row: Row, ids: list[str], born: Row, blamed: Iterable[Finding], axis: Axis) -> Iterator[dict[str, Any]]:
     """The part behind the end of the topic ID stands out where a finding is about the speaker."""
     number = ids.index(row["topic_id"])
     finding = next((one for one in blamed if is_about(one, row)), None)
     after = next((born[one] for one in ids[number + 1 :] if one in born), None)
     first, last = row["first_seen"], row["last_seen"]
-    parts: list[tuple[str, str, Row | None]] = [(first, last, None)]
+    parts: list[tuple[str, str, Finding | None]] = [(first, last, None)]
     if finding and row["does"] == "refuses":
         parts = [(first, last, finding)]
     elif finding and after and last > after:
@@ -140,13 +149,13 @@ def words(row: Row, axis: Axis) -> str:
     return f"{called(row)} {row['does']} {row['topic_id']}, {row['count']:,} times, {span}"
 
 
-def is_about(finding: Row, row: Row) -> bool:
+def is_about(finding: Finding, row: Row) -> bool:
     """A finding with client ids is about these; of its brokers some may merely have answered them."""
-    if row["topic_id"] not in finding["topic_ids"]:
+    if row["topic_id"] not in finding.topic_ids:
         return False
     if row["speaker"] == "client":
-        return row["who"] in finding["client_ids"]
-    return row["speaker"] == "broker" and not finding["client_ids"] and row["broker"] in finding["brokers"]
+        return row["who"] in finding.client_ids
+    return row["speaker"] == "broker" and not finding.client_ids and row["broker"] in finding.brokers
 
 
 def called(row: Row) -> str:
@@ -157,37 +166,36 @@ def called(row: Row) -> str:
     return "metadata log" if row["speaker"] == "metadata-log" else row["who"] or "(no client ID)"
 
 
-def bar(first: str, last: str, finding: Row | None, axis: Axis) -> dict[str, Any]:
+def bar(first: Time, last: Time, finding: Finding | None, axis: Axis) -> dict[str, Any]:
     start, end = axis.percent(first), axis.percent(last)
     width = max(end - start, THINNEST)
     return {
         "start": round(min(start, 100 - THINNEST), 3),
         "width": round(width, 3),
-        "kind": finding["kind"] if finding else None,
-        "finding": finding["id"] if finding else None,
-        "code": finding["code"] if finding else None,
+        "kind": finding.kind if finding else None,
+        "finding": finding.id if finding else None,
+        "code": finding.code if finding else None,
         "from": axis.clock(first),
         "to": axis.clock(last),
     }
 
 
-def marks(found: Iterable[Row], axis: Axis) -> list[dict[str, Any]]:
+def marks(found: Iterable[Finding], axis: Axis) -> list[dict[str, Any]]:
     """One mark a finding, at its beginning; those that would touch are one, which leads to the first."""
     made: list[dict[str, Any]] = []
-    for finding in sorted(found, key=lambda one: (one["first_seen"], one["id"])):
-        percent = axis.percent(finding["first_seen"])
+    for finding in by_time(found):
+        percent = axis.percent(finding.first_ns)
         if made and percent - made[-1]["percent"] < APART:
             made[-1]["count"] += 1
             continue
-        names = ("id", "code", "kind", "name")
-        made.append({"percent": percent, "count": 1, "at": axis.clock(finding["first_seen"])})
-        made[-1] |= {name: finding[name] for name in names}
+        made.append({"percent": percent, "count": 1, "at": axis.clock(finding.first_ns)})
+        made[-1] |= {"id": finding.id, "code": finding.code, "kind": finding.kind, "name": finding.name}
     return made
 
 
 def entries(result: Row, axis: Axis) -> dict[str, Any]:
     """The entries that somebody has to look into, each with its time: causes with what follows right below them."""
-    by_id = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding.id: finding for finding in result["findings"]}
     every = [(entry, below) for top in result["entries"] for entry, below in flat(top)]
     blamed = [(entry, below) for entry, below in every if entry.kind in BLAMED]
     return {
@@ -201,9 +209,9 @@ def flat(entry: Entry) -> Iterator[tuple[Entry, bool]]:
     yield from ((under, True) for under in entry.consequences)
 
 
-def entry_row(entry: Entry, below: bool, by_id: Mapping[str, Row], axis: Axis) -> dict[str, Any]:
+def entry_row(entry: Entry, below: bool, by_id: Mapping[str, Finding], axis: Axis) -> dict[str, Any]:
     found = [by_id[name] for name in entry.findings]
-    first, last = min(one["first_seen"] for one in found), max(one["last_seen"] for one in found)
+    first_ns, last_ns = min(one.first_ns for one in found), max(one.last_ns for one in found)
     return {
         "code": entry.code,
         "name": entry.name,
@@ -211,8 +219,8 @@ def entry_row(entry: Entry, below: bool, by_id: Mapping[str, Row], axis: Axis) -
         "sentence": entry.sentence,
         "id": entry.findings[0],
         "below": below,
-        "bar": bar(first, last, {**found[0], "kind": entry.kind}, axis),
-        "count": plural(sum(one["count"] for one in found), "time"),
+        "bar": bar(first_ns, last_ns, replace(found[0], kind=entry.kind), axis),
+        "count": plural(sum(one.count for one in found), "time"),
     }
 
 
@@ -243,10 +251,10 @@ OPEN_ROWS = 12
 def who_says(result: Row, statements: Iterable[Row]) -> dict[str, Any]:
     """Columns in order (metadata log, controllers as one, brokers, clients) and rows with a cell for each."""
     every = list(statements)
-    blamed = [one for kind in BLAMED for one in result["findings"] if one["kind"] == kind and one["topic"]]
-    about = by_topic(blamed, "topic")
+    blamed = [one for kind in BLAMED for one in result["findings"] if one.kind == kind and one.topic]
+    about = findings_by_topic(blamed)
     current = {(t["cluster"], t["name"]): t["topic_id"] for t in result["topics"] if t["state"] == "current"}
-    columns = columns_of(every, {client for finding in blamed for client in finding["client_ids"]})
+    columns = columns_of(every, {client for finding in blamed for client in finding.client_ids})
     made = [
         row_of(key, rows, columns, about.get(key, []), current.get(key))
         for key, rows in sorted(by_topic(every).items(), key=lambda item: (item[0][1] or "~", str(item[0][0])))
@@ -288,7 +296,7 @@ def row_of(
     key: Topic,
     statements: list[Row],
     columns: Iterable[tuple[str, str]],
-    about: list[Row],
+    about: list[Finding],
     current: str | None,
 ) -> dict[str, Any]:
     by_column: dict[tuple[str, str], list[Row]] = {}
@@ -299,7 +307,7 @@ def row_of(
     return {"cluster": named_cluster(key[0]), "name": key[1], "current": current, "cells": cells}
 
 
-def cell(statements: list[Row], ids: list[str], about: list[Row], current: str | None) -> dict[str, Any]:
+def cell(statements: list[Row], ids: list[str], about: list[Finding], current: str | None) -> dict[str, Any]:
     refusing = [row for row in statements if row["does"] == "refuses" and any(is_about(one, row) for one in about)]
     last = max(refusing or statements, key=lambda row: (row["last_seen"], ids.index(row["topic_id"])))
     odd = bool(refusing) or last["topic_id"] != current
@@ -310,7 +318,7 @@ def cell(statements: list[Row], ids: list[str], about: list[Row], current: str |
         "does": last["does"],
         "number": ids.index(last["topic_id"]),
         "current": last["topic_id"] == current,
-        "finding": finding["id"] if finding else None,
-        "code": finding["code"] if finding else None,
-        "kind": finding["kind"] if finding else None,
+        "finding": finding.id if finding else None,
+        "code": finding.code if finding else None,
+        "kind": finding.kind if finding else None,
     }

@@ -5,9 +5,14 @@ they are the ones an upgrade breaks.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
+from wirecheck.story.verdict import Finding
+
 Row = Mapping[str, Any]
+Key = tuple[str, str | None, int | None]
+"""Client ID, API and version."""
 ROWS_SHOWN = 150
 MARKING = {"VER001": "refused", "VER002": "refused", "VER005": "removed"}
 """Checks whose sides name an API and a version that a client should leave, and how its cell is marked."""
@@ -71,16 +76,15 @@ def line(key: tuple[str, ...], clients: list[Row], apis: Iterable[str], marks: M
     }
 
 
-def marked(findings: Iterable[Row]) -> dict[tuple[str, str, int], str]:
+def marked(findings: Iterable[Finding]) -> dict[Key, str]:
     """(client id, API, version) to its mark; being refused is worse than being removed later."""
-    marks: dict[tuple[str, str, int], str] = {}
+    marks: dict[Key, str] = {}
     for finding in findings:
-        mark = MARKING.get(finding["code"])
-        if mark:
-            for client in finding["client_ids"]:
-                for side in finding["sides"]:
-                    if side["api"] != "ApiVersions" and marks.get((client, side["api"], side["version"])) != "refused":
-                        marks[client, side["api"], side["version"]] = mark
+        if mark := MARKING.get(finding.code):
+            for client, side in product(finding.client_ids, finding.sides):
+                key = client, side.api, side.version
+                if side.api != "ApiVersions" and marks.get(key) != "refused":
+                    marks[key] = mark
     return marks
 
 

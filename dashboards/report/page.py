@@ -17,8 +17,9 @@ from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
-from wirecheck.dashboards.report.axis import Axis, axis_of
+from wirecheck.dashboards.report.axis import Axis, axis_of, written
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.verdict import Finding
 from wirecheck.wording import hex_id, plural
 
 Row = Mapping[str, Any]
@@ -62,7 +63,7 @@ class Attached:
     explanations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By code the parts of its check's page: heading to text."""
     live: Row | None = None
-    """Of a monitor's page: {"axis": {"since", "until"}, "" for what is to be seen; "range": its name;
+    """Of a monitor's page: {"axis": {"since_ns", "until_ns"}, 0 for what is to be seen; "range": its name;
     "ranges": [(name, text)]; "updated": its age as text}
     """
 
@@ -97,7 +98,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             mood=verdict.mood(result),
             cards=verdict.first_cards(result),
             causes=len(verdict.blamed(result)),
-            findings_by_id={finding["id"]: finding for finding in result["findings"]},
+            findings_by_id={finding.id: finding for finding in result["findings"]},
             counts=verdict.by_kind(result["findings"]),
             tiles=coverage_tiles.tiles(result["coverage"]),
             besides=list(verdict.besides(result)),
@@ -129,7 +130,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
 def sequences(result: Row, attached: Attached) -> dict[str, Row]:
     """By finding its sequence diagram, of those that lead an entry."""
     names = sequence.names_of(attached.brokers, attached.statements)
-    by_id = {finding["id"]: finding for finding in result["findings"]}
+    by_id = {finding.id: finding for finding in result["findings"]}
     leading = [entry.findings[0] for top in result["entries"] for entry, _ in lanes.flat(top)]
     drawn = {name: sequence.sequence(by_id[name], names, attached.exchanges.get(name, ())) for name in leading}
     return {name: found for name, found in drawn.items() if found is not None}
@@ -137,17 +138,17 @@ def sequences(result: Row, attached: Attached) -> dict[str, Row]:
 
 def explained(result: Row, explanations: Mapping[str, Mapping[str, str]]) -> dict[str, Row]:
     """Of the codes that findings have, in their order: name and parts."""
-    names = {finding["code"]: finding["name"] for finding in result["findings"]}
+    names = {finding.code: finding.name for finding in result["findings"]}
     return {code: {"name": names[code], "parts": explanations[code]} for code in sorted(names) if code in explanations}
 
 
 def ticket(result: Row) -> str:
     """The verdict as Markdown, as `--output markdown` has it, of the first findings; empty for an older result."""
     findings = result["findings"]
-    if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any("commands" not in one for one in findings):
+    if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any(one.commands is None for one in findings):
         return ""
     first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under.findings]
-    by_id = {finding["id"]: finding for finding in findings}
+    by_id = {finding.id: finding for finding in findings}
     text = tickets.markdown({**result, "findings": [by_id[name] for name in first[:IN_TICKET]]})
     left = len(findings) - IN_TICKET
     return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
@@ -157,9 +158,9 @@ ERROR = r"errorCode: (?!0\b)-?\d+(?: [A-Z][A-Z_]+)?"
 """A field of a message that `decode` shows."""
 
 
-def marked(lines: Sequence[str], finding: Row) -> Markup:
+def marked(lines: Sequence[str], finding: Finding) -> Markup:
     """A decoded message; errors in it, and the topic IDs of its finding, stand out."""
-    decides = re.compile(f"({'|'.join([ERROR, *map(re.escape, finding['topic_ids'])])})")
+    decides = re.compile(f"({'|'.join([ERROR, *map(re.escape, finding.topic_ids)])})")
     parts = enumerate(decides.split("\n".join(lines)))
     return Markup().join(Markup("<mark>{}</mark>").format(part) if number % 2 else part for number, part in parts)
 
@@ -175,6 +176,7 @@ def environment(axis: Axis) -> jinja2.Environment:
     made.globals["limits"] = LIMITS
     made.filters |= {
         "clock": axis.clock,
+        "written": written,
         "hex": hex_id,
         "marked": marked,
         "remedy": remedy,

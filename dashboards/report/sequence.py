@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.story.verdict import Finding, Side
 
 Row = Mapping[str, Any]
 MESSAGES, LIFELINES = 6, 4
@@ -30,15 +31,16 @@ def names_of(brokers: Mapping[str, int], statements: Iterable[Row]) -> dict[str,
     }
 
 
-def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()) -> dict[str, Any] | None:
+def sequence(finding: Finding, names: Mapping[str, str], decoded: Iterable[Row] = ()) -> dict[str, Any] | None:
     """Lifelines by name and arrows between them; None where fewer than two messages can be drawn. `decoded`: exchanges
     of the evidence, with their client IDs.
     """
     clients = {one["connection"]: one["client_id"] for one in decoded if one["client_id"]}
-    exchanges: dict[tuple[str, str | None, int | None], list[Row]] = {}
-    for side in sorted(finding["sides"], key=lambda side: side["time"]):
-        if ">" in side["connection"] and side["api"]:
-            exchanges.setdefault((side["connection"], side["api"], side["correlation_id"]), []).append(side)
+    exchanges: dict[tuple[str, str | None, int | None], list[Side]] = {}
+    for side in sorted(finding.sides, key=lambda side: side.time_ns):
+        connection = side.connection or ""
+        if ">" in connection and side.api:
+            exchanges.setdefault((connection, side.api, side.correlation_id), []).append(side)
     lifelines: list[str] = []
     arrows: list[dict[str, Any]] = []
     for key, sides in exchanges.items():
@@ -48,11 +50,11 @@ def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()
         lifelines += [end for end in dict.fromkeys(ends) if end not in lifelines]
         arrows.append(
             {
-                "time": sides[0]["time"],
+                "time": sides[0].time_ns,
                 "ends": ends,
-                "api": f"{sides[0]['api']} v{sides[0]['version']}",
+                "api": f"{sides[0].api} v{sides[0].version}",
                 "field": deciding(sides),
-                "claims": list(dict.fromkeys(side["claim"] for side in sides)),
+                "claims": list(dict.fromkeys(side.claim for side in sides)),
             }
         )
     if len(arrows) < 2 or len(lifelines) < 2:
@@ -70,21 +72,21 @@ def sequence(finding: Row, names: Mapping[str, str], decoded: Iterable[Row] = ()
 
 
 def parties(
-    connection: str, sides: Iterable[Row], finding: Row, names: Mapping[str, str], client_id: str | None
+    connection: str, sides: Iterable[Side], finding: Finding, names: Mapping[str, str], client_id: str | None
 ) -> tuple[str, str]:
     """Client and server of a connection by name. A client ID of the finding counts only if the evidence of this
     exchange states it: a finding about one client may rest on what another one did.
     """
     client, server = Conversation.of(connection)
-    claims = [side["claim"] for side in sides]
+    claims = [side.claim for side in sides]
     words = {word for claim in claims for word in claim.split()}
     controller = next(filter(None, map(CONTROLLER.match, claims)), None)
-    own = client_id or next((name for name in finding["client_ids"] if name in words), client.host)
+    own = client_id or next((name for name in finding.client_ids if name in words), client.host)
     return controller[0] if controller else names.get(str(client), own), names.get(str(server), str(server))
 
 
-def deciding(sides: Iterable[Row]) -> str:
+def deciding(sides: Iterable[Side]) -> str:
     """The error that an exchange ended with, or else the topic ID that it is about."""
-    text = " ".join(side["claim"] for side in sides)
+    text = " ".join(side.claim for side in sides)
     found = ERROR.search(text) or ID.search(text)
     return "" if found is None else found[0] if "(" in found[0] else f"ID {found[0][:SHORT]}"

@@ -6,7 +6,6 @@ Findings, exchanges and lines are bounded. Of a long list only the elements that
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +20,15 @@ from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.decode.show import message_lines, message_page
 from wirecheck.decode.show.message_filter import Filter, layers, texts
 from wirecheck.streaming.steps.quarantine import check_name
+from wirecheck.wording import ns_of, rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from wirecheck.decode.connection.follower import Exchanges
     from wirecheck.decode.show.learned_names import Places
+    from wirecheck.story.verdict import Finding, Side
 
 FINDINGS, EXCHANGES, LINES = 40, 4, 60
 """At most so many findings, exchanges of each, and lines of a message."""
@@ -72,29 +73,28 @@ def exchanges_of(line: Row) -> Iterator[tuple[Exchange, Row]]:
 class Pair:
     """What was found of one exchange: lines as `decode` makes them."""
 
-    side: Mapping[str, Any]
+    side: Side
     found: dict[str, Row] = field(default_factory=dict)
 
     def take(self, line: Row, layer: Row) -> None:
         """The message nearest in time to the side that names it; of an Envelope, what is in it."""
         known = self.found.get(line["side"])
-        if known is None or self.distance_s(line) < self.distance_s(known):
+        if known is None or self.distance_ns(line) < self.distance_ns(known):
             self.found[line["side"]] = {"time": line["time"], **layer}
 
-    def distance_s(self, line: Row) -> float:
-        at, side_at = (datetime.fromisoformat(one["time"]) for one in (line, self.side))
-        return abs((at - side_at).total_seconds())
+    def distance_ns(self, line: Row) -> int:
+        return abs(ns_of(line["time"]) - self.side.time_ns)
 
 
 def evidence_messages(
-    files: Iterable[Path], findings: Iterable[Mapping[str, Any]], dialects: Sequence[str] = ()
+    files: Iterable[Path], findings: Iterable[Finding], dialects: Sequence[str] = ()
 ) -> dict[str, list[Row]]:
     """By finding the exchanges behind it, the earliest first: connection, client ID, request and response as lines."""
-    chosen = {finding["id"]: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
+    chosen = {finding.id: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
     by_exchange: dict[Exchange, list[Pair]] = {}
     for _, pairs in chosen.values():
-        for pair in pairs:
-            by_exchange.setdefault(exchange_of(pair.side), []).append(pair)
+        for exchange, pair in pairs.items():
+            by_exchange.setdefault(exchange, []).append(pair)
     if not by_exchange:
         return {}
     asked = ExchangeFilter(exchanges=frozenset(by_exchange))
@@ -102,24 +102,32 @@ def evidence_messages(
         for exchange, layer in exchanges_of(line):
             for pair in by_exchange.get(exchange, ()):
                 pair.take(line, layer)
-    return {name: [shown(pair, about(finding)) for pair in pairs] for name, (finding, pairs) in chosen.items() if pairs}
+    return {
+        name: [shown(pair, about(finding)) for pair in pairs.values()]
+        for name, (finding, pairs) in chosen.items()
+        if pairs
+    }
 
 
-def pairs_of(finding: Mapping[str, Any]) -> list[Pair]:
+def pairs_of(finding: Finding) -> dict[Exchange, Pair]:
     """Its first exchanges, each once."""
     found: dict[Exchange, Pair] = {}
-    for side in finding["sides"]:
-        if side["correlation_id"] is not None and side["api"] and len(found) < EXCHANGES:
-            found.setdefault(exchange_of(side), Pair(side))
-    return list(found.values())
+    for side in finding.sides:
+        exchange = exchange_of(side)
+        if exchange is not None and len(found) < EXCHANGES:
+            found.setdefault(exchange, Pair(side))
+    return found
 
 
-def exchange_of(side: Mapping[str, Any]) -> Exchange:
-    return side["connection"], side["api"], side["correlation_id"]
+def exchange_of(side: Side) -> Exchange | None:
+    """None of a side that is no message."""
+    if side.correlation_id is None or not side.api or side.connection is None:
+        return None
+    return side.connection, side.api, side.correlation_id
 
 
-def about(finding: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset({finding["topic"], *finding["topic_ids"]} - {None})
+def about(finding: Finding) -> frozenset[str]:
+    return frozenset(filter(None, (finding.topic, *finding.topic_ids)))
 
 
 def tables(files: Iterable[Path], by_exchange: Iterable[Exchange]) -> Iterator[pa.Table]:
@@ -137,7 +145,8 @@ def tables(files: Iterable[Path], by_exchange: Iterable[Exchange]) -> Iterator[p
 
 def shown(pair: Pair, words: frozenset[str]) -> Row:
     return {
-        **{name: pair.side[name] for name in ("time", "connection", "api", "version", "correlation_id")},
+        "time": rfc3339(pair.side.time_ns),
+        **{name: getattr(pair.side, name) for name in ("connection", "api", "version", "correlation_id")},
         "client_id": next((one["client_id"] for one in pair.found.values() if one["client_id"]), None),
         **{side: text(pair.found[side], words) if side in pair.found else None for side in ("request", "response")},
     }

@@ -150,15 +150,14 @@ class OpenCards:
         whole = Result.of(rows)
         result = with_expected(whole.verdict(principals=self.principals), self.expect)
         unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
-        by_name = {finding["id"]: finding for finding in result["findings"]}
+        by_name = {finding.id: finding for finding in result["findings"]}
         affected = {loud: len(hurt) for loud, hurt in severity.affected(result["entries"], by_name).items()}
         made = LabelCards({}, {}, affected, {f"{label}|{row['id']}": row for row in unexplained})
-        kinds = {finding["id"]: finding["kind"] for finding in result["findings"]}
+        kinds = {finding.id: finding.kind for finding in result["findings"]}
         for finding in result["findings"]:
-            follow = [f"{label}|{other}" for other in finding["consequences"]]
-            made.findings[f"{label}|{finding['id']}"] = FindingCard(
-                role_of(finding, kinds.get(finding["cause"])), follow
-            )
+            follow = [f"{label}|{other}" for other in finding.consequences]
+            role = role_of(finding, kinds.get(finding.cause))
+            made.findings[f"{label}|{finding.id}"] = FindingCard(role, follow)
         for entry in result["entries"]:
             expected = bool(entry.expected)
             every = [f"{label}|{name}" for name in entry.finding_ids]
@@ -203,7 +202,7 @@ def open_card(entry: CardEntry) -> OpenCard:
     return OpenCard(entry.code, entry.card.headline, worse, any(one.ongoing for one in harm.clients))
 
 
-def hurt_clients(entry: CardEntry) -> set[tuple[str | None, str]]:
+def hurt_clients(entry: CardEntry) -> set[tuple[str | None, str | None]]:
     return {one.client for one in entry.card.harm.clients}
 
 

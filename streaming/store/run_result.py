@@ -5,7 +5,7 @@ It is a view of the tables; those of a running query can be read too.
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,16 +17,17 @@ from wirecheck.document import document
 from wirecheck.judge.results.judged_tables import FINDINGS, HARMS
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.story.cards import CardContext, with_cards
-from wirecheck.story.causes import Linked, linked
+from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
-from wirecheck.story.entries import entries
+from wirecheck.story.entries import entries, several_days
 from wirecheck.story.harm import HURT
 from wirecheck.story.reading_options import dialects_read
 from wirecheck.story.unexplained import unexplained
+from wirecheck.story.verdict import Finding, Harm, last_seen_ns
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.wording import EPOCH, ns_of
+from wirecheck.wording import EPOCH
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count
@@ -120,14 +121,15 @@ class Result:
         tables) are for the commands of cards; without `principals` these name no client's address, and findings not
         who changed a topic.
         """
-        tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
-        every = with_causes(tables["findings"], self.rows["findings"])
+        every = linked(self.findings())
         every = every if principals else list(map(without_principals, every))
-        tables["findings"] = [finding for finding in every if choice.fits(finding)]
+        findings, harms = list(filter(choice.fits, every)), self.harms()
+        tables: Row = {table.name: listed(table, self.rows[table.name]) for table in SHOWN if table.name not in CAUSES}
+        tables |= {"harms": harms, "findings": findings}
         context = CardContext(
-            {finding["id"]: finding for finding in every},
-            max((ns_of(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0),
-            dated=len({row[column][:10] for row in every for column in ("first_seen", "last_seen")}) > 1,
+            {finding.id: finding for finding in every},
+            last_seen_ns(tables),
+            dated=several_days(every),
             inputs=inputs,
             keylogs=keylogs,
             hosts=principals,
@@ -137,10 +139,17 @@ class Result:
             "coverage": self.coverage(),
             **tables,
             "dialects": dialects_read(every),
-            "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
-            **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
+            "entries": with_cards(entries(findings, every), harms, context),
+            **({"not_listed": len(every) - len(findings)} if choice else {}),
             **self.overflow_rows(*BOUNDED),
         }
+
+    def findings(self) -> list[Finding]:
+        """In their order, linked to no other."""
+        return list(map(Finding.of, in_order(FINDINGS, self.rows["findings"])))
+
+    def harms(self) -> list[Harm]:
+        return list(map(Harm.of, in_order(HARMS, self.rows["harms"])))
 
     def overflow_rows(self, *tables: str) -> Row:
         """`others`: of each table and label how many more there were than are kept; nothing where all are."""
@@ -173,17 +182,13 @@ def refused_without_cause(rows: Mapping[str, list[Row]]) -> list[Row]:
     """Rows of findings that no judge can make alone (CLI006)."""
     if not any(row["level"] == HURT for row in rows["harms"]):
         return []
-    findings, harms = (table.shown for table in (FINDINGS, HARMS))
-    assert findings is not None
-    assert harms is not None
-    every = with_causes([row_json(findings, row) for row in rows["findings"]], rows["findings"])
-    return unexplained(every, [(row_json(harms, row), row) for row in rows["harms"]])
+    return unexplained(linked(list(map(Finding.of, rows["findings"]))), [(Harm.of(row), row) for row in rows["harms"]])
 
 
-def without_principals(finding: Row) -> Row:
+def without_principals(finding: Finding) -> Finding:
     """Of who changed a topic the client ID stays."""
-    words = {name: text for name, text in finding["words"].items() if not name.endswith(("_by_principal", "_by_host"))}
-    return {**finding, "words": words}
+    words = {name: text for name, text in finding.words.items() if not name.endswith(("_by_principal", "_by_host"))}
+    return replace(finding, words=words)
 
 
 def coverage(rows: Iterable[Row]) -> Row:
@@ -219,25 +224,15 @@ def more(row: Row) -> Row:
     return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
 
 
-def with_causes(shown: list[Row], rows: list[Row]) -> list[Row]:
-    """Findings as the JSON has them, each with what it follows from and what follows from it, by id."""
-    links, alone = linked(rows), Linked()
-    return [
-        {
-            **finding,
-            "cause": link.cause,
-            "possible_causes": list(link.possible_causes),
-            "consequences": list(link.consequences),
-        }
-        for finding in shown
-        for link in (links.get(finding["id"], alone),)
-    ]
+def in_order(table: ResultTable, rows: list[Row]) -> list[Row]:
+    assert table.shown is not None
+    return by_columns(rows, *table.shown.order_by)
 
 
 def listed(table: ResultTable, rows: list[Row]) -> list[Row]:
     """The rows of a table as the JSON has them."""
     assert table.shown is not None
-    return [row_json(table.shown, row) for row in by_columns(rows, *table.shown.order_by)]
+    return [row_json(table.shown, row) for row in in_order(table, rows)]
 
 
 def row_json(shown: Shown, row: Row) -> Row:

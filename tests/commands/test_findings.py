@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
 from wirecheck.commands import findings as findings_command
+from wirecheck.session.results import latest
+from wirecheck.session.session import Session
 
 ID = "yuqnnqvukzik2vec"
 
@@ -143,8 +146,8 @@ def test_a_code_with_one_finding_is_as_good_as_its_id(run, verdict):
 def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verdict, tmp_path, monkeypatch, run):
     """Three looks at tables that grow: nothing open, then one finding, then that one seen more often."""
     monkeypatch.setattr(findings_command, "POLL_S", 0)
-    first = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["findings"][0]
-    again = {**first, "count": first["count"] + 1}
+    first = latest(Session(), verdict).findings()[0]
+    again = replace(first, count=first.count + 1)
     looks = iter([[], [], [first], [first], [again], [again]])
 
     class Grown:
@@ -157,12 +160,12 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
         rows = MappingProxyType({"findings": ()})
 
         def verdict(self, *_, **_options):
-            return {"findings": [dict(finding) for finding in self.findings], "coverage": {}}
+            return {"findings": self.findings, "coverage": {}}
 
     monkeypatch.setattr(findings_command, "latest", lambda _session, _out: Grown())
     result = run("findings", verdict, "--follow", "--format", "json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [row["count"] for row in rows] == [first["count"], again["count"]]
+    assert [row["count"] for row in rows] == [first.count, again.count]
 
 
 def test_a_list_takes_no_second_of_the_processor(verdict):

@@ -2,43 +2,56 @@
 
 import copy
 import itertools
+from dataclasses import replace
 
 from wirecheck.session.local_check import checked
 from wirecheck.session.session import Session
 from wirecheck.session.verdict_document import about, for_programs
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
+from wirecheck.story.verdict import Finding, Frame, Side
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.wording import ns_of
 
-SIDE = {
-    "time": "2026-11-20T22:13:23.131025Z",
-    "claim": "broker 3 refuses id da2uCyqPT-6vP4yDIMcDSw",
-    "connection": "127.0.1.2:40112>127.0.1.3:19093",
-    "api": "LeaderAndIsr",
-    "version": 7,
-    "correlation_id": 4,
-    "frame": {"source": "capture.pcap", "first": 8123, "last": 8123},
-}
-FINDING = {
-    "id": "abcdefghij234567",
-    "code": "TID002",
-    "name": "leader-and-isr-inconsistent-topic-id",
-    "kind": "violation",
-    "cluster": "aqj98zPCSGyEHO5efX6mPg",
-    "topic": "shipments",
-    "topic_ids": ["da2uCyqPT-6vP4yDIMcDSw"],
-    "client_ids": [],
-    "brokers": [3],
-    "summary": "Broker 3 carries another id for shipments on disk.",
-    "words": {"where": "3", "partitions": "partition 0", "earlier": ""},
-    "first_seen": "2026-11-20T22:13:23.131025Z",
-    "last_seen": "2026-11-20T22:13:30.264000Z",
-    "count": 2,
-    "sides": [SIDE] * 6,
-    "cause": None,
-    "possible_causes": [],
-    "consequences": [],
-}
+SIDE = Side(
+    time_ns=ns_of("2026-11-20T22:13:23.131025Z"),
+    claim="broker 3 refuses id da2uCyqPT-6vP4yDIMcDSw",
+    connection="127.0.1.2:40112>127.0.1.3:19093",
+    api="LeaderAndIsr",
+    version=7,
+    correlation_id=4,
+    frame=Frame("capture.pcap", 8123, 8123),
+)
+FINDING = Finding(
+    id="abcdefghij234567",
+    label="default",
+    code="TID002",
+    name="leader-and-isr-inconsistent-topic-id",
+    kind="violation",
+    cluster="aqj98zPCSGyEHO5efX6mPg",
+    topic="shipments",
+    topic_ids=("da2uCyqPT-6vP4yDIMcDSw",),
+    client_ids=(),
+    brokers=(3,),
+    summary="Broker 3 carries another id for shipments on disk.",
+    words={"where": "3", "partitions": "partition 0", "earlier": ""},
+    first_ns=ns_of("2026-11-20T22:13:23.131025Z"),
+    last_ns=ns_of("2026-11-20T22:13:30.264000Z"),
+    count=2,
+    sides=(SIDE,) * 6,
+)
+TIMES = {"time": "time_ns", "first_seen": "first_ns", "last_seen": "last_ns"}
+
+
+def changed(value, fields):
+    """The same finding or side with other fields; times and frames are given as JSON has them."""
+    found = {}
+    for name, cell in fields.items():
+        made = ns_of(cell) if name in TIMES else tuple(cell) if isinstance(cell, list) else cell
+        found[TIMES.get(name, name)] = Frame(**made) if name == "frame" else made
+    return replace(value, **found)
+
+
 TOPIC = {
     "cluster": "aqj98zPCSGyEHO5efX6mPg",
     "name": "shipments",
@@ -66,7 +79,7 @@ RESULT = {
     "clients": [],
     "harms": [],
     "findings": [
-        {**FINDING, "id": "b" * 16, "code": "TID001", "kind": "information", "name": "topic-recreated"},
+        changed(FINDING, {"id": "b" * 16, "code": "TID001", "kind": "information", "name": "topic-recreated"}),
         FINDING,
     ],
 }
@@ -74,7 +87,7 @@ RESULT = {
 
 def read(result, every=()):
     """The same with its findings as entries and their cards, as the JSON has them."""
-    findings = {finding["id"]: finding for finding in (*every, *result["findings"])}
+    findings = {finding.id: finding for finding in (*every, *result["findings"])}
     context = CardContext(findings, 0)
     made = with_cards(entries(result["findings"], every), result["harms"], context)
     return result | {"entries": made}
@@ -123,7 +136,7 @@ def result(findings):
     made["topics"] = [{**TOPIC, "name": name} for name in topics]
     kinds = itertools.cycle(KINDS)
     made["findings"] = [
-        {**FINDING, "id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind}
+        changed(FINDING, {"id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind})
         for n, (code, kind) in zip(range(findings), kinds, strict=False)
     ]
     return read(made)
@@ -134,9 +147,10 @@ def hostile():
     made = result(len(HOSTILE))
     for n, name in enumerate(HOSTILE):
         finding = made["findings"][n]
-        finding |= {"topic": name, "summary": f"Topic {name} is wrong.", "client_ids": [name], "name": name}
-        finding["sides"] = [{**finding["sides"][0], "claim": name, "connection": name, "api": name}]
-        finding["sides"][0]["frame"] = {"source": name, "first": 1, "last": 2}
+        frame = {"source": name, "first": 1, "last": 2}
+        side = changed(SIDE, {"claim": name, "connection": name, "api": name, "frame": frame})
+        about = {"topic": name, "summary": f"Topic {name} is wrong.", "client_ids": [name], "name": name}
+        made["findings"][n] = changed(finding, about | {"sides": [side]})
     made["topics"] = [{**TOPIC, "name": name} for name in HOSTILE]
     made["clients"] = [
         {**CLIENT, "client_id": name, "software_name": name, "software_version": name, "apis": {name: [1]}}

@@ -1,10 +1,10 @@
 """Lines and areas of the picture: what is high is drawn high, and the one that a finding is about stands out."""
 
-from tests.dashboards.results import FINDING, RESULT
+from tests.dashboards.results import FINDING, RESULT, changed
 from tests.dashboards.test_lanes import whole
 from wirecheck.dashboards.report import courses
 
-STILL = {**FINDING, "code": "LOG003", "words": {"broker": "4"}}
+STILL = changed(FINDING, {"code": "LOG003", "words": {"broker": "4"}})
 OFFSETS = [{"who": who, "what": "", "values": values} for who, values in (("2", [1, 5, 9]), ("4", [1, None, 1]))]
 
 

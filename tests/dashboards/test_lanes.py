@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, read
+from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, changed, read
 from tests.dashboards.test_report import Document
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.report import axis as axes
@@ -25,7 +25,7 @@ def said(topic_id, broker, first, last, **more):
     return row | {"count": 3} | more
 
 
-SLEPT = {**FINDING, "code": "TID007", "topic_ids": [OLD, NEW], "brokers": [3], "first_seen": at(60)}
+SLEPT = changed(FINDING, {"code": "TID007", "topic_ids": [OLD, NEW], "brokers": [3], "first_seen": at(60)})
 TOPICS = [
     {**TOPIC, "topic_id": OLD, "state": "replaced", "first_seen": at(0), "last_seen": at(100)},
     {**TOPIC, "topic_id": NEW, "first_seen": at(50), "last_seen": at(100)},
@@ -55,7 +55,7 @@ def test_a_speaker_has_one_lane_and_what_goes_on_behind_the_new_id_leads_to_its_
         ("broker 3", [0, 0], True),
     ]
     before, behind = topic["lanes"][2]["bars"]
-    assert (before["finding"], behind["finding"], behind["kind"]) == (None, SLEPT["id"], "violation")
+    assert (before["finding"], behind["finding"], behind["kind"]) == (None, SLEPT.id, "violation")
     assert topic["turns"] == [behind["start"]] == [round(before["start"] + before["width"], 3)]
 
 
@@ -70,13 +70,13 @@ def test_a_broker_that_a_finding_does_not_name_never_stands_out():
     late = [*STATEMENTS, said(OLD, 2, 1, 70)]
     (topic,) = drawn(result_of(), late)
     assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["broker 3"]
-    fetching = {**SLEPT, "code": "FET001", "client_ids": ["billing"], "brokers": [2]}
+    fetching = changed(SLEPT, {"code": "FET001", "client_ids": ["billing"], "brokers": [2]})
     (topic,) = drawn(result_of([fetching]), late)
     assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["billing"]
 
 
 def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
-    finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
+    finding = changed(FINDING, {"topic_ids": [OLD], "brokers": [3]})
     refused = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
     (topic,) = drawn(result_of([finding], [{**TOPICS[0], "state": "current"}]), refused)
     (odd,) = [lane for lane in topic["lanes"] if lane["odd"]]
@@ -88,7 +88,7 @@ def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
 
 @pytest.mark.parametrize("seconds", [(50, 50, 50, 51, 90), tuple(range(100)), (0, 100)])
 def test_marks_never_touch_and_none_is_lost(seconds):
-    found = [{**FINDING, "id": f"{n:016}", "first_seen": at(second)} for n, second in enumerate(seconds)]
+    found = [changed(FINDING, {"id": f"{n:016}", "first_seen": at(second)}) for n, second in enumerate(seconds)]
     result = result_of(found)
     made = lanes.marks(found, axes.axis_of(result))
     assert sum(mark["count"] for mark in made) == len(found)
@@ -116,11 +116,11 @@ def test_the_odd_one_out_is_the_marked_cell():
     assert [name for _, name in made["columns"]] == ["metadata log", "broker 1", "broker 3", "billing"]
     (row,) = made["rows"]
     assert [cell["topic_id"] for cell in row["cells"]] == [NEW, NEW, OLD, OLD]
-    assert [cell["finding"] for cell in row["cells"]] == [None, None, SLEPT["id"], None]
+    assert [cell["finding"] for cell in row["cells"]] == [None, None, SLEPT.id, None]
 
 
 def test_who_refuses_is_marked_although_it_says_the_id_later():
-    finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
+    finding = changed(FINDING, {"topic_ids": [OLD], "brokers": [3]})
     rows = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
     ((row,), _) = (lanes.who_says(result_of([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
     assert [(cell["does"], cell["code"]) for cell in row["cells"]] == [("says", None), ("refuses", "TID002")]
@@ -128,7 +128,7 @@ def test_who_refuses_is_marked_although_it_says_the_id_later():
 
 def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
     users = [said(OLD, None, 1, 2, speaker="client", who=f"app-{n:03}", does="uses") for n in range(50)]
-    finding = {**SLEPT, "client_ids": ["app-049"]}
+    finding = changed(SLEPT, {"client_ids": ["app-049"]})
     made = lanes.who_says(result_of([finding]), users)
     assert made["columns"][0] == ("client", "app-049")
     assert (len(made["columns"]), made["clients_left"]) == (lanes.CLIENTS, 50 - lanes.CLIENTS)
@@ -142,13 +142,13 @@ def test_traffic_fills_its_height_and_its_part_of_the_axis():
 
 
 def whole(**attached):
-    finding = {**SLEPT, "next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]}
+    finding = changed(SLEPT, {"next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]})
     result = result_of([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
     exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3, "client_id": "app"}
     given = {
         "statements": STATEMENTS,
         "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
-        "exchanges": {finding["id"]: [{**exchange, "request": ["topics: null"], "response": None}]},
+        "exchanges": {finding.id: [{**exchange, "request": ["topics: null"], "response": None}]},
         "explanations": {"TID007": {"Detects": "Brokers that disagree."}},
     }
     return report.page(result, report.Attached(**(given | attached)))
@@ -179,7 +179,7 @@ def test_links_of_the_picture_say_where_they_lead():
 def test_what_is_attached_stays_text():
     rows = [{**STATEMENTS[0], "name": name, "who": name, "broker": None} for name in HOSTILE]
     side = {"connection": HOSTILE[0], "api": HOSTILE[1], "version": 1, "correlation_id": 1, "client_id": HOSTILE[2]}
-    exchanges = {SLEPT["id"]: [{**side, "request": list(HOSTILE), "response": list(HOSTILE)}]}
+    exchanges = {SLEPT.id: [{**side, "request": list(HOSTILE), "response": list(HOSTILE)}]}
     plain = Document(whole(statements=legible(rows), exchanges=legible(exchanges)))
     assert not {"img", "b"} & set(plain.tags)
     assert plain.tags.count("script") == 1

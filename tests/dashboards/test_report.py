@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, hostile, read, result
+from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, changed, hostile, read, result
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import verdict
 from wirecheck.dashboards.report import coverage_tiles, matrix
@@ -59,7 +59,7 @@ def test_the_page_is_whole_and_loads_nothing(findings):
     made = result(findings)
     document = Document(page(made))
     shown = {value for name, value in document.attributes if name == "id" and value.startswith("f-")}
-    assert shown == {f"f-{finding['id']}" for finding in made["findings"]}
+    assert shown == {f"f-{finding.id}" for finding in made["findings"]}
     assert document.tags.count("article") == len(made["entries"]) == min(findings, 4)
     assert document.tags.count("script") == document.tags.count("style") == document.tags.count("h1") == 1
     assert [
@@ -108,7 +108,7 @@ def test_the_verdict_is_the_first_card_and_how_many_findings_there_are_stands_ab
 
 
 def test_the_first_card_is_open_above_the_picture_and_the_others_are_one_line_each():
-    other = {**FINDING, "id": "c" * 16, "topic": "letters", "words": {**FINDING["words"], "where": "9"}}
+    other = changed(FINDING, {"id": "c" * 16, "topic": "letters", "words": {**FINDING.words, "where": "9"}})
     text = page(RESULT | {"findings": [FINDING, other]})
     head = text[text.index('<h1 id="verdict">') : text.index('class="tiles"')]
     assert re.findall(r"<dt>(\w+)</dt>", head) == 2 * ["since", "cause", "impact", "fix", "look", "evidence"]
@@ -172,8 +172,8 @@ def test_who_never_said_its_software_stands_for_itself_and_what_is_refused_is_ma
         "software_version": None,
         "apis": {"Produce": [0, 1, 3]},
     }
-    side = {**RESULT["findings"][0]["sides"][0], "api": "Produce", "version": 1}
-    finding = {**RESULT["findings"][0], "code": "VER005", "client_ids": ["old"], "sides": [side]}
+    side = changed(RESULT["findings"][0].sides[0], {"api": "Produce", "version": 1})
+    finding = changed(RESULT["findings"][0], {"code": "VER005", "client_ids": ["old"], "sides": [side]})
     made = matrix.matrix(RESULT | {"clients": [CLIENT, old], "findings": [finding]})
     assert [row["name"] for row in made["rows"]] == ["old", "apache-kafka-java 3.9.1"]
     assert made["rows"][0]["cells"][made["apis"].index("Produce")] == {"versions": "0\u20131, 3", "mark": "removed"}
@@ -191,17 +191,19 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
 def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
     reported = result(1)
     (finding,) = reported["findings"]
-    side = {**finding["sides"][0], "frame": {"source": "capture.pcap", "first": 7, "last": 9}}
-    bare = {
-        **side,
-        "api": None,
-        "version": None,
-        "correlation_id": None,
-        "frame": {"source": "", "first": 0, "last": 0},
-    }
-    text = Document(page(reported | {"findings": [{**finding, "sides": [side, bare]}]})).text
+    side = changed(finding.sides[0], {"frame": {"source": "capture.pcap", "first": 7, "last": 9}})
+    bare = changed(
+        side,
+        {
+            "api": None,
+            "version": None,
+            "correlation_id": None,
+            "frame": {"source": "", "first": 0, "last": 0},
+        },
+    )
+    text = Document(page(reported | {"findings": [changed(finding, {"sides": [side, bare]})]})).text
     assert "frames 7\u20139 of capture.pcap" in text
-    assert text.count("correlation") == text.count(f"{side['api']} v{side['version']}") == 1
+    assert text.count("correlation") == text.count(f"{side.api} v{side.version}") == 1
     assert "None" not in text
     assert "\\u" not in text
 
@@ -225,7 +227,7 @@ def test_a_browser_runs_the_script_and_nothing_of_the_capture(tmp_path):
 def test_what_is_beyond_the_bounds_stands_below_its_table():
     said = {"label": "L", "cluster": "C", "first_seen": None, "last_seen": None}
     others = [{"table": "topics", "count": 12, **said}, {"table": "clients", "count": 1234, **said}]
-    more = {**RESULT["findings"][0], "id": "L|others", "sides": [], "others": 5000, "count": 5000}
+    more = changed(RESULT["findings"][0], {"id": "L|others", "sides": [], "others": 5000, "count": 5000})
     beyond = {"others": others, "findings": [*RESULT["findings"], more]}
     text = " ".join(Document(page({**RESULT, "clients": [CLIENT], **beyond})).texts)
     assert "and 12 more topics of C that were seen and are not kept" in text

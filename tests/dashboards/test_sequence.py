@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.dashboards.results import FINDING
+from tests.dashboards.results import FINDING, changed
 from wirecheck.dashboards.report.sequence import LIFELINES, MESSAGES, deciding, names_of, sequence
 
 OLD = "A" * 21 + "w"
@@ -19,11 +19,11 @@ NAMES = names_of(
 def side(second, connection="10.0.0.7:50000>10.0.0.1:9092", correlation_id=1, claim="fetches", api="Fetch"):
     time = f"2026-11-20T22:00:{second:02}.000000Z"
     said = {"time": time, "connection": connection, "correlation_id": correlation_id, "claim": claim}
-    return FINDING["sides"][0] | said | {"api": api, "version": 13}
+    return changed(FINDING.sides[0], said | {"api": api, "version": 13})
 
 
 def drawn(*sides, client_ids=("billing",)):
-    return sequence({**FINDING, "sides": list(sides), "client_ids": list(client_ids)}, NAMES)
+    return sequence(changed(FINDING, {"sides": list(sides), "client_ids": list(client_ids)}), NAMES)
 
 
 def test_an_exchange_is_one_arrow_with_the_error_it_ended_with():
@@ -49,8 +49,8 @@ def test_a_client_is_named_only_where_the_evidence_names_it():
 
 def test_the_client_id_of_the_decoded_request_and_the_broker_that_metadata_named():
     deleted = side(1, "10.0.0.8:40000>10.0.0.4:9092", 7, "the topic is deleted", "DeleteTopics")
-    decoded = [{"connection": deleted["connection"], "api": "DeleteTopics", "correlation_id": 7, "client_id": "admin"}]
-    made = sequence({**FINDING, "sides": [deleted, side(2)], "client_ids": []}, NAMES, decoded)
+    decoded = [{"connection": deleted.connection, "api": "DeleteTopics", "correlation_id": 7, "client_id": "admin"}]
+    made = sequence(changed(FINDING, {"sides": [deleted, side(2)], "client_ids": []}), NAMES, decoded)
     assert [line["name"] for line in made["lifelines"]] == ["admin", "broker 4", "10.0.0.7", "broker 1"]
 
 
@@ -59,13 +59,13 @@ def test_a_controller_is_named_as_the_claims_name_it_and_not_by_its_client_id():
     connection, claim = "10.0.0.8:40000>10.0.0.4:9092", "controller 3 of epoch 1 sends UpdateMetadata v8"
     sent = [side(n, connection, n, claim, "UpdateMetadata") for n in (1, 2)]
     decoded = [{"connection": connection, "api": "UpdateMetadata", "correlation_id": 1, "client_id": "3"}]
-    made = sequence({**FINDING, "sides": sent, "client_ids": []}, NAMES, decoded)
+    made = sequence(changed(FINDING, {"sides": sent, "client_ids": []}), NAMES, decoded)
     assert [line["name"] for line in made["lifelines"]] == ["controller 3", "broker 4"]
 
 
 def test_a_connection_keeps_its_client_id_where_one_exchange_was_not_decoded():
-    decoded = [{"connection": side(1)["connection"], "api": "Fetch", "correlation_id": 1, "client_id": "billing"}]
-    made = sequence({**FINDING, "sides": [side(1), side(2, correlation_id=2)], "client_ids": []}, NAMES, decoded)
+    decoded = [{"connection": side(1).connection, "api": "Fetch", "correlation_id": 1, "client_id": "billing"}]
+    made = sequence(changed(FINDING, {"sides": [side(1), side(2, correlation_id=2)], "client_ids": []}), NAMES, decoded)
     assert [line["name"] for line in made["lifelines"]] == ["billing", "broker 1"]
 
 
@@ -86,4 +86,4 @@ def test_fewer_than_two_messages_are_no_diagram(sides):
     [(f"says {OLD}", "ID AAAAAA"), (f"NOT_LEADER_OR_FOLLOWER (6) for {OLD}", "NOT_LEADER_OR_FOLLOWER (6)"), ("x", "")],
 )
 def test_an_error_decides_before_an_id(claim, field):
-    assert deciding([{"claim": claim}]) == field
+    assert deciding([side(1, claim=claim)]) == field

@@ -5,7 +5,7 @@ import copy
 import pytest
 from rich.console import Console
 
-from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, hostile, read
+from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, changed, hostile, read
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal, terminal_tables
 from wirecheck.dashboards.verdict import PLURALS
@@ -116,7 +116,7 @@ def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
 
 
 def test_what_to_do_is_said_once_for_each_code():
-    twice = [{**RESULT["findings"][1], "id": letter * 16} for letter in "ab"]
+    twice = [changed(RESULT["findings"][1], {"id": letter * 16}) for letter in "ab"]
     lines = page(RESULT | {"findings": twice})
     assert sum(line.startswith("  Next  ") for line in lines) == 1
 
@@ -128,25 +128,27 @@ def test_the_span_of_the_capture_has_its_dates():
 
 def test_what_is_beyond_the_bounds_is_said_with_its_count():
     others = {"table": "clients", "label": "L", "cluster": "C", "count": 1234, "first_seen": None, "last_seen": None}
-    more = {**RESULT["findings"][0], "id": "L|others", "sides": [], "others": 5000, "count": 5000}
+    more = changed(RESULT["findings"][0], {"id": "L|others", "sides": [], "others": 5000, "count": 5000})
     before, lines = page(RESULT), page({**RESULT, "others": [others], "findings": [*RESULT["findings"], more]})
     assert "and 1,234 more clients of C that were seen and are not kept" in lines
     assert not any("not kept" in line for line in before)
     tally = next(line for line in lines if line.startswith("Findings"))
-    assert f"5,001 {PLURALS[more['kind']]}" in tally
+    assert f"5,001 {PLURALS[more.kind]}" in tally
 
 
 def test_a_side_without_an_api_names_none():
-    bare = {
-        **SIDE,
-        "api": None,
-        "version": None,
-        "correlation_id": None,
-        "frame": {"source": "", "first": 0, "last": 0},
-    }
-    finding = {**RESULT["findings"][1], "code": "VIS002", "sides": [bare]}
-    line = next(line for line in page(RESULT | {"findings": [finding]}) if SIDE["claim"] in line)
-    assert line.rstrip().endswith(SIDE["connection"])
+    bare = changed(
+        SIDE,
+        {
+            "api": None,
+            "version": None,
+            "correlation_id": None,
+            "frame": {"source": "", "first": 0, "last": 0},
+        },
+    )
+    finding = changed(RESULT["findings"][1], {"code": "VIS002", "sides": [bare]})
+    line = next(line for line in page(RESULT | {"findings": [finding]}) if SIDE.claim in line)
+    assert line.rstrip().endswith(SIDE.connection)
 
 
 def test_what_was_not_decoded_is_counted_by_its_reason():
@@ -177,16 +179,18 @@ def test_a_further_table_is_listed_by_its_columns_once_it_has_rows():
     assert "nowhere" not in text
 
 
-CAUSE = {
-    **FINDING,
-    "id": "c" * 16,
-    "code": "LOG003",
-    "brokers": [4],
-    "topic": None,
-    "consequences": ["a" * 16, "b" * 16],
-}
+CAUSE = changed(
+    FINDING,
+    {
+        "id": "c" * 16,
+        "code": "LOG003",
+        "brokers": [4],
+        "topic": None,
+        "consequences": ["a" * 16, "b" * 16],
+    },
+)
 UNDER = [
-    {**FINDING, "id": letter * 16, "code": code, "cause": CAUSE["id"], "summary": f"{code} follows."}
+    changed(FINDING, {"id": letter * 16, "code": code, "cause": CAUSE.id, "summary": f"{code} follows."})
     for letter, code in (("a", "TID007"), ("b", "LOG001"))
 ]
 
@@ -201,20 +205,20 @@ def test_what_follows_is_indented_under_its_cause_and_needs_nothing_of_its_own()
 
 
 def test_what_follows_and_has_work_of_its_own_says_it():
-    cause = {**CAUSE, "code": "TID001", "kind": "information", "topic": "t"}
-    lines = page(RESULT | {"findings": [{**UNDER[0], "code": "FET001"}, cause]})
+    cause = changed(CAUSE, {"code": "TID001", "kind": "information", "topic": "t"})
+    lines = page(RESULT | {"findings": [changed(UNDER[0], {"code": "FET001"}), cause]})
     assert sum(line.startswith("      Next  Restart the client") for line in lines) == 1
 
 
 def test_what_may_follow_from_several_names_them_and_what_is_not_listed_is_said():
-    unsure = {**FINDING, "possible_causes": ["c" * 16, "z" * 16]}
-    lines = page(RESULT | {"findings": [{**CAUSE, "consequences": []}, unsure]})
+    unsure = changed(FINDING, {"possible_causes": ["c" * 16, "z" * 16]})
+    lines = page(RESULT | {"findings": [changed(CAUSE, {"consequences": []}), unsure]})
     assert f"  May follow from LOG003 {'c' * 16}, {'z' * 16}; that is not certain." in lines
 
 
 def test_what_follows_from_a_finding_that_is_not_listed_says_so_and_that_some_are_not():
     lines = page(RESULT | {"findings": UNDER[:1], "not_listed": 2}, every=[*UNDER, CAUSE])
-    said = f"  Follows from LOG003 {CAUSE['id']}: Broker 4 stopped following the metadata log at 22:13:23."
+    said = f"  Follows from LOG003 {CAUSE.id}: Broker 4 stopped following the metadata log at 22:13:23."
     assert said in lines
     assert "Findings  1 violation  2 not listed, by what was asked for" in lines
 
@@ -228,13 +232,15 @@ def test_500_topics_with_one_fault_each_are_one_screen():
     ids = [f"{n:022}" for n in range(500)]
     topics = [{**TOPIC, "name": f"t-{n:03}", "topic_id": topic_id} for n, topic_id in enumerate(ids)]
     findings = [
-        {
-            **FINDING,
-            "id": f"f{n:015}",
-            "topic": f"t-{n:03}",
-            "topic_ids": [topic_id],
-            "summary": f"Broker 3 refuses t-{n:03} partition {n % 12}: it holds another id than {topic_id}.",
-        }
+        changed(
+            FINDING,
+            {
+                "id": f"f{n:015}",
+                "topic": f"t-{n:03}",
+                "topic_ids": [topic_id],
+                "summary": f"Broker 3 refuses t-{n:03} partition {n % 12}: it holds another id than {topic_id}.",
+            },
+        )
         for n, topic_id in enumerate(ids)
     ]
     lines = page(RESULT | {"topics": topics, "findings": findings}, width=120)
@@ -259,7 +265,9 @@ def test_the_input_is_named_once_with_version_and_grace():
 
 
 def test_of_several_captures_each_frame_names_its_own():
-    other = {**FINDING, "id": "b" * 16, "sides": [{**SIDE, "frame": {"source": "b.pcap", "first": 1, "last": 1}}]}
+    other = changed(
+        FINDING, {"id": "b" * 16, "sides": [changed(SIDE, {"frame": {"source": "b.pcap", "first": 1, "last": 1}})]}
+    )
     lines = page(RESULT | HEAD | {"findings": [FINDING, other]})
     assert any(line.endswith("  frame 8123 of capture.pcap") for line in lines)
 
@@ -281,7 +289,7 @@ def test_on_a_narrow_terminal_words_go_on_below_indented_and_commands_stay_whole
 
 
 def test_one_and_many_are_said_as_such():
-    second = {**FINDING, "id": "b" * 16, "topic": "other", "brokers": [9]}
+    second = changed(FINDING, {"id": "b" * 16, "topic": "other", "brokers": [9]})
     tally = [line for line in page(RESULT | {"findings": [FINDING, second]}) if line.startswith("Findings")]
     assert tally == ["Findings  2 violations  "]
     few = {**RESULT["coverage"], "frames": 1, "connections": 1, "messages": 1, "decoded_messages": 1}

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -21,9 +22,10 @@ from tests.judge.cases_topic_ids import (
 )
 from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server
 from tests.judge.lab import B1, Lab
-from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
+from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, side
 from tests.story.values import card as made_card
-from tests.story.values import card_entry, entry, hurt
+from tests.story.values import card_entry, entry, finding, findings, hurt
+from tests.story.values import harm as harm_of
 from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
@@ -44,12 +46,11 @@ from wirecheck.story.cards import (
     state,
     with_cards,
 )
-from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
-from wirecheck.story.verdict import CardCause, Requester
+from wirecheck.story.verdict import CardCause, Lack, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
-from wirecheck.streaming.store.run_result import Result, plain
+from wirecheck.streaming.store.run_result import Result
 from wirecheck.wording import ns_of
 
 HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
@@ -58,39 +59,43 @@ FITS = harm.Reason.fits
 STALE = found("LOG001", topic="t", topic_ids=[OLD, NEW], brokers=[4])
 
 
+def moment(seconds):
+    return dt.datetime.fromisoformat(at(seconds))
+
+
 def at(seconds):
     return f"2026-11-21T12:{seconds // 60:02}:{seconds % 60:02}.000000Z"
 
 
 def refused(client_id="reader", api="Fetch", at_s=12, until_s=60, **columns):
-    """A row of the table of harms, as the JSON has it."""
-    return {
-        "cluster": "C",
-        "level": "hurt",
-        "client_id": client_id,
-        "address": "10.0.0.7",
-        "api": api,
-        "topic": "t",
-        "topic_id": OLD,
-        "partitions": [0],
-        "errors": ["UNKNOWN_TOPIC_ID"],
-        "brokers": [1],
-        "count": 5,
-        "first_seen": at(at_s),
-        "last_seen": at(until_s),
-        "blocked_ms": (until_s - at_s) * 1000,
-        "recovered": False,
-        **columns,
-    }
+    """A row of the table of harms."""
+    return harm_of(
+        **{
+            "cluster": "C",
+            "level": "hurt",
+            "client_id": client_id,
+            "address": "10.0.0.7",
+            "api": api,
+            "topic": "t",
+            "topic_id": OLD,
+            "partitions": [0],
+            "errors": ["UNKNOWN_TOPIC_ID"],
+            "brokers": [1],
+            "count": 5,
+            "first_seen": at(at_s),
+            "last_seen": at(until_s),
+            "blocked_ms": (until_s - at_s) * 1000,
+            "recovered": False,
+            **columns,
+        }
+    )
 
 
 def cards(rows, harms, **options):
     """Cards in their order, of findings as they are stored."""
-    rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
-    links = linked(rows)
-    findings = [plain(shown(row, links)) for row in rows]
-    context = CardContext({row["id"]: row for row in findings}, ns_of(at(60)), **options)
-    return [one.card for one in with_cards(entries(findings), harms, context)]
+    every = findings(rows)
+    context = CardContext({one.id: one for one in every}, ns_of(at(60)), **options)
+    return [one.card for one in with_cards(entries(every), harms, context)]
 
 
 def named(card):
@@ -135,7 +140,7 @@ def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text,
 
 
 def test_what_a_client_does_by_itself_it_did():
-    side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
+    side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": moment(12)}
     (card,) = cards([found("ADM001", client_ids=["maker"], sides=[side])], [])
     assert card.cause.by == Requester(None, "maker", "10.0.0.7")
 
@@ -217,18 +222,18 @@ def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids,
     monkeypatch.setattr(harm.Reason, "fits", lambda *times: asked.append(times) or FITS(*times))
     topics = [f"{number % ids:022}" for number in range(1_000)]
     rows = [
-        plain(row) | {"cause": None}
+        finding(row)
         for n, old in enumerate(topics)
         for row in (
             {**RECREATED, "id": f"a{n}", "topic_ids": [old, NEW]},
             {**STUCK, "id": f"b{n}", "topic_ids": [old], "client_ids": [f"c{n}"]},
         )
     ]
-    entries = [entry([row["id"]]) for row in rows]
+    entries = [entry([row.id]) for row in rows]
     harms = [refused(f"c{n % 1_000}", api, topic_id=topics[n % 1_000]) for n, api in enumerate(["Fetch", "X"] * 1_000)]
-    found = harm.by_entry(entries, {row["id"]: row for row in rows}, harms)
+    found = harm.by_entry(entries, {row.id: row for row in rows}, harms)
     assert len(harms) == len(rows) == 2_000
-    assert {place: sorted({one.harm["client_id"] for one in of}) for place, of in found.items()} == {
+    assert {place: sorted({one.harm.client_id for one in of}) for place, of in found.items()} == {
         2 * n + 1: [f"c{n}"] for n in range(1_000)
     }
     assert 2_000 <= len(asked) <= 2_000 * (harm.MOST + 1)
@@ -272,7 +277,7 @@ def test_a_consequence_is_never_older_than_its_cause():
 
 def test_a_finding_begins_with_the_first_of_its_evidence():
     words = {"partition": "0", "broker": "1", "epoch": "2"}
-    side = {"api": "Produce", "version": 13, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
+    side = {"api": "Produce", "version": 13, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": moment(12)}
     denied = found("CTL010", at_s=50, topic="t", topic_ids=[OLD], brokers=[1], words=words, sides=[side])
     (card,) = cards([denied], [refused("writer", "Produce")])
     assert (named(card), card.cause.time_ns) == (["writer"], ns_of(at(12)))
@@ -418,6 +423,9 @@ def test_a_client_that_keeps_the_leader_of_a_recreated_topic_did_not_keep_the_id
 
 def test_the_tables_name_checks_and_relations_that_there_are():
     assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
+    assert {one.text for (_, part), every in sentences().items() if part == "lacks" for one in every} == {
+        *get_args(Lack)
+    }
     for rule in (rule for each in harm.relations().values() for rule in each):
         assert set(rule.relations) <= harm.KEYS.keys()
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
@@ -532,7 +540,7 @@ def test_errors_that_go_on_in_the_next_cluster_count_once():
     switched = found(
         "CLU004", topic_ids=[OLD], cluster="B", words={"address": "10.0.0.1:9092"}, sides=[side("Fetch", 13)]
     )
-    stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": at(0)}]
+    stuck["sides"] = switched["sides"] = [side("Fetch", 13) | {"time": moment(0)}]
     brief = refused(cluster="B", level="briefly", until_s=20, count=2)
     (card,) = cards([switched, stuck], [brief, refused()])
     (one,) = card.harm.clients
@@ -569,7 +577,7 @@ def test_only_writes_that_time_out_follow_from_writes_that_time_out():
 def test_a_client_without_a_coordinator_is_hurt():
     away = found("GRP006", client_ids=["reader"])
     asked = refused("reader", "FindCoordinator", topic=None, topic_id=None, errors=["COORDINATOR_NOT_AVAILABLE"])
-    (card,) = cards([away], [{**asked, "partitions": []}])
+    (card,) = cards([away], [replace(asked, partitions=())])
     assert card.headline == "reader (10.0.0.7) finds no coordinator for 48 s"
     assert "5 FindCoordinator errors (COORDINATOR_NOT_AVAILABLE)" in impact(card, 3)
 
@@ -638,7 +646,7 @@ def test_only_who_has_not_recovered_has_to_be_restarted():
     """After a topic was gone for a minute most clients find it again, and one keeps its old ID."""
     gone = found("TID019", topic="t", topic_ids=[NEW], client_ids=["writer"], words={"until": " until 12:01"})
     asked = refused("writer", "Metadata", errors=["UNKNOWN_TOPIC_OR_PARTITION"], topic_id=None, recovered=True)
-    (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), {**asked, "partitions": []}])
+    (card,) = cards([RECREATED, STUCK, gone], [refused("reader"), replace(asked, partitions=())])
     assert sorted(named(card)) == ["reader", "writer"]
     assert card.action.sentence.startswith("Restart reader (10.0.0.7). Find out who deleted topic t")
 

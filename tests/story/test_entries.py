@@ -2,19 +2,18 @@
 
 import datetime as dt
 import random
+from dataclasses import replace
 from string import Formatter
 
-from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
+from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, side
+from tests.story.values import finding, findings
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.causes import linked
 from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries, remedies_of
 
 
 def read(rows):
-    rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
-    links = linked(rows)
-    return entries([shown(row, links) for row in rows])
+    return entries(findings(rows))
 
 
 def disagrees(n, **columns):
@@ -169,8 +168,7 @@ def test_every_finding_is_in_one_entry_in_whatever_order_they_come():
 
 def test_a_finding_whose_cause_is_not_listed_stands_by_itself_and_names_it():
     rows = [{"summary": f"{row['code']}.", "count": 1, **row} for row in (ASLEEP, *BEHIND)]
-    links = linked(rows)
-    every = [shown(row, links) for row in rows]
+    every = findings(rows)
     (entry,) = entries([every[1]], every)
     assert entry.sentence == "TID007."
     assert entry.follows_from == "LOG003 LOG003: Broker 4 stopped following the metadata log at 12:00:00."
@@ -185,9 +183,8 @@ def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
         rows.append(
             found("FET001", f"f{n:02}", topic=topic, topic_ids=[old], client_ids=["r"], summary=f"r has {old}.")
         )
-    links = linked(rows)
-    every = [shown(row, links) for row in rows]
-    (entry,) = entries([row for row in every if row["code"] == "FET001"], every)
+    every = findings(rows)
+    (entry,) = entries([one for one in every if one.code == "FET001"], every)
     assert entry.count == 20
     assert entry.follows_from == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
 
@@ -210,9 +207,9 @@ def fields_of(template):
 
 def test_a_consequence_has_the_remedy_of_the_cause_that_ends_it():
     """While a twin lives, nothing advises to restart the broker."""
-    twin, stale = ({"id": code, "code": code, "cause": None} for code in ("CTL012", "CTL004"))
-    assert remedies_of([twin, stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL012")
-    assert remedies_of([stale | {"cause": "CTL012"}])["CTL004"] == remedy("CTL004")
+    twin, stale = (finding(found(code)) for code in ("CTL012", "CTL004"))
+    assert remedies_of([twin, replace(stale, cause="CTL012")])["CTL004"] == remedy("CTL012")
+    assert remedies_of([replace(stale, cause="CTL012")])["CTL004"] == remedy("CTL004")
     assert remedies_of([stale])["CTL004"] == remedy("CTL004")
-    recreated, stuck = {"id": "a", "code": "TID001", "cause": None}, {"id": "b", "code": "FET001", "cause": "a"}
+    recreated, stuck = finding(found("TID001", "a")), replace(finding(found("FET001", "b")), cause="a")
     assert remedies_of([recreated, stuck])["b"] == remedy("FET001")

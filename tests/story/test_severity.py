@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.story.values import card, card_entry, hurt
+from tests.story.test_causes import found
+from tests.story.values import card, card_entry, finding, hurt
 from wirecheck.story.severity import CRITICAL, WARNING, affected, label, names, severity
 
 
@@ -11,7 +12,7 @@ def entry(*clients):
 
 
 def findings(brokers=(), client_ids=("teller",)):
-    return {"a": {"brokers": [*brokers], "client_ids": [*client_ids]}}
+    return {"a": finding(found("TID001", brokers=brokers, client_ids=client_ids))}
 
 
 @pytest.mark.parametrize(

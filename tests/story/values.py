@@ -1,5 +1,9 @@
 """Values of a verdict for tests: each with what matters to a test, the rest plain."""
 
+import datetime as dt
+
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.story import causes
 from wirecheck.story.verdict import (
     Card,
     CardAction,
@@ -8,11 +12,39 @@ from wirecheck.story.verdict import (
     CardEvidence,
     CardHarm,
     Entry,
+    Finding,
+    Harm,
     HurtClient,
 )
 from wirecheck.wording import NS_PER_S, ns_of
 
 NOON_NS = ns_of("2026-11-21T12:00:00Z")
+NO_SIDE = {"time": dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC), "claim": "", "connection": None, "api": None}
+NO_SIDE |= {"version": None, "correlation_id": None, "frame": None}
+
+
+def finding(row, **more):
+    """Of a row of the table of findings that may lack columns, and has its words as a mapping."""
+    row = {"summary": f"{row['code']} of {row['topic']}.", "count": 1, "name": CHECKS[row["code"]].name, **row, **more}
+    sides = [{**NO_SIDE, **side} for side in row["sides"]]
+    words = [{"name": name, "value": value} for name, value in row["words"].items()]
+    return Finding.of({**row, "sides": sides, "words": words})
+
+
+def findings(rows):
+    """Linked, in the order of the rows."""
+    return causes.linked(list(map(finding, rows)))
+
+
+def linked(rows):
+    """The same by ID."""
+    return {one.id: one for one in findings(rows)}
+
+
+def harm(**row):
+    """Of a row of the table of harms, with times as JSON has them."""
+    times = {name: dt.datetime.fromisoformat(row[name]) for name in ("first_seen", "last_seen")}
+    return Harm.of({"granted_before": False, "others": None, **row, **times})
 
 
 def hurt(client_id="teller", count=10, **more):

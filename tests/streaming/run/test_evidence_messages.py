@@ -18,20 +18,20 @@ def judged(tmp_path_factory):
     files = write_frames([EXAMPLES / "kraft4-stale-broker/capture.pcap.gz"], folder, "default").files
     run = LocalReplay(Settings())
     run.judge(files)
-    return files, run.result().json()["findings"]
+    return files, run.result().findings()
 
 
 def test_every_side_has_its_request_and_its_response_also_inside_an_envelope(judged):
     files, findings = judged
     found = evidence_messages.evidence_messages(files, findings)
-    assert found.keys() == {finding["id"] for finding in findings}
+    assert found.keys() == {finding.id for finding in findings}
     for finding in findings:
-        for exchange in found[finding["id"]]:
+        for exchange in found[finding.id]:
             assert exchange["request"], exchange
             assert exchange["response"], exchange
-    (recreated,) = [finding for finding in findings if finding["code"] == "TID001"]
-    text = "\n".join("\n".join(exchange["response"]) for exchange in found[recreated["id"]])
-    for topic_id in recreated["topic_ids"]:
+    (recreated,) = [finding for finding in findings if finding.code == "TID001"]
+    text = "\n".join("\n".join(exchange["response"]) for exchange in found[recreated.id])
+    for topic_id in recreated.topic_ids:
         assert f"topicId: {topic_id}" in text
 
 
