@@ -1,5 +1,5 @@
 """Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, docs/redaction.md,
-wirecheck(1), boards, the rules as a PrometheusRule, the outputs of the notebook.
+docs/verdict.schema.json, wirecheck(1), boards, the rules as a PrometheusRule, the outputs of the notebook.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -7,7 +7,7 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
-from tools import man_page, prometheus_rule, reference_pages, run_notebook
+from tools import man_page, prometheus_rule, reference_pages, run_notebook, verdict_schema
 from tools.boards import grafana
 from wirecheck.judge.checks import catalogue
 
@@ -20,6 +20,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "metrics.md": reference_pages.metrics(),
         ROOT / "docs" / "tables.md": reference_pages.tables(),
         ROOT / "docs" / "redaction.md": reference_pages.redaction(),
+        verdict_schema.SCHEMA: verdict_schema.page(),
         ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         ROOT / "deploy" / "kubernetes-prometheus-operator" / "rules.yaml": prometheus_rule.page(),
         **grafana.documents(),

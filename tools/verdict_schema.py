@@ -1,0 +1,130 @@
+"""docs/verdict.schema.json: the parts of it that values have (findings, harms, entries) are made from their fields.
+
+Knows: how a type and the sentence below a field become JSON Schema. Refuses to know what a verdict holds: fields,
+their types and their sentences stand in `story/verdict.py`. What is no value yet stays in the file as it is written.
+"""
+
+import ast
+import inspect
+import json
+import types
+from dataclasses import Field, fields, is_dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from wirecheck.document import HIDDEN, LEFT_OUT
+from wirecheck.story import verdict
+from wirecheck.wording import TIMES
+
+SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "verdict.schema.json"
+PLAIN = {str: "string", int: "integer", bool: "boolean"}
+IN_A_REPLAY = {"next", "commands"}
+"""Fields that other documents leave out, and a replay's JSON never does."""
+NARROWER: dict[tuple[str, str], dict[str, Any]] = {
+    ("Finding", "code"): {"pattern": "^[A-Z]{3}[0-9]{3}$"},
+    ("Finding", "count"): {"minimum": 1},
+}
+"""What a type cannot say."""
+PARTS = {
+    "findings": (verdict.Finding, "What was found, each with its evidence."),
+    "harms": (verdict.Harm, "Whose requests are refused: one object per client, topic and API."),
+    "entries": (
+        verdict.CardEntry,
+        "The findings as they are read: what hurts clients first, equal ones once, what follows under its cause.",
+    ),
+}
+
+
+def page() -> str:
+    found = json.loads(SCHEMA.read_text("utf-8"))
+    for name, (kind, description) in PARTS.items():
+        found["properties"][name] = {"type": "array", "items": reference(kind), "description": description}
+    every = kinds(*(kind for kind, _ in PARTS.values()))
+    found["$defs"] = {kind.__name__: schema_of(kind) for kind in sorted(every, key=lambda kind: kind.__name__)}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def kinds(*left_to_see: Any) -> set[type]:
+    """These, and those inside them."""
+    found: set[type] = set()
+    left = list(left_to_see)
+    while left:
+        one = left.pop()
+        if isinstance(one, type) and is_dataclass(one) and one not in found:
+            found.add(one)
+            left += get_type_hints(one).values()
+        left += get_args(one)
+    return found
+
+
+def reference(kind: type) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{kind.__name__}"}
+
+
+def schema_of(kind: type) -> dict[str, Any]:
+    """An object with these fields; one that may be left out is not required."""
+    hints, sentences = get_type_hints(kind), sentences_of(kind)
+    shown: list[Field[Any]] = [one for one in fields(kind) if one.metadata != HIDDEN]  # type: ignore[arg-type]
+    return {
+        "description": inspect.getdoc(kind),
+        "type": "object",
+        **({"additionalProperties": False} if kind in kinds(verdict.Card) else {}),
+        "required": [json_name(one) for one in shown if LEFT_OUT not in one.metadata or one.name in IN_A_REPLAY],
+        "properties": {
+            json_name(one): {
+                **of_field(one, hints[one.name]),
+                **NARROWER.get((kind.__name__, one.name), {}),
+                **({"description": sentences[one.name]} if one.name in sentences else {}),
+            }
+            for one in shown
+        },
+    }
+
+
+def json_name(one: Field[Any]) -> str:
+    return TIMES.get(one.name, one.name)
+
+
+def of_field(one: Field[Any], hint: Any) -> dict[str, Any]:
+    if one.name in TIMES:
+        null = type(None) in get_args(hint)
+        return {"type": ["string", "null"] if null else "string", "format": "date-time"}
+    return of_type(hint)
+
+
+def of_type(hint: Any) -> dict[str, Any]:
+    if hint in PLAIN:
+        return {"type": PLAIN[hint]}
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        return {"type": "array", "items": of_type(arguments[0])}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in {Union, types.UnionType}:
+        (other,) = (one for one in arguments if one is not type(None))
+        made = of_type(other)
+        return {"type": [made["type"], "null"]} if made.keys() == {"type"} else {"anyOf": [made, {"type": "null"}]}
+    if is_dataclass(hint):
+        return reference(hint)  # type: ignore[arg-type]
+    return {"type": "object", "additionalProperties": of_type(arguments[1])}
+
+
+def sentences_of(kind: type) -> dict[str, str]:
+    """The text below each field, also of those that it has from another class."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        body = classes()[base.__name__].body
+        for field, text in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+                found[field.target.id] = (
+                    inspect.cleandoc(str(ast.literal_eval(text.value))).replace("\n", " ").replace("None", "null")
+                )
+    return found
+
+
+@cache
+def classes() -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(verdict))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
