@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from wirecheck.decode.peer import NO_PORT, Conversation
-from wirecheck.story.verdict import Finding, Frame, Side
+from wirecheck.frame import Frame
+from wirecheck.story.verdict import Finding, Side
 from wirecheck.wording import rfc3339
 
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)

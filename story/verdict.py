@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wirecheck.document import HIDDEN, left_out
-from wirecheck.wording import NS_PER_S, TimeSpan, ns_of
+from wirecheck.frame import Frame
+from wirecheck.wording import NS_PER_S, TimeSpan, ns_of, rfc3339
 
 Kind = Literal["violation", "anomaly", "information", "visibility"]
 Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
@@ -55,18 +56,6 @@ class Blocked(Lasting):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """Packets of a capture that carry one message."""
-
-    source: str
-    """File name of the capture."""
-    first: int
-    """Number of the packet in its source, as Wireshark counts; 0 where a frame of an agent has none."""
-    last: int
-    """Number of the last packet."""
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """One piece of evidence: who sent what."""
 
@@ -84,6 +73,11 @@ class Side:
     """Number that joins the response to its request."""
     frame: Frame | None
     """The packets that carry the message."""
+
+    @property
+    def time(self) -> str:
+        """RFC 3339, UTC."""
+        return rfc3339(self.time_ns)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Side":
@@ -141,6 +135,16 @@ class Finding(Lasting):
     """What to do; None where only cards say that."""
     commands: tuple[str, ...] | None = left_out(None)
     """Commands that show more of it; None where only cards have some."""
+
+    @property
+    def first_seen(self) -> str:
+        """RFC 3339, UTC."""
+        return rfc3339(self.first_ns)
+
+    @property
+    def last_seen(self) -> str:
+        """RFC 3339, UTC."""
+        return rfc3339(self.last_ns)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Finding":

@@ -20,6 +20,7 @@ from tests.build import plain
 from tools import run_notebook
 from wirecheck import cli
 from wirecheck.decode.schemas import errors
+from wirecheck.document import document
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -213,7 +214,7 @@ def test_topics_at_a_time_and_clients_for_a_release():
 def test_cards_are_those_of_the_entries(verdict):
     entries = verdict.json["entries"]
     assert [card.headline for card in verdict.cards] == [entry["card"]["headline"] for entry in entries] != []
-    assert [card.harm for card in verdict.cards] == [entry["card"]["harm"] for entry in entries]
+    assert [document(card.harm) for card in verdict.cards] == [entry["card"]["harm"] for entry in entries]
     assert verdict.cards.to_arrow()["code"].to_pylist() == [entry["code"] for entry in entries]
 
 

@@ -9,7 +9,6 @@ import inspect
 import json
 import types
 from dataclasses import Field, fields, is_dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -115,16 +114,9 @@ def sentences_of(kind: type) -> dict[str, str]:
     """The text below each field, also of those that it has from another class."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
-        body = classes()[base.__name__].body
-        for field, text in pairwise(body):
+        (source,) = ast.parse(inspect.getsource(base)).body
+        for field, text in pairwise(source.body if isinstance(source, ast.ClassDef) else ()):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-                found[field.target.id] = (
-                    inspect.cleandoc(str(ast.literal_eval(text.value))).replace("\n", " ").replace("None", "null")
-                )
+                sentence = inspect.cleandoc(str(ast.literal_eval(text.value)))
+                found[field.target.id] = sentence.replace("\n", " ").replace("None", "null")
     return found
-
-
-@cache
-def classes() -> dict[str, ast.ClassDef]:
-    tree = ast.parse(inspect.getsource(verdict))
-    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

@@ -27,20 +27,19 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.changes import Change, Frame
+    from wirecheck.decode.show.changes import Change
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.group_rows import GroupRow
     from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.frame import Frame
     from wirecheck.library import changes, clients, diff, errors, groups, latency, messages, replay, topics, why
     from wirecheck.library_values import (
         Card,
         Client,
-        Finding,
         Message,
         Messages,
-        Side,
         Table,
         Topic,
         TopicDescription,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from wirecheck.session.session import InputError
+    from wirecheck.story.verdict import Finding, Side
 
 __version__: str
 __all__ = [
@@ -91,10 +91,12 @@ ELSEWHERE = {
     "Difference": "wirecheck.decode.show.traffic_diff",
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
-    "Frame": "wirecheck.decode.show.changes",
+    "Finding": "wirecheck.story.verdict",
+    "Frame": "wirecheck.frame",
     "GroupRow": "wirecheck.decode.show.group_rows",
     "InputError": "wirecheck.session.session",
     "LatencyRow": "wirecheck.decode.show.latency_rows",
+    "Side": "wirecheck.story.verdict",
 }
 """Values that commands use, too."""
 

@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wirecheck.library_values import (
     Card,
     Client,
-    Finding,
     Message,
     Messages,
-    Side,
     Topic,
     TopicDescription,
     Values,
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.story.verdict import CardEntry
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -421,17 +420,17 @@ def verdict(
     return Verdict(
         found["verdict"],
         found["coverage"],
-        cards(json["entries"]),
-        values(Finding, "findings", json["findings"], result),
+        cards(found["entries"], json["entries"]),
+        stored(found["findings"], "findings", result),
         values(Topic, "topics", found["topics"], result),
         of_clients(found["clients"], result),
         json,
     )
 
 
-def cards(entries: list[dict[str, Any]]) -> Values[Card]:
-    rows = [{name: entry[name] for name in ("code", "kind", "findings")} | entry["card"] for entry in entries]
-    return Values([value(Card, row) for row in rows], "cards", rows, inferred(rows))
+def cards(entries: list[CardEntry], documents: list[dict[str, Any]]) -> Values[Card]:
+    rows = [{name: entry[name] for name in ("code", "kind", "findings")} | entry["card"] for entry in documents]
+    return Values(list(map(Card.of, entries)), "cards", rows, inferred(rows))
 
 
 def warn_of(coverage: Mapping[str, Any]) -> None:
@@ -455,7 +454,7 @@ def warned(every: Iterable[pa.Table]) -> Iterator[pa.Table]:
 def message(line: dict[str, Any]) -> Message:
     """The value of a line with a summary."""
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.changes import Frame
+    from wirecheck.frame import Frame
 
     latency_ns, summary = line["latency_ns"], line["summary"]
     same: dict[str, Any] = {name: line.get(name) for name in AS_IN_LINE}
@@ -483,14 +482,18 @@ def several(one_or_more: Path | Sequence[Path]) -> list[Path]:
 
 
 def values(kind: type[Value], table: str, rows: list[dict[str, Any]], result: Result) -> Values[Value]:
-    """Rows of one table, as values and as the table has them, in one order."""
+    """Rows of one table as values."""
+    return stored([value(kind, row) for row in rows], table, result)
+
+
+def stored(found: list[Value], table: str, result: Result) -> Values[Value]:
+    """Values of one table, which has their rows in the same order."""
     from wirecheck.streaming.store.result_tables import TABLES, schema
     from wirecheck.streaming.store.run_result import by_columns as in_order
 
     shown = TABLES[table].shown
     assert shown is not None
-    stored = in_order(result.rows[table], *shown.order_by)
-    return Values([value(kind, row) for row in rows], table, stored, schema(table))
+    return Values(found, table, in_order(result.rows[table], *shown.order_by), schema(table))
 
 
 def inferred(rows: list[dict[str, Any]]) -> pa.Schema:
@@ -504,11 +507,7 @@ def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
 
 
 def plain(name: str, found: Any) -> Any:
-    from wirecheck.decode.show.changes import Frame
-
     match name, found:
-        case "sides", list():
-            return tuple(Side(**{**side, "frame": Frame(**side["frame"])}) for side in found)
         case "apis", dict():
             return {api: tuple(versions) for api, versions in found.items()}
         case "rejected_by_target", list():

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.changes import Frame
+    from wirecheck.frame import Frame
+    from wirecheck.story.verdict import CardAction, CardCause, CardEntry, CardEvidence, CardHarm, Finding
 
 Value = TypeVar("Value")
 SHOWN_ROWS = 20
@@ -69,80 +70,18 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One piece of evidence: who sent what."""
-
-    time: str
-    """RFC 3339, UTC."""
-    claim: str
-    """What the message states, in words."""
-    connection: str
-    """`ip:port>ip:port`, the client first."""
-    api: str | None
-    """Kafka's name of the API."""
-    version: int | None
-    """Version of the API."""
-    correlation_id: int | None
-    """Number that joins the response to its request."""
-    frame: Frame
-    """The packets that carry the message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What is wrong, or worth knowing, with its evidence."""
-
-    id: str
-    """16 characters; the same for the same fault in every capture of it."""
-    code: str
-    """Code of the check: TID002."""
-    name: str
-    """Name of the check: leader-and-isr-inconsistent-topic-id."""
-    kind: str
-    """violation, anomaly, information or visibility."""
-    cluster: str | None
-    """Cluster ID, or the label given; None where the cluster is unknown."""
-    topic: str | None
-    """Topic name, if it is about one topic."""
-    topic_ids: tuple[str, ...]
-    """Topic IDs in Kafka's base64."""
-    client_ids: tuple[str, ...]
-    """Client IDs of the clients it is about."""
-    brokers: tuple[int, ...]
-    """IDs of the brokers it is about."""
-    summary: str
-    """One sentence: who, what, since when."""
-    first_seen: str
-    """RFC 3339, UTC."""
-    last_seen: str
-    """RFC 3339, UTC."""
-    count: int
-    """How often it occurred."""
-    cause: str | None
-    """ID of the finding it follows from."""
-    consequences: tuple[str, ...]
-    """IDs of the findings that follow from it."""
-    sides: tuple[Side, ...]
-    """Evidence: the messages that contradict each other."""
-    next: str
-    """What to do."""
-    commands: tuple[str, ...]
-    """Commands that show more of it."""
-
-
-@dataclass(frozen=True, slots=True)
 class Card:
-    """Who is hurt, why, and what to do: of one cause, or of one finding that stands alone."""
+    """Who is hurt, why, what to do, and what proves it: of one cause, or of one finding that stands alone."""
 
     headline: str
     """The harm if a client or a partition is hurt, else the cause."""
-    harm: Mapping[str, Any]
-    """sentence, clients, briefly, partitions, possibly, others: see docs/verdict.schema.json."""
-    cause: Mapping[str, Any]
-    """sentence, time: what happened, and when."""
-    action: Mapping[str, Any]
+    harm: CardHarm
+    """sentence, clients, briefly, partitions, possibly, others."""
+    cause: CardCause
+    """sentence, time_ns, by: what happened, when, and who did it."""
+    action: CardAction
     """sentence, commands: what to do, with commands to paste."""
-    evidence: Mapping[str, Any]
+    evidence: CardEvidence
     """frames that prove it, and the command that cuts them out."""
     code: str
     """Code of the check: TID001."""
@@ -150,6 +89,11 @@ class Card:
     """violation, anomaly, information or visibility."""
     findings: tuple[str, ...]
     """IDs of its findings, without those that follow from them."""
+
+    @classmethod
+    def of(cls, entry: CardEntry) -> Card:
+        parts = {part.name: getattr(entry.card, part.name) for part in fields(entry.card)}
+        return cls(**parts, code=entry.code, kind=entry.kind, findings=entry.findings)
 
 
 @dataclass(frozen=True, slots=True)

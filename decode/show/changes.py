@@ -29,6 +29,7 @@ from wirecheck.decode.show.learned_names import Brokers, are_different
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
+from wirecheck.frame import Frame
 from wirecheck.wording import broker_name, plural, utc
 
 if TYPE_CHECKING:
@@ -604,18 +605,6 @@ DETAILS: dict[str, Callable[[Body], str]] = {
     "AlterUserScramCredentials": lambda one: "set" if "iterations" in one else "removed",
     "UpdateFeatures": lambda one: f"to level {one['maxVersionLevel']}",
 }
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Frame:
-    """Packets of a capture that carry one message."""
-
-    source: str
-    """File name of the capture."""
-    first: int
-    """Number of the packet in its source, as Wireshark counts."""
-    last: int
-    """Number of the last packet; of a change the same as `first`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ import copy
 import itertools
 from dataclasses import replace
 
+from wirecheck.frame import Frame
 from wirecheck.session.local_check import checked
 from wirecheck.session.session import Session
 from wirecheck.session.verdict_document import about, for_programs
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
-from wirecheck.story.verdict import Finding, Frame, Side
+from wirecheck.story.verdict import Finding, Side
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.wording import ns_of
 
