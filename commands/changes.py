@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from wirecheck.commands import names, options
-from wirecheck.commands.listing import Cells, Listing, Row, as_row, inputs_argument, need_messages, options_of_listing
+from wirecheck.commands.listing import Cells, Listing, Row, inputs_argument, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.inputs import result_folder
 from wirecheck.session.results import changes_of, need_whole
@@ -126,7 +127,8 @@ def summary(found: "list[Change]") -> str:
 def row(change: "Change") -> Row:
     """One change, as JSON and CSV have it."""
     frame = {"source": change.frame.source, "first": change.frame.first}
-    return as_row(change) | {"host": change.host or None, "frame": frame}
+    found: Row = document(change)
+    return found | {"host": change.host or None, "frame": frame}
 
 
 def listing(*, several: bool = False) -> "Listing[Change]":

@@ -5,7 +5,6 @@ differs (decode/show/traffic_diff.py, streaming/store/result_diff.py).
 """
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from wirecheck.commands.ending import FOUND
 from wirecheck.commands.listing import Cells, Listing, need_messages, options_of_listing
 from wirecheck.commands.screen import note, tell
 from wirecheck.commands.units import time
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import WRONG_USE, differences_of
@@ -121,7 +121,7 @@ def show(found: "list[Difference]", form: str, *, every: bool, notes: tuple[str,
     shown = [one for one in found if whole or (one.matters and not of_broker(one))]
     if form == "text":
         click.echo(sentence(found))
-    Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
+    Listing("differences", document, cells, lambda _one: ()).show(shown, form, every=every)
     if form == "text":
         others = len(found) - len(shown)
         internal = sum(map(of_broker, found)) if others else 0

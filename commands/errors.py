@@ -14,7 +14,6 @@ from wirecheck.commands.listing import (
     Cells,
     Listing,
     Row,
-    as_row,
     inputs_argument,
     need_messages,
     note_end,
@@ -22,6 +21,7 @@ from wirecheck.commands.listing import (
     span,
 )
 from wirecheck.commands.screen import tell
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.subjects import clients_first, close_to, of_broker, unknown
 from wirecheck.wording import broker_name, client_name, plural
@@ -141,7 +141,7 @@ def summary(shown: "list[ErrorRow]") -> str:
 
 def row_of(row: "ErrorRow") -> Row:
     """As JSON and CSV have it: times last."""
-    found = as_row(row)
+    found: Row = document(row)
     return found | {name: found.pop(name) for name in ("first_seen", "last_seen")}
 
 

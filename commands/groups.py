@@ -11,12 +11,12 @@ from wirecheck.commands import options
 from wirecheck.commands.listing import (
     Cells,
     Listing,
-    as_row,
     inputs_argument,
     need_messages,
     note_end,
     options_of_listing,
 )
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.session import InputError
 from wirecheck.session.subjects import unknown
@@ -84,7 +84,7 @@ def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
 
     return Listing(
         "groups",
-        as_row,
+        document,
         cells,
         lambda _row: (),
         headings=("group", *(["cluster"] if several else []), *HEADINGS),

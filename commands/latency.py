@@ -11,12 +11,12 @@ from wirecheck.commands import names, options
 from wirecheck.commands.listing import (
     Cells,
     Listing,
-    as_row,
     inputs_argument,
     need_messages,
     note_end,
     options_of_listing,
 )
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.wording import client_name, plural
 
@@ -94,7 +94,7 @@ def milliseconds(time_ms: float | None) -> str:
 
 LISTING: "Listing[LatencyRow]" = Listing(
     "rows",
-    as_row,
+    document,
     cells,
     lambda _row: (),
     headings=("client", "request", "count", "p50", "p99", "broker p99", "network p50", "address"),

@@ -8,7 +8,7 @@ Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
-from wirecheck.wording import DAY_NS, TIMES, clock, rfc3339
+from wirecheck.wording import DAY_NS, clock
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Coverage
@@ -120,15 +120,6 @@ def show_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     from wirecheck.dashboards.spreadsheets import csv_of
 
     click.echo(csv_of(legible([*rows])), nl=False)
-
-
-def as_row(one: Any) -> Row:
-    """A value as JSON has it: its fields in their order, times as RFC 3339."""
-    found = {}
-    for name, value in asdict(one).items():
-        time = None if value is None else rfc3339(value) if name in TIMES else value
-        found[TIMES.get(name, name)] = list(time) if isinstance(time, tuple) else time
-    return found
 
 
 def flat(found: Row) -> Row:

@@ -13,7 +13,6 @@ from wirecheck.commands import names, options
 from wirecheck.commands.listing import (
     AROUND_LINES,
     Cells,
-    as_row,
     inputs_argument,
     lines,
     options_of_listing,
@@ -24,6 +23,7 @@ from wirecheck.commands.listing import (
 from wirecheck.commands.screen import as_json, note, paints, tell
 from wirecheck.commands.screen import row as line
 from wirecheck.commands.units import time
+from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.subjects import kind_of
 from wirecheck.wording import plural
@@ -99,7 +99,7 @@ def show(shown: "list[tuple[View, Sections]]", form: str, *, every: bool) -> Non
     if form == "csv":
         show_csv(
             [
-                ({"cluster": view.cluster} if view.cluster else {}) | {"section": key(title)} | as_row(fact)
+                ({"cluster": view.cluster} if view.cluster else {}) | {"section": key(title)} | document(fact)
                 for view, found in shown
                 for title, facts in found.items()
                 for fact in facts
@@ -108,7 +108,7 @@ def show(shown: "list[tuple[View, Sections]]", form: str, *, every: bool) -> Non
         return
     for place, (view, found) in enumerate(shown):
         if form == "json":
-            lists = {key(title): [names.in_row(as_row(fact)) for fact in facts] for title, facts in found.items()}
+            lists = {key(title): [names.in_row(document(fact)) for fact in facts] for title, facts in found.items()}
             click.echo(as_json({"name": view.name, "type": view.kind, "cluster": view.cluster, "sections": lists}))
         else:
             click.echo("\n" * bool(place), nl=False)
