@@ -87,6 +87,8 @@ class CheckContext:
         """By group and generation of its metadata log."""
         self.log_generations: dict[int, LogGenerations] = {}
         self.known_senders: dict[int, set[str]] = {}
+        self.accepted_from: dict[int, set[str]] | None = None
+        """By group the hosts of which a control request was accepted, once they were asked for."""
         self.agents = agents if agents is not None else AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
@@ -186,14 +188,13 @@ class CheckContext:
         """Hosts that may send control requests in a cluster: its brokers and controllers, as far as their addresses are
         known, and hosts whose requests it accepted.
         """
+        if self.accepted_from is None:
+            self.accepted_from = {}
+            for claim in self.ledger.claims(CONTROL, "server"):
+                for other, _ in self.clusters.parts(claim) if claim["error"] == 0 else ():
+                    self.accepted_from.setdefault(id(other), set()).add(claim["host"])
         if id(group) not in self.known_senders:
-            control = self.ledger.claims(CONTROL, "server")
-            accepted = {
-                claim["host"]
-                for claim in control
-                if claim["error"] == 0 and any(other is group for other, _ in self.clusters.parts(claim))
-            }
-            self.known_senders[id(group)] = accepted | group.hosts
+            self.known_senders[id(group)] = self.accepted_from.get(id(group), set()) | group.hosts
         return self.known_senders[id(group)]
 
     def filed_in(self, subject: Subject) -> Filed:

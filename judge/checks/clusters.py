@@ -6,7 +6,7 @@ There is one finding per unauthenticated host, however many requests it sent.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import islice
 
 from wirecheck.decode.forwarding import Forwarder
 from wirecheck.judge.check_context import CheckContext
@@ -33,6 +33,8 @@ OTHERWISE = {
 }
 """What an unlisted server states, by the kind of claim."""
 MOST_CLIENT_IDS = 16
+MOST_PAIRS = 16
+"""Of the cluster IDs that an address states in turn, each is held against so many others."""
 
 
 def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -61,30 +63,42 @@ def was_served_as_client(claim: Claim, group: Group, context: CheckContext) -> b
 
 
 def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    in_turn = context.clusters.in_turn.intersection(group.endpoints)
-    own = (c for c in context.ledger.claims("cluster_id", *subject) if c["endpoint"] in in_turn)
-    for (endpoint,), claims in gathered((claim for claim in own if claim["how"] != "accepted"), "endpoint"):
-        for one, other in combinations(claims, 2):
-            ids = (one["cluster_id"], other["cluster_id"])
-            if ids[0] != ids[1] == group.cluster_id and other.first.ts_ns < one.last.ts_ns:
-                words = {"who": endpoint, "does": "leads to cluster", "sent": ids[0], "but": "and in turn to"}
-                words |= {"actual": ids[1], "in_turn": endpoint}
-                sides = (*ends([one]), first_of(other))
-                yield resting_on([one, other], tuple(sorted(ids)), endpoint, sides=sides, words=words)
+    if subject != ("server",):
+        return
+    for endpoint in sorted(context.clusters.in_turn.intersection(group.endpoints)):
+        claims = [claim for claim in context.stated_by("cluster_id", endpoint) if claim["how"] != "accepted"]
+        own = [at for at, claim in enumerate(claims) if claim["cluster_id"] == group.cluster_id]
+        for one, other in sorted((one, at) for at in own for one in others_before(claims, at)):
+            yield in_turn_with(claims[one], claims[other])
+
+
+def others_before(claims: list[Claim], at: int) -> Iterable[int]:
+    """The first statements of other cluster IDs that began before one and were made again after it."""
+    cluster_id, since_ns = claims[at]["cluster_id"], claims[at].first.ts_ns
+    others = (n for n in range(at) if claims[n]["cluster_id"] != cluster_id and claims[n].last.ts_ns > since_ns)
+    return islice(others, MOST_PAIRS)
+
+
+def in_turn_with(one: Claim, other: Claim) -> Evidence:
+    ids, endpoint = (one["cluster_id"], other["cluster_id"]), one["endpoint"]
+    words = {"who": endpoint, "does": "leads to cluster", "sent": ids[0], "but": "and in turn to"}
+    words |= {"actual": ids[1], "in_turn": endpoint}
+    sides = (*ends([one]), first_of(other))
+    return resting_on([one, other], tuple(sorted(ids)), endpoint, sides=sides, words=words)
 
 
 def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    stated = context.ledger.claims("cluster_id", *subject)
+    if subject != ("server",):
+        return
     switched: dict[str, list[tuple[Place, Place]]] = defaultdict(list)
-    for endpoint, before, after in context.clusters.handovers():
-        if after.group is group and subject == ("server",):
-            switched[endpoint].append((before, after))
+    for endpoint, before, after in context.clusters.handovers_to.get(id(group), ()):
+        switched[endpoint].append((before, after))
     for endpoint, found in switched.items():
         before, after = found[-1]
-        mine = [claim for claim in stated if claim["endpoint"] == endpoint]
+        mine = context.stated_by("cluster_id", endpoint)
         old = [side for side in stating(mine, before) if side.sighting.ts_ns < after.since_ns]
         new = [side for side in stating(mine, after) if side.sighting.ts_ns >= after.since_ns]
-        carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
+        carries = context.stated_by("carries", endpoint)
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
             words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "address": endpoint}

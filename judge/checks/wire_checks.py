@@ -242,6 +242,8 @@ def failures_of(group: Group, groups: list[Group], by_cluster: Mapping[str, list
     """The failures that one group reports: the first group of a cluster reports those of its cluster, the first of all
     groups also those whose cluster is unknown.
     """
+    if not by_cluster:
+        return []
     if group is not groups[0]:
         first = next(other for other in groups if other.key == group.key)
         return by_cluster.get(group.key, []) if first is group else []

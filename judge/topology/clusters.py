@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain, pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim
@@ -35,6 +35,7 @@ from wirecheck.judge.topology.endpoint_history import (
     unknown,
 )
 from wirecheck.judge.topology.membership import (
+    Barred,
     Membership,
     Node,
     Nodes,
@@ -60,12 +61,19 @@ JOINING = {"address", "carries"}
 """Kinds of claims from control requests without a response that count where the capture has one direction only."""
 
 
+MOST_FORMER = 16
+"""Of the clusters that an address led to one after the other, so many are looked at."""
+
+
+UNBARRED = Barred()
+
+
 class Joined:
     """Nodes that are one cluster: a union that no known ClusterId ever crosses. A root may have a ClusterId, and roots
     with different ones stay apart, as do those that cannot be of a cluster (`bars`) and those that are.
     """
 
-    def __init__(self, known: dict[Node, str], bars: dict[Node, set[str]]) -> None:
+    def __init__(self, known: dict[Node, str], bars: dict[Node, Barred]) -> None:
         self.parent: dict[Node, Node] = {}
         self.cluster_id, self.bars = dict(known), dict(bars)
 
@@ -77,8 +85,10 @@ class Joined:
     def unite(self, one: Node, other: Node) -> None:
         kept, lost = sorted((self.root(one), self.root(other)))
         ids = {self.cluster_id[root] for root in (kept, lost) if root in self.cluster_id}
-        bars = self.bars.get(kept, set()) | self.bars.get(lost, set())
-        if kept == lost or len(ids) > 1 or not ids.isdisjoint(bars):
+        if kept == lost or len(ids) > 1:
+            return
+        bars = self.bars.get(kept, UNBARRED).joined(self.bars.get(lost, UNBARRED))
+        if any(cluster_id in bars for cluster_id in ids):
             return
         self.parent[lost], self.bars[kept] = kept, bars
         if ids:
@@ -162,6 +172,9 @@ class Place:
         return (self.since_ns, *self.group.facts(), self.holders)
 
 
+SINCE = attrgetter("since_ns")
+
+
 class Clusters:
     """All endpoints of one label in their groups."""
 
@@ -214,6 +227,8 @@ class Clusters:
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
         self.places = self.placed(by_kind["address"])
+        self.former: dict[int, list[Group]] = {}
+        """By cluster (its `id()`) those that its addresses led to before, once they were asked for."""
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
@@ -236,12 +251,8 @@ class Clusters:
                 if first.setdefault(cluster_id, number) != number:
                     yield (endpoint, first[cluster_id]), (endpoint, number)
 
-    def handovers(self) -> Iterator[tuple[str, Place, Place]]:
-        """Endpoints that led to one cluster, then to another, and the places before and after."""
-        for endpoint in sorted(self.places):
-            yield from self.handovers_of(endpoint)
-
     def handovers_of(self, endpoint: str) -> Iterator[tuple[str, Place, Place]]:
+        """Where an endpoint led to one cluster, then to another: the places before and after."""
         for before, after in pairwise(self.places.get(endpoint, ())):
             if before.group is not after.group and endpoint not in self.disputed:
                 yield endpoint, before, after
@@ -255,11 +266,23 @@ class Clusters:
 
     def formerly(self, group: Group) -> list[Group]:
         """Clusters that an address of this one led to before, the latest first, or leads to in turn."""
-        found: list[Group] = []
-        for endpoint in group.endpoints:
-            groups = [place.group for place in reversed(self.places[endpoint])]
-            others = groups if endpoint in self.disputed else groups[groups.index(group) :]
-            found += [one for one in others if one is not group and one not in found]
+        if id(group) not in self.former:
+            found: dict[int, Group] = {}
+            for endpoint in group.endpoints if len(self.groups) > 1 else ():
+                groups = [place.group for place in reversed(self.places[endpoint])]
+                since = 0 if endpoint in self.disputed else groups.index(group)
+                others = [one for one in groups[since : since + MOST_FORMER] if one is not group]
+                found |= {id(one): one for one in others if id(one) not in found}
+            self.former[id(group)] = [*found.values()][:MOST_FORMER]
+        return self.former[id(group)]
+
+    @cached_property
+    def handovers_to(self) -> dict[int, list[tuple[str, Place, Place]]]:
+        """By cluster (its `id()`) the addresses that led to another one before, of each the latest handovers."""
+        found: dict[int, list[tuple[str, Place, Place]]] = defaultdict(list)
+        for endpoint in sorted(self.places):
+            for _, before, after in [*self.handovers_of(endpoint)][-MOST_FORMER:]:
+                found[id(after.group)].append((endpoint, before, after))
         return found
 
     def silent(self, endpoint: str) -> bool:
@@ -270,7 +293,7 @@ class Clusters:
         begun = self.births.get(endpoint, ())
         if len(begun) < 2:
             return endpoint, 0
-        return endpoint, max((number for number, (since_ns, _) in enumerate(begun) if since_ns <= ts_ns), default=0)
+        return endpoint, max(0, bisect_right(begun, ts_ns, key=itemgetter(0)) - 1)
 
     def of(self, endpoint: str, ts_ns: int) -> Group:
         place = self.place(endpoint, ts_ns)
@@ -309,11 +332,8 @@ class Clusters:
         return {id(group) for group in (*self.groups, self.unknown) if group.cluster is None}
 
     def place(self, endpoint: str, ts_ns: int) -> Place | None:
-        found = None
-        for place in self.places.get(endpoint, []):
-            if found is None or place.since_ns <= ts_ns:
-                found = place
-        return found
+        places = self.places.get(endpoint)
+        return places[bisect_right(places, ts_ns, key=SINCE) - 1] if places else None  # the first is there from ALWAYS
 
     def group_of(self, claim: Claim) -> Group:
         """The cluster in which a claim was first made."""
@@ -330,8 +350,9 @@ class Clusters:
             yield only, claim
             return
         heir = claim.last.server if server == claim.first.server else server
-        later = self.places.get(heir, ())[1:]
-        since = [one for one in later if claim.first.ts_ns < one.since_ns <= claim.last.ts_ns]
+        places = self.places.get(heir, ())
+        begin, end = (bisect_right(places, seen.ts_ns, key=SINCE) for seen in (claim.first, claim.last))
+        since = places[max(1, begin) : end]
         groups = [self.of(server, claim.first.ts_ns), *(one.group for one in since)]
         if all(group is groups[0] for group in groups):
             yield groups[0], claim
@@ -381,7 +402,7 @@ class Clusters:
         for node in spans:
             members[joined.root(node)].append(node)
         known = {joined.cluster_id[root] for root in members if root in joined.cluster_id}
-        bars = {root: joined.bars.get(root, set()) for root in members if root not in joined.cluster_id}
+        bars = {root: joined.bars.get(root, UNBARRED) for root in members if root not in joined.cluster_id}
         second = len(known) > 1 or any(bars.values())
         only = next(iter(known)) if len(known) == 1 else label
         self.unknown = Group(only, cluster=None if second else only)
@@ -390,7 +411,7 @@ class Clusters:
         for root, nodes in sorted(members.items(), key=lambda item: min(item[1])):
             cluster_id = joined.cluster_id.get(root)
             ends = sorted({endpoint for endpoint, _ in nodes})
-            shown = cluster_id or self.shown(nodes, known - bars.get(root, set()), second=second)
+            shown = cluster_id or self.shown(nodes, known, bars.get(root, UNBARRED), second=second)
             key = shown or label
             group = Group(key, cluster_id, shown if known else label, endpoints=ends)
             group.outsider = root in self.membership.outsiders
@@ -398,13 +419,14 @@ class Clusters:
             groups.append(group)
         return groups
 
-    def shown(self, nodes: list[Node], possible: set[str], *, second: bool) -> str | None:
+    def shown(self, nodes: list[Node], known: set[str], barred: Barred, *, second: bool) -> str | None:
         """Under which cluster those are shown that could not be joined: that of their host, else the only one."""
         if self.membership.outsiders.intersection(nodes):
             return None
         hosts = {host_of(endpoint) for endpoint, _ in nodes}
-        near = {cluster_id for cluster_id in possible if not hosts.isdisjoint(self.membership.cores[cluster_id].hosts)}
-        found = near if second or near else possible
+        there = {one for host in hosts for one in self.membership.clusters_at.get(host, ())}
+        near = {one for one in there if one in known and one not in barred}
+        found = near if second or near else {one for one in known if one not in barred}
         return found.pop() if len(found) == 1 else None
 
     def placed(self, addresses: list[Claim]) -> dict[str, list[Place]]:

@@ -14,7 +14,7 @@ and its smallest endpoint.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from wirecheck.decode.api_names import key_of
@@ -117,6 +117,7 @@ class Membership:
             for one in others:
                 self.place(one, core)
             core.add((one, self.words[one]) for one in others - self.outsiders - self.beside)
+        self.index()
         self.bars = {one: self.barred(one) for one in self.words if one not in stated}
         """By node without a ClusterId those it cannot be of."""
 
@@ -156,18 +157,64 @@ class Membership:
         elif not common or apart > common:
             self.outsiders.add(one)
 
-    def barred(self, one: Node) -> set[str]:
-        """Known clusters that a node without a ClusterId cannot be of."""
+    def barred(self, one: Node) -> "Barred":
+        """Known clusters that a node without a ClusterId cannot be of. Those with which it has no topic and no host in
+        common are all alike.
+        """
         words, host = self.words[one], host_of(one[0])
-        found = set()
+        others = self.every if words.literal else NO_CLUSTERS if words.controller else self.complete
+        near = {cluster_id for each in {host, *words.hosts} for cluster_id in self.clusters_at.get(each, ())}
+        topics = {*words.names, *words.ids, *(topic_id for ids in words.names.values() for topic_id in ids)}
+        near |= {cluster_id for topic in topics for cluster_id in self.clusters_with.get(topic, ())}
+        barred = {cluster_id for cluster_id in near if self.is_barred(words, host, self.cores[cluster_id])}
+        return Barred(others, frozenset(near - barred), frozenset(barred - others))
+
+    def is_barred(self, words: Words, host: str, core: Core) -> bool:
+        if words.common(core.words):
+            return False
+        left_out = core.complete and not words.controller
+        names_others = words.literal and words.hosts.isdisjoint(core.hosts)
+        return bool(words.apart(core.words)) or (host not in core.hosts and (left_out or names_others))
+
+    def index(self) -> None:
+        """By host, and by topic, the clusters that have it; those with all of their brokers known."""
+        self.every = frozenset(self.cores)
+        self.complete = frozenset(cluster_id for cluster_id, core in self.cores.items() if core.complete)
+        self.clusters_at: dict[str, list[str]] = defaultdict(list)
+        """By host the clusters that have a member there, or list one."""
+        self.clusters_with: dict[str, list[str]] = defaultdict(list)
+        """By topic ID, and by the hash of a topic's name."""
         for cluster_id, core in self.cores.items():
-            if words.common(core.words):
-                continue
-            left_out = core.complete and not words.controller
-            names_others = words.literal and words.hosts.isdisjoint(core.hosts)
-            if words.apart(core.words) or (host not in core.hosts and (left_out or names_others)):
-                found.add(cluster_id)
-        return found
+            for host in core.hosts:
+                self.clusters_at[host].append(cluster_id)
+            for topic in {*core.words.names, *core.words.ids, *chain.from_iterable(core.words.names.values())}:
+                self.clusters_with[topic].append(cluster_id)
+
+
+NO_CLUSTERS: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Barred:
+    """Clusters that a node cannot be of. There may be many, nearly the same for each node: `most` is shared."""
+
+    most: frozenset[str] = NO_CLUSTERS
+    """None, those that are complete, or all of them."""
+    but: frozenset[str] = NO_CLUSTERS
+    also: frozenset[str] = NO_CLUSTERS
+
+    def __contains__(self, cluster_id: object) -> bool:
+        return cluster_id in self.also or (cluster_id in self.most and cluster_id not in self.but)
+
+    def __bool__(self) -> bool:
+        return bool(self.also) or len(self.most) > len(self.most & self.but)
+
+    def joined(self, other: "Barred") -> "Barred":
+        """Those of either."""
+        more, less = (self, other) if len(self.most) >= len(other.most) else (other, self)
+        but = frozenset(one for one in more.but if one not in less)
+        also = frozenset(one for one in more.also | less.also if one not in more.most)
+        return Barred(more.most, but - also, also)
 
 
 def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from tests.depth import DEEP
+from tests.judge.lab import Lab
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
@@ -129,3 +130,38 @@ def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claim
     around = claims_of_capture(name)
     alone, few, many = (steps(around, [*stated(sample, field, number)]) for number in (1, FEW, MANY))
     assert many - alone <= (few - alone) * (MANY / FEW) * AS_MUCH + alone / 10, (alone, few, many)
+
+
+FEW_CLUSTERS, MANY_CLUSTERS = 60, 180
+"""More than an address's former clusters that are looked at (16)."""
+SAME = 1.15
+"""In proportion to the number, and what rounds up."""
+
+
+def cluster(number, *, endpoint=None, controller=False):
+    """A cluster of one broker, which states its cluster ID and, at an address of its own, a topic that all of them
+    have; its controller states nothing.
+    """
+    lab, host = Lab(), f"10.77.{number}.1"
+    server = endpoint or f"{host}:9092"
+    topics = [] if endpoint else [("orders", other("topic_id", None, number + 1))]
+    for at in (number / 50, number / 50 + 0.012):  # 10 s apart, a slot each would add to an address's answers
+        lab.metadata(at, topics, server=server, brokers={server: 1}, cluster_id=f"cluster-{number:014}")
+        if controller:
+            talk = lab.talk(f"10.77.{number}.2:9093", "1", host)
+            talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1, "brokerEpoch": 5}, {})
+    return lab.claims()
+
+
+@pytest.mark.parametrize(
+    "of",
+    [{"endpoint": "10.77.0.1:9092"}, {}, {"controller": True}],
+    ids=["one-address", "own-addresses", "controllers"],
+)
+def test_clusters_cost_no_more_than_there_are(of):
+    around = cluster(0, **of)
+    alone, few, many = (
+        steps(around, [claim for number in range(1, 1 + count) for claim in cluster(number, **of)])
+        for count in (1, FEW_CLUSTERS, MANY_CLUSTERS)
+    )
+    assert many - alone <= (few - alone) * (MANY_CLUSTERS / FEW_CLUSTERS) * SAME, (alone, few, many)

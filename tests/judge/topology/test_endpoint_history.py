@@ -72,7 +72,7 @@ def test_an_address_that_is_switched_there_and_back_is_each_clusters_in_its_time
     assert [cluster_by_second(clusters)[at] for at in (0, 40, 60, 90, 110, 190)] == ["A", "A", "B", "B", "A", "A"]
     assert clusters.disputed == set()
     assert len({id(clusters.of(EAST, at * S)) for at in (0, 190)}) == 1
-    assert [(before.group.key, after.group.key) for _, before, after in clusters.handovers()] == [
+    assert [(before.group.key, after.group.key) for _, before, after in clusters.handovers_of(EAST)] == [
         ("A", "B"),
         ("B", "A"),
     ]
