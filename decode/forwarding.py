@@ -12,7 +12,9 @@ import zlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -37,7 +39,8 @@ SOON_NS = 100_000_000
 """Within this a forwarder sends on what it received."""
 EDGE_NS = 20_000_000
 """What came so shortly before the end of a stretch may have been sent on after it."""
-MOST_SAMPLED = 128
+MOST_SAMPLED = MOST_ALIKE = 128
+"""Of requests of one leg, and of those that are held against one request."""
 FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
 OPEN = 5
 """So many requests of one kind may be known of one leg before they are of the other."""
@@ -156,6 +159,11 @@ class Sample:
 if TYPE_CHECKING:
     Apart = Callable[[str, str], bool]
     """Whether two endpoints are known to be different brokers."""
+    End = TypeVar("End", Leg, str)
+    """What sent a request, or received it."""
+    Requests = list[tuple[int, Sampled, End]]
+    Alike = dict[int, Requests[End]]
+    """By code the requests with it, in the order of time."""
 
 
 def forwarders(received: Mapping[str, Sample], sent: Mapping[Leg, Sample], apart: Apart) -> list[Forwarder]:
@@ -165,30 +173,55 @@ def forwarders(received: Mapping[str, Sample], sent: Mapping[Leg, Sample], apart
     of_host: dict[str, list[Leg]] = defaultdict(list)
     for leg in sorted(sent, key=str):
         of_host[leg.host].append(leg)
+    out_of = {host: by_code((leg, sent[leg]) for leg in legs) for host, legs in of_host.items()}
     found = []
     for endpoint in sorted(received):
-        front = received[endpoint]
-        legs = [leg for leg in of_host.get(Peer.of(endpoint).host, ()) if leg.server != endpoint]
-        if front.count >= FEWEST_REQUESTS and legs:
-            one = forwarder(endpoint, front, {leg: sent[leg] for leg in legs if not apart(endpoint, leg.server)})
+        front, host = received[endpoint], Peer.of(endpoint).host
+        if front.count >= FEWEST_REQUESTS and host in of_host:
+            one = forwarder(endpoint, front, out_of[host], {leg: sent[leg] for leg in of_host[host]}, apart)
             if one is not None:
                 found.append(one)
     known = {one.endpoint for one in found}
     return found + [one for one in with_other_addresses(received, apart) if one.endpoint not in known]
 
 
-def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forwarder | None:
-    waiting: dict[int, list[tuple[Sampled, Leg]]] = defaultdict(list)
-    for leg, back in backs.items():
-        for request in back.requests:
-            waiting[request.code].append((request, leg))
+def by_code(samples: Iterable[tuple[End, Sample]]) -> Alike[End]:
+    """All requests of some samples, by what they are, in the order of time."""
+    found: Alike[End] = defaultdict(list)
+    for end, sample in samples:
+        for request in sample.requests:
+            found[request.code].append((request.ts_ns, request, end))
+    for alike in found.values():
+        alike.sort(key=itemgetter(0, 1))
+    return found
+
+
+def sent_on(asked: Sampled, alike: Requests[End], may_be: Callable[[Sampled, End], bool]) -> list[tuple[Sampled, End]]:
+    """The requests that may be this one, sent on. Where very many alike came at the time, none can be told."""
+    begin = bisect_left(alike, asked.ts_ns, key=itemgetter(0))
+    until_ns = min(asked.ts_ns + SOON_NS, asked.end_ns)
+    fitting: list[tuple[Sampled, End]] = []
+    for ts_ns, request, end in alike[begin : begin + MOST_ALIKE]:
+        if ts_ns > until_ns:
+            return fitting
+        if fits(asked, request) and may_be(request, end):
+            fitting.append((request, end))
+    return fitting if begin + MOST_ALIKE >= len(alike) else []
+
+
+def forwarder(
+    endpoint: str, front: Sample, waiting: Alike[Leg], backs: Mapping[Leg, Sample], apart: Apart
+) -> Forwarder | None:
+    other = cache(lambda server: server != endpoint and not apart(endpoint, server))
     taken: dict[Leg, int] = defaultdict(int)
     missed = 0
     used: set[tuple[Leg, int]] = set()
+
+    def may_be(request: Sampled, leg: Leg) -> bool:
+        return (leg, request.place) not in used and other(leg.server)
+
     for asked in sorted(front.requests, key=lambda one: one.ts_ns):
-        fitting = [
-            one for one in waiting.get(asked.code, ()) if fits(asked, one[0]) and (one[1], one[0].place) not in used
-        ]
+        fitting = sent_on(asked, waiting.get(asked.code, []), may_be)
         if len({leg for _, leg in fitting}) == 1:
             request, leg = min(fitting)
             used.add((leg, request.place))
@@ -198,6 +231,7 @@ def forwarder(endpoint: str, front: Sample, backs: Mapping[Leg, Sample]) -> Forw
     matched = sum(taken.values())
     if matched < FEWEST_COMPARED or matched < SHARE * (matched + missed):
         return None
+    backs = {leg: back for leg, back in backs.items() if other(leg.server)}
     legs = tuple(leg for leg in backs if taken[leg] and taken[leg] >= SHARE_OF_LEG * comparable(backs[leg], front))
     others = tuple(leg for leg in backs if taken[leg] < SHARE_OF_LEG * comparable(backs[leg], front))
     reached = tuple(sorted({(leg.host, leg.server) for leg in legs}))
@@ -211,13 +245,9 @@ def with_other_addresses(received: Mapping[str, Sample], apart: Apart) -> Iterat
     """
     if len(received) < 2:
         return
-    often = Counter([request.code for sample in received.values() for request in sample.requests])
-    arrived: dict[int, list[tuple[int, Sampled, str]]] = defaultdict(list)
-    for endpoint, sample in received.items():
-        for request in sample.requests:
-            if often[request.code] > 1 and request.host:
-                arrived[request.code].append((request.ts_ns, request, endpoint))
-    again = {code: sorted(requests) for code, requests in arrived.items() if len(requests) > 1}
+    arrived = by_code(received.items())
+    of_clients = {code: [one for one in alike if one[1].host] for code, alike in arrived.items() if len(alike) > 1}
+    again = {code: alike for code, alike in of_clients.items() if len(alike) > 1}
     for endpoint, front in sorted(received.items()):
         if front.count >= FEWEST_REQUESTS and sum(one.code in again for one in front.requests) >= FEWEST_COMPARED:
             one = sent_on_elsewhere(endpoint, received, again, apart)
@@ -226,26 +256,20 @@ def with_other_addresses(received: Mapping[str, Sample], apart: Apart) -> Iterat
 
 
 def sent_on_elsewhere(
-    endpoint: str, received: Mapping[str, Sample], again: Mapping[int, list[tuple[int, Sampled, str]]], apart: Apart
+    endpoint: str, received: Mapping[str, Sample], again: Alike[str], apart: Apart
 ) -> Forwarder | None:
     front = sorted(received[endpoint].requests, key=lambda one: one.ts_ns)
-    alone = {endpoint: True}
+    other = cache(lambda server: server != endpoint and not apart(endpoint, server))
     taken: list[tuple[Sampled, str]] = []
     used: set[tuple[str, int]] = set()
     missed = []
     for asked in front:
-        fitting = []
-        requests = again.get(asked.code, ())
-        for _, request, server in requests[bisect_left(requests, (asked.ts_ns,)) :] if requests else ():
-            if request.ts_ns > asked.ts_ns + SOON_NS:
-                break
+
+        def may_be(request: Sampled, server: str, asked: Sampled = asked) -> bool:
             differs = request.host != asked.host or (request.answer == asked.answer != 0)
-            if not (differs and (server, request.place) not in used and fits(asked, request)):
-                continue
-            if server not in alone:
-                alone[server] = apart(endpoint, server)
-            if not alone[server]:
-                fitting.append((request, server))
+            return differs and (server, request.place) not in used and other(server)
+
+        fitting = sent_on(asked, again.get(asked.code, []), may_be)
         if len({(request.host, server) for request, server in fitting}) == 1:
             request, server = min(fitting)
             used.add((server, request.place))

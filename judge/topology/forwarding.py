@@ -83,16 +83,21 @@ def apart(addresses: Iterable[Claim], cluster_ids: Iterable[Claim]) -> Callable[
     clusters: dict[str, set[str]] = defaultdict(set)
     for claim in cluster_ids:
         clusters[claim["endpoint"]].add(claim["cluster_id"])
-    lists: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    stated: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for claim in addresses:
-        lists[claim["endpoint"]][claim["address"]].add(claim["broker"])
+        stated[claim["endpoint"]][claim["address"]].add(claim["broker"])
+    different = {frozenset((address, frozenset(nodes)) for address, nodes in one.items()) for one in stated.values()}
+    lists = [dict(one) for one in different]  # all brokers of a cluster have one list, most of the time
+    listed_in: dict[str, set[int]] = defaultdict(set)
+    for number, one in enumerate(lists):
+        for address in one:
+            listed_in[address].add(number)
 
     def known(one: str, other: str) -> bool:
         mine, theirs = clusters.get(one), clusters.get(other)
         if mine and theirs and mine.isdisjoint(theirs):
             return True
-        return any(
-            one in listed and other in listed and listed[one].isdisjoint(listed[other]) for listed in lists.values()
-        )
+        both = listed_in.get(one, set()) & listed_in.get(other, set())
+        return any(lists[number][one].isdisjoint(lists[number][other]) for number in both)
 
     return known

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from wirecheck.decode import forwarding
-from wirecheck.decode.forwarding import MOST_SAMPLED, Leg, Sample, Sampled, all_legs, forwarders
+from wirecheck.decode.forwarding import MOST_ALIKE, MOST_SAMPLED, Leg, Sample, Sampled, all_legs, forwarders
 
 MS = 1_000_000
 STRETCH = 1 << forwarding.STRETCH_BITS
@@ -211,3 +211,32 @@ def test_of_one_host_only_what_got_the_same_response_was_forwarded(answer, is_se
     back = Sample([one._replace(answer=answer) for one in back.requests])
     found = forwarders({"127.0.0.9:9092": front, "127.0.0.1:9092": back}, {}, never)
     assert [one.reached for one in found] == [(("127.0.0.1", "127.0.0.1:9092"),)] * is_sent_on
+
+
+def alike(endpoints, host=None):
+    """Brokers that receive the same requests at about the same time, of many clients: more than are held against one
+    request.
+    """
+    return {
+        f"{host or f'10.0.{number}.1'}:{9092 + number}": Sample(
+            [request(n, delay=number * 10_000, code=n % 4)._replace(host=f"10.9.{n % 50}.{number}") for n in range(16)],
+            count=1000,
+        )
+        for number in range(endpoints)
+    }
+
+
+@pytest.mark.parametrize("host", [None, "10.0.0.1"], ids=["own-hosts", "one-host"])
+def test_the_search_grows_with_the_number_of_endpoints_and_not_with_its_square(host, monkeypatch):
+    compared = []
+    true_fits = forwarding.fits
+
+    def fits(asked, other):
+        compared.append(1)
+        return true_fits(asked, other)
+
+    monkeypatch.setattr(forwarding, "fits", fits)
+    fronts = alike(600, host)
+    legs = {Leg("app", host, server): sample for server, sample in fronts.items()} if host else {}
+    assert forwarders(fronts, legs, never) == []
+    assert len(compared) <= 600 * 16 * MOST_ALIKE * (2 if host else 1)
