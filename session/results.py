@@ -120,7 +120,7 @@ def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[C
     """The changes that a replay or a monitor has kept, and its coverage. Raises InputError where there is nothing."""
     from wirecheck.streaming.store.change_rows import changes_in
 
-    result = results_in(session, folder, ports, ("coverage", "totals", "clusters"))
+    result = results_in(session, folder, ports, ("coverage", "totals", "clusters", "findings"))
     return changes_in(folder, result), result.coverage()
 
 

@@ -33,6 +33,8 @@ OTHERWISE = {
 }
 """What an unlisted server states, by the kind of claim."""
 MOST_CLIENT_IDS = 16
+MOST_WAYS = 64
+"""Of a forwarder: where it receives, from which host it sends on, and to which server."""
 MOST_PAIRS = 16
 """Of the cluster IDs that an address states in turn, each is held against so many others."""
 
@@ -188,6 +190,8 @@ def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Eviden
         words["what"] += (
             "; clients keep their addresses" if clients.issuperset(others) else f" from {in_series(others)}"
         )
+    ways = sorted({f"{one.endpoint}>{sender}>{target}" for one in found for sender, target in one.reached})
+    words["ways"] = " ".join(ways[:MOST_WAYS])
     sides = (first_of(first), first_of(second))
     return Evidence((host, "forwards"), sides, first_ns=first.first.ts_ns, words=words)
 

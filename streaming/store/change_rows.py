@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.forwarding import Way
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.changes import Changes, Seen, Target, administrative, requests_in
 from wirecheck.frame import Frame
@@ -23,6 +24,8 @@ from wirecheck.wording import TimeSpan
 
 Row = dict[str, Any]
 Counts = Counter[tuple[str, str]]
+PROXY = "CLU005"
+"""Its findings name the ways on which a proxy sends on what it receives."""
 MOST_ROWS = 1_000
 """Of one bucket in one batch."""
 
@@ -85,6 +88,9 @@ def changes_in(out: Path, result: Result) -> Changes:
         if row["cluster_id"]:
             hosts = {Peer.of(endpoint).host for endpoint in row["endpoints"]}
             found.brokers.learn_cluster(row["cluster_id"], row["endpoints"], hosts)
+    for row in result.rows["findings"]:
+        words = {word["name"]: word["value"] for word in row["words"]} if row["code"] == PROXY else {}
+        found.once.ways |= {Way(*way.split(">")) for way in words.get("ways", "").split()}
     for row in sorted(rows(out), key=lambda row: row["time"], reverse=True):
         found.keep(seen(row))
     return found

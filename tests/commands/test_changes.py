@@ -18,6 +18,7 @@ from tests.decode.show.test_changes import (
     request,
     response,
 )
+from tests.decode.show.test_counted_once import both_legs, created_through
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
 from wirecheck.commands import listing, screen
@@ -93,6 +94,17 @@ def test_several_clusters_are_named(run, tmp_path):
     alone.mkdir()
     path = capture(alone, *both[::2])
     assert "cluster" not in run("changes", path).stdout
+
+
+@pytest.mark.parametrize("back", ["10.0.9.1", "10.0.7.1"], ids=["one-address", "two-addresses"])
+def test_results_count_a_change_through_a_proxy_once(run, tmp_path, back):
+    """Which address a proxy sends from is in the finding about it (CLU005)."""
+    path, out = capture(tmp_path, *both_legs(back=back), *created_through(back)), tmp_path / "verdict"
+    run("replay", path, "--out", out, "--fail-on", "never")
+    (line,) = run("changes", out).stdout.splitlines()
+    assert "CreateTopics songs" in line
+    assert "10.0.4.12" in line
+    assert run("changes", out).stdout == run("changes", path).stdout
 
 
 @pytest.mark.parametrize(("options", "actions"), [
