@@ -133,9 +133,8 @@ def check(
         click.echo(as_json(result) if form == "json" else ticket(result, form))
     else:
         from wirecheck.dashboards import terminal
-        from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(names.in_words(result)), console(), LISTINGS, whole=choices.get("verbose", False))
+        terminal.show(legible(names.in_words(result)), console(), whole=choices.get("verbose", False))
     unread = result["coverage"]["input_errors"] if form != "text" or not sys.stdout.isatty() else []
     for line in (*unread, *suggestions(result["coverage"])):
         tell(f"wirecheck: {line}")

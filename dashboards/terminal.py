@@ -7,7 +7,6 @@ and everything a line claims can be looked up.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +16,7 @@ from rich.text import Text
 from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
 from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.report.axis import Axis, axis_of
-from wirecheck.dashboards.terminal_tables import put, rows_table
+from wirecheck.dashboards.terminal_tables import put
 from wirecheck.dashboards.verdict import (
     LINES,
     ShownCard,
@@ -76,19 +75,15 @@ class Shown:
     """Advice that was printed, once for each check."""
 
 
-def show(
-    result: Row, console: Console, listings: Mapping[str, Sequence[str]] = MappingProxyType({}), *, whole: bool = True
-) -> None:
-    """Print a result: its cards, and as a whole coverage, topics, clusters, findings, and of further tables these
-    columns.
-    """
+def show(result: Row, console: Console, *, whole: bool = True) -> None:
+    """Print a result: its cards, and as a whole coverage, topics, clusters and findings."""
     show_first_screen(result, console)
     if whole:
         console.print()
-        show_details(result, console, listings)
+        show_details(result, console)
 
 
-def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
+def show_details(result: Row, console: Console) -> None:
     axis = axis_of(result)
     hang(coverage_text(result["coverage"]), console, 10)
     if result["clusters"]:
@@ -100,11 +95,11 @@ def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[
     for cluster in result["clusters"]:
         hang(cluster_text(cluster, result["clusters"]), console, 10)
     if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
-        show_findings(result, axis, console, listings)
+        show_findings(result, axis, console)
 
 
-def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
-    """Topics, further tables, and what was found."""
+def show_findings(result: Row, axis: Axis, console: Console) -> None:
+    """Topics, and what was found."""
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
@@ -112,10 +107,6 @@ def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[s
         put(topics_table(shown, axis, many=many, wide=console.width >= WIDE), console)
         if left := len(result["topics"]) - len(shown):
             console.print(Text(f"and {left:,} more: wirecheck topics INPUT", style="dim"))
-    for name, columns in listings.items():
-        if result[name]:
-            console.print(Text(f"\n{name.capitalize()}", style="bold"))
-            put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
         console.print(Text(f"and {overflow(others)}", style=shade(PURPLE)))
     console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))

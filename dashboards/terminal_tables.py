@@ -77,21 +77,6 @@ def fits(made: Table, console: Console) -> bool:
     return Measurement.get(console, console.options.update(width=WIDEST), made).maximum <= console.width
 
 
-def rows_table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
-    """Rows of any table of a result, by these of its columns."""
-    made = table(*(column.replace("_", " ") for column in columns))
-    for row in rows:
-        made.add_row(*(Text(value_text(row[column])) for column in columns))
-    return made
-
-
-def value_text(value: Any) -> str:
-    """What is null is empty."""
-    if isinstance(value, list):
-        return ", ".join(map(value_text, value))
-    return "" if value is None else str(value)
-
-
 def list_topics(topics: list[Row], console: Console) -> None:
     """A day that all were last seen on is said once, where that keeps their names from folding; where even that does
     not, leaders and ISR are left out.

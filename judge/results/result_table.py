@@ -35,7 +35,7 @@ class ResultRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """How a table is shown in the JSON of a result, and on the terminal."""
+    """How a table is shown in the JSON of a result."""
 
     order_by: tuple[str, ...]
     """Columns; what is null comes last."""
@@ -43,8 +43,6 @@ class Shown:
     """Columns that the JSON leaves out."""
     as_object: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Lists of structs that the JSON writes as one object: column to the fields of its names and values."""
-    listed: tuple[str, ...] = ()
-    """Columns that a replay lists on the terminal; empty for a table that the page shows elsewhere."""
 
 
 @dataclass(frozen=True)

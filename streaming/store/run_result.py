@@ -53,8 +53,6 @@ SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name !=
 """In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
 """Tables whose rows show until when something was seen."""
-LISTINGS = {table.name: table.shown.listed for table in SHOWN if table.shown and table.shown.listed}
-"""Columns that a replay lists on the terminal, by table."""
 
 
 @dataclass(frozen=True)

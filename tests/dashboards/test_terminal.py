@@ -14,7 +14,7 @@ from wirecheck.wording import hex_id
 
 def page(result, width=200, every=()):
     console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
-    terminal.show_details(read(result, every), console, {})
+    terminal.show_details(read(result, every), console)
     console.file.close()
     return console.export_text().splitlines()
 
@@ -163,22 +163,6 @@ def test_where_nothing_was_read_it_is_not_said_that_nothing_was_found():
     assert any(line.startswith("Findings  none: no Kafka message was read") for line in lines)
 
 
-def test_a_further_table_is_listed_by_its_columns_once_it_has_rows():
-    rows = [{"name": "quota-7", "limit": 12, "topic_ids": ["a", "b"], "until": None, "unlisted": "nowhere"}]
-    columns = {"quotas": ("name", "limit", "topic_ids", "until")}
-    console = Console(width=200, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
-    terminal.show_details(RESULT | {"quotas": rows}, console, columns)
-    terminal.show_details(RESULT | {"quotas": []}, console, columns)
-    console.file.close()
-    text = console.export_text()
-    (at,) = [n for n, line in enumerate(text.splitlines()) if line == "Quotas"]
-    assert [line.split() for line in text.splitlines()[at + 1 : at + 3]] == [
-        ["name", "limit", "topic", "ids", "until"],
-        ["quota-7", "12", "a,", "b"],
-    ]
-    assert "nowhere" not in text
-
-
 CAUSE = changed(
     FINDING,
     {
@@ -274,7 +258,7 @@ def test_of_several_captures_each_frame_names_its_own():
 
 def test_on_a_narrow_terminal_words_go_on_below_indented_and_commands_stay_whole():
     console = Console(width=80, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
-    terminal.show_details(read(RESULT | HEAD), console, {})
+    terminal.show_details(read(RESULT | HEAD), console)
     console.file.close()
     lines = [line.rstrip() for line in console.export_text().splitlines()]
     command = "    wirecheck decode capture.pcap --frame 8123"

@@ -41,6 +41,6 @@ def test_what_a_table_says_of_itself_is_there(table):
     assert table.rows.keys() <= SPACES.keys()
     assert "others" in columns or not table.bounded
     if table.shown:
-        assert {*table.shown.order_by, *table.shown.as_object, *table.shown.listed} <= columns
+        assert {*table.shown.order_by, *table.shown.as_object} <= columns
         assert table.in_result
     assert table.revised == ({"id", "revision", "label"} <= columns)
