@@ -40,9 +40,9 @@ def main(folders: list[Path]) -> int:
         with TemporaryDirectory(prefix="wirecheck-") as scratch:
             room = Path(scratch)
             files = write_frames([pcap], room / "frames", "default").files
-            for finding in judged_frames(Session(), files).rows["findings"]:
+            for finding in judged_frames(Session(), files).findings():
                 every += 1
-                said = f"{pcap.parent.name}: {finding['code']} {finding['id']}"
+                said = f"{pcap.parent.name}: {finding.code} {finding.id}"
                 try:
                     frames, connections = Search(finding, files, room, keep_records=False).proven(room / "x.pcapng")
                 except Stop as stop:

@@ -980,6 +980,12 @@ def grp008_near_miss(lab):
         leaves(member(lab, at=at + 1, until=at + 30), [at + 40], again=False)
 
 
+def grp008_near_miss__two_agents_whose_clocks_differ(lab):
+    """Each shows the one message, in two slots of time."""
+    leaves(member(lab, until=30), [309.95, 310.1], again=False)
+    lab.until = 330
+
+
 def grp008_near_miss__an_administrator(lab):
     member(lab, until=300)
     leaves(lab.talk(client_id="adminclient-1", host="10.0.0.7"), [100, 200], again=False)

@@ -229,7 +229,7 @@ def cards_of(verdict):
     """Headline, cause and advice of each card that is not about one of the hosts alone."""
     theirs = {finding.id for finding in verdict.findings if of_outsiders(finding)}
     return [
-        (card.code, card.headline, (card.cause or {}).get("sentence"), (card.action or {}).get("sentence"))
+        (card.code, card.headline, card.cause.sentence, card.action.sentence)
         for card in verdict.cards
         if OUTSIDE not in f"{card.headline} {card.cause} {card.action}"
         and not (theirs.issuperset(card.findings) and (card.code in NAMELESS or not names_a_host(card)))

@@ -18,7 +18,7 @@ def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, mo
     """One finding per check; `make evidence` does all of them, and makes each as small as it can be."""
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
     files = frames([Scenario(name).pcap], tmp_path / "frames")
-    found = {row["code"]: row for row in judged_frames(Session(), files).rows["findings"]}
+    found = {row.code: row for row in judged_frames(Session(), files).findings()}
     for code, finding in found.items():
         written = tmp_path / f"{code}.pcapng"
         assert Search(finding, files, tmp_path, keep_records=False).proven(written) > (0, 0)
@@ -30,14 +30,14 @@ def test_evidence_of_a_decrypted_finding_is_the_encrypted_frames_with_their_keys
     path, keys = inside_tls("zk39-inconsistent-id", tmp_path)
     monkeypatch.setattr(options, "key_logs", lambda: [keys])
     files = write_frames([path], tmp_path / "frames", "default", key_logs=[keys]).files
-    finding = next(row for row in judged_frames(Session(), files).rows["findings"] if row["kind"] == "violation")
+    finding = next(row for row in judged_frames(Session(), files).findings() if row.kind == "violation")
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
     for name, captures in (("encrypted", [path]), ("plain", [])):
         search = Search(finding, files, tmp_path, keep_records=False, captures=captures, with_keys=True)
         written = tmp_path / f"{name}.pcapng"
         assert search.proven(written) > (0, 0)
         again = write_frames([written], tmp_path / f"{name} again", "default").files
-        assert finding["id"] in {row["id"] for row in judged_frames(Session(), again).rows["findings"]}
+        assert finding.id in {row.id for row in judged_frames(Session(), again).findings()}
         data = written.read_bytes()
         assert (b"_TRAFFIC_SECRET_0" in data, b"\x17\x03\x03" in data) == (name == "encrypted",) * 2
 
@@ -55,11 +55,11 @@ def test_an_agent_started_again_within_decrypted_connections_finds_the_same_and_
         for half in halves
         for file in write_frames([half], tmp_path / f"{half.stem} frames", "default", key_logs=[keys]).files
     ]
-    expected = {(row["code"], row["topic"]) for row in judged_frames(Session(), whole).rows["findings"]}
+    expected = {(row.code, row.topic) for row in judged_frames(Session(), whole).findings()}
     result = judged_frames(Session(), files)
-    found = result.rows["findings"]
-    assert {(row["code"], row["topic"]) for row in found if row["kind"] == "violation"} <= expected
-    finding = next(row for row in found if row["kind"] == "violation")
+    found = result.findings()
+    assert {(row.code, row.topic) for row in found if row.kind == "violation"} <= expected
+    finding = next(row for row in found if row.kind == "violation")
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
     monkeypatch.setattr(options, "key_logs", lambda: [keys])
     search = Search(finding, files, tmp_path, keep_records=False, captures=halves, with_keys=True)
@@ -85,7 +85,7 @@ def test_evidence_has_the_keys_that_a_broker_logs_by_session(tmp_path):
     """TLS 1.2 of Java: a line names the session, not the client's random."""
     path = Scenario("zk39-tls12-mutual-inconsistent-id").pcap
     files = frames([path], tmp_path / "frames")
-    finding = next(row for row in judged_frames(Session(), files).rows["findings"] if row["code"] == "TID002")
+    finding = next(row for row in judged_frames(Session(), files).findings() if row.code == "TID002")
     search = Search(finding, files, tmp_path, keep_records=False, captures=[path], with_keys=True)
     assert search.proven(tmp_path / "e.pcapng") > (0, 0)
     data = (tmp_path / "e.pcapng").read_bytes()

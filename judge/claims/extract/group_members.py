@@ -48,7 +48,8 @@ def left(answers: Lines, where: Bools) -> Rows:
     """Who left a group, by connection: a process that ends leaves once, and its connection closes."""
     group, known = answers.other_column("group_id")
     client = answers.batch.connection_part(answers.message, 0)
-    return answers.states("left", ["@who", group, client], known & where & (answers["error_code"] == 0))
+    good = known & where & (answers["error_code"] == 0)
+    return answers.states("left", ["@who", group, client], good, tally=answers.slots)
 
 
 def of_members(answers: Lines, member: str | None, peak: dict[str, Ints], where: Bools | None = None) -> Rows:
