@@ -119,9 +119,10 @@ class Brokers(dict[str, int]):
                 self.learn_cluster(texts[code], [str(server)], [server.host])
         stated = dict(zip(header.message[known].tolist(), codes[known].tolist(), strict=True))
         hosts, names = brokers["host"].codes()
-        for message, host in set(zip(brokers.message.tolist(), hosts.tolist(), strict=True)):
-            if host >= 0 and message in stated and texts[stated[message]]:
-                self.learn_cluster(texts[stated[message]], (), [names[host]])
+        rows = zip(brokers.message.tolist(), hosts.tolist(), strict=True)
+        for code, host in {(stated.get(message, -1), host) for message, host in rows}:
+            if code >= 0 and host >= 0 and texts[code]:
+                self.learn_cluster(texts[code], (), [names[host]])
 
     def learn_cluster(self, cluster_id: str, servers: Iterable[str], hosts: Iterable[str]) -> None:
         """What servers state, and what is on hosts."""
