@@ -55,8 +55,8 @@ class Settings:
     paused_clients: int = 2
     """So many connections must have waited: on one alone, an answer may be late for its own reasons."""
     open_transaction_s: int = 120
-    """A transaction that is open for longer than twice a producer's own time-out (transaction.timeout.ms, 60 s) is told
-    to those who wait for it."""
+    """A reader that waits so long for a transaction is reported: twice as long as a producer asks for
+    (transaction.timeout.ms, 60 s)."""
     hanging_transaction_s: int = 960
     """Brokers grant a producer no longer time-out than 15 minutes (transaction.max.timeout.ms), and end what is older
     within seconds: longer, a transaction hangs."""

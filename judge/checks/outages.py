@@ -132,10 +132,8 @@ def users_by_id(name: str, group: Group, context: CheckContext) -> dict[tuple[st
 def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in rejected_writes(REQUEST_TIMED_OUT, subject, group, context):
         allowed_ms = allowed_to_write_ms(claim, group, context)
-        streak, words = (
-            stuck(claim.outcomes, {REQUEST_TIMED_OUT}, context),
-            {"why": "replicas in the ISR do not confirm them"},
-        )
+        streak = stuck(claim.outcomes, {REQUEST_TIMED_OUT}, context)
+        words = {"why": "replicas in the ISR do not confirm them"}
         if allowed_ms is not None and allowed_ms < context.settings.write_timeout_s * 1000:
             words = {"why": f"the client allows {allowed_ms:,} ms", "timeout": f"{allowed_ms:,}"}
             streak = streak or now_and_then(claim.outcomes, {REQUEST_TIMED_OUT}, context.settings)

@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import about, counted, end_ns, ends, gathered, start_ns
+from wirecheck.judge.checks.shapes import (
+    about,
+    brokers_of,
+    clients_of,
+    counted,
+    end_ns,
+    gathered,
+    resting_on,
+    start_ns,
+)
 from wirecheck.judge.claims.claim import AT, Claim, Subject, slot_of
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
@@ -24,62 +33,73 @@ MINUTE_S = 60
 class Stand(NamedTuple):
     """A time in which the last stable offset of a partition stood still."""
 
-    claim: Claim
+    claims: list[Claim]
+    """Of the partition, by each of its leaders."""
     offset: int
     from_ns: int
     to_ns: int
+    is_last: bool
+    """Whether the reader was never held back later."""
 
     @property
     def seconds(self) -> int:
         return (self.to_ns - self.from_ns) // SECOND_NS
+
+    @property
+    def behind(self) -> str:
+        """How many records waited, with a comma before. Later transactions make more of them: then it is unknown."""
+        high = max(claim.peak["high"] for claim in self.claims)
+        return f", {Number(high - self.offset):record} behind it" if self.is_last else ""
 
 
 def waits_for_open_transaction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """One per topic and client; the transaction that was open longest is named."""
     if is_internal(subject[1]):
         return
-    claims = context.claims("held_back", group, *subject)
-    for (name, topic_id), mine in gathered(claims, "name topic_id"):
-        longest = [max(stands(claim), key=lambda stand: (stand.seconds, stand.to_ns)) for claim in mine]
+    for (name, topic_id), of_topic in gathered(context.claims("held_back", group, *subject), "name topic_id"):
+        longest = [
+            max(stands(mine), key=lambda one: (one.seconds, one.to_ns)) for _, mine in gathered(of_topic, "partition")
+        ]
         held = [stand for stand in longest if stand.seconds >= context.settings.open_transaction_s]
         if not held:
             continue
-        first = min(held, key=lambda stand: (stand.from_ns, stand.claim["partition"]))
-        partition = first.claim["partition"]
+        first = min(held, key=lambda stand: stand.from_ns)
+        partition = first.claims[0]["partition"]
         words = {
             "partitions": f"partition {partition}" if len(held) == 1 else counted(len(held), "partition"),
             "partition": partition,
             "offset": first.offset,
             "from": about(first.from_ns),
             "open": f"{first.seconds // MINUTE_S} min",
-            "behind": f"{Number(first.claim.peak['high'] - first.offset):record}",
+            "behind": first.behind,
         }
         if first.seconds >= context.settings.hanging_transaction_s:
             words["hurt_host"] = subject[2]
-        yield Evidence(
-            (topic_id or name, *subject[1:]),
-            ends(stand.claim for stand in held),
+        claims = [claim for stand in held for claim in stand.claims]
+        yield resting_on(
+            claims,
+            topic_id or name,
+            *subject[1:],
             topic=name if topic_id is None else name_of(("id", topic_id), group, context),
             topic_ids=(topic_id,) if topic_id else (),
-            client_ids=(first.claim["client_id"],),
-            brokers=tuple({context.clusters.broker(s.claim.last.server, s.claim.last.ts_ns) for s in held}),
-            count=sum(stand.claim.count for stand in held),
+            client_ids=clients_of(claims),
+            brokers=brokers_of(claims, context),
             first_ns=first.from_ns,
             last_ns=max(stand.to_ns for stand in held),
             words=words,
         )
 
 
-def stands(claim: Claim) -> Iterator[Stand]:
-    """Each offset at which the reader was held back, from when to when: known to a slot, and by its first and last
-    sighting.
+def stands(claims: list[Claim]) -> Iterator[Stand]:
+    """Each offset at which the reader of a partition was held back, from when to when: known to a slot, and by the
+    first and last sighting.
     """
-    slots = (
-        (slot, offset)
-        for name, offset in claim.peak.items()
-        if name.startswith(AT) and (slot := slot_of(name)) is not None
+    every = (pair for claim in claims for pair in claim.peak.items())
+    slots = sorted(
+        (slot, offset) for name, offset in every if name.startswith(AT) and (slot := slot_of(name)) is not None
     )
-    for offset, mine in groupby(sorted(slots), key=itemgetter(1)):
+    first_ns, last_ns = min(claim.first.ts_ns for claim in claims), max(claim.last.ts_ns for claim in claims)
+    for offset, mine in groupby(slots, key=itemgetter(1)):
         times = [slot for slot, _ in mine]
-        from_ns, to_ns = max(start_ns(times[0]), claim.first.ts_ns), min(end_ns(times[-1]), claim.last.ts_ns)
-        yield Stand(claim, offset, from_ns, max(from_ns, to_ns))
+        from_ns, to_ns = max(start_ns(times[0]), first_ns), min(end_ns(times[-1]), last_ns)
+        yield Stand(claims, offset, from_ns, max(from_ns, to_ns), times[-1] == slots[-1][0])

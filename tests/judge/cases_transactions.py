@@ -1,26 +1,37 @@
 """Cases of FET008, in bytes: readers of committed records and the last stable offset."""
 
-from tests.judge.lab import B1, ID_1
+from tests.judge.lab import B1, B2, ID_1
 
 RECORDS = "AAAA"
 
 
-def reads(lab, times, stable, high, *, level=1, given=(), version=13, topic_id=ID_1, partition=0, client_id="app"):
+def reads(
+    lab,
+    times,
+    stable,
+    high,
+    *,
+    level=1,
+    given=(),
+    client_id="app",
+    host="10.0.0.99",
+    server=B1,
+):
     """A fetch per time; `stable`, `high`: the last stable offset and the high watermark by time. `given`: when it gets
     records.
     """
-    talk = lab.talk(B1, client_id, "10.0.0.99", from_start=True)
+    talk = lab.talk(server, client_id, host, from_start=True)
     for at in times:
-        asked = {"topics": [{"topicId": topic_id, "partitions": [{"partition": partition}]}], "sessionEpoch": -1}
+        asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
         asked |= {"replicaId": -1, "isolationLevel": level}
-        row = {"partitionIndex": partition, "highWatermark": high(at), "lastStableOffset": stable(at)}
+        row = {"partitionIndex": 0, "highWatermark": high(at), "lastStableOffset": stable(at)}
         row |= {"records": RECORDS if at in given else None, "abortedTransactions": []}
-        topic = {"topicId": topic_id, "partitions": [row]}
-        talk.ask(at, "Fetch", version, asked, {"responses": [topic]})
+        topic = {"topicId": ID_1, "partitions": [row]}
+        talk.ask(at, "Fetch", 13, asked, {"responses": [topic]})
         lab.until = max(lab.until, at)
 
 
-def told(lab):
+def words_of(lab):
     (found,) = lab.findings("FET008")
     return {word["name"]: word["value"] for word in found["words"]}
 
@@ -38,13 +49,27 @@ def fet008_fires__and_goes_on_later(lab):
     """The transaction ends after three minutes."""
     lab.metadata(0, [("orders", ID_1)])
     reads(lab, range(1, 300, 3), lambda at: 100 if at < 190 else grows(at), grows, given=range(190, 300))
-    assert told(lab)["offset"] == "100"
+    assert words_of(lab)["offset"] == "100"
 
 
 def fet008_fires__and_hangs(lab):
     lab.metadata(0, [("orders", ID_1)])
     reads(lab, range(1, 1100, 5), lambda at: 100, grows)
-    assert told(lab)["hurt_host"] == "10.0.0.99"
+    assert words_of(lab)["hurt_host"] == "10.0.0.99"
+
+
+def fet008_fires__across_a_change_of_leader(lab):
+    """Neither leader alone is asked for long enough."""
+    lab.metadata(0, [("orders", ID_1)])
+    reads(lab, range(1, 100, 3), lambda at: 100, grows)
+    reads(lab, range(100, 200, 3), lambda at: 100, grows, server=B2)
+
+
+def fet008_fires__before_other_transactions(lab):
+    """Two more of 50 s each come later: how many records waited for the first one is not known."""
+    lab.metadata(0, [("orders", ID_1)])
+    reads(lab, range(1, 300, 3), lambda at: 100 if at < 190 else grows(at // 50 * 50 - 10), grows)
+    assert words_of(lab)["behind"] == ""
 
 
 def fet008_near_miss(lab):
@@ -59,7 +84,7 @@ def fet008_near_miss__reads_what_is_not_committed(lab):
 
 
 def fet008_near_miss__nothing_is_behind(lab):
-    """Nobody writes."""
+    """No client writes."""
     lab.metadata(0, [("orders", ID_1)])
     reads(lab, range(1, 400, 3), lambda at: 100, lambda at: 100)
 

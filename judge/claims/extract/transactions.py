@@ -25,7 +25,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     name = partitions.column("topic").only(partitions.present("topic"))
     yield partitions.states(
         "held_back",
-        [name, "topic_id" if partitions.has("topic_id") else "-", "partition_index", "@client_id", "@host"],
+        [name, "topic_id" if partitions.has("topic_id") else "-", "partition_index", "@who"],
         waits & (partitions.size("records") <= 0),
         peak={"high": high},
         named=(names, stable),

@@ -13,9 +13,12 @@ from tests.judge.cases_forwarding import (
     through,
     times,
 )
+from tests.judge.cases_transactions import grows, reads
 from tests.judge.lab import B1, Lab, exchanged, ns, open_rows
 from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge
+from wirecheck.judge.topology.forwarding import PLACES
 
 REQUESTS = len(times())
 
@@ -66,6 +69,21 @@ def test_harm_names_the_client_in_front_and_counts_once():
     rows = rows_of(refused)
     harmed = {(row["client_id"], row["address"], row["count"]) for row in rows["harms"].values()}
     assert harmed == {("hurt", "10.0.8.9", REQUESTS)}
+
+
+def test_every_claim_about_a_client_names_the_server():
+    """Without it nothing tells a back leg's from its own."""
+    of_clients = {name for name, kind in KINDS.items() if "client" in {space for space, *_ in kind.subjects}}
+    assert of_clients - PLACES.keys() == set()
+
+
+def test_a_reader_behind_a_transaction_and_a_proxy_is_found_once():
+    lab = Lab()
+    through(lab, seconds=200)
+    reads(lab, range(1, 200, 3), lambda at: 100, grows, server="10.0.9.1:9092", host="10.0.8.9")
+    reads(lab, [at + 0.002 for at in range(1, 200, 3)], lambda at: 100, grows, host="10.0.9.1")
+    (found,) = lab.findings("FET008")
+    assert (found["client_ids"], "10.0.8.9" in str(found["sides"])) == (["app"], True)
 
 
 @pytest.mark.parametrize("seed", range(3))
