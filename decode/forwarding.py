@@ -197,7 +197,7 @@ def by_code(samples: Iterable[tuple[End, Sample]]) -> Alike[End]:
 
 
 def sent_on(asked: Sampled, alike: Requests[End], may_be: Callable[[Sampled, End], bool]) -> list[tuple[Sampled, End]]:
-    """The requests that may be this one, sent on. Where very many alike came at the time, none can be told."""
+    """The requests that may be this one, sent on. None where too many alike came at the time."""
     begin = bisect_left(alike, asked.ts_ns, key=itemgetter(0))
     until_ns = min(asked.ts_ns + SOON_NS, asked.end_ns)
     fitting: list[tuple[Sampled, End]] = []

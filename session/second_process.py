@@ -20,6 +20,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from wirecheck.child_python import python_path
+from wirecheck.processors import processors
 
 if TYPE_CHECKING:
     from wirecheck.streaming.run.local_replay import Label, Share
@@ -64,10 +65,6 @@ def is_worth_it(captures: Sequence[Path], cluster: str, batch_bytes: int, settin
     if sum(path.stat().st_size for path in captures) < LEAST_BYTES:
         return False
     return expected_messages(captures, cluster, batch_bytes, settings) >= LEAST_MESSAGES
-
-
-def processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def expected_messages(captures: Sequence[Path], cluster: str, batch_bytes: int, settings: "Settings") -> int:

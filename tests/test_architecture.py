@@ -107,6 +107,7 @@ SHARED = {
     "frame",
     "http_server",
     "lasting",
+    "processors",
     "wording",
 }
 """What every package may import from the one above them. It imports none of them."""
@@ -127,6 +128,7 @@ OWN = [
         "lasting.py",
         "library.py",
         "library_values.py",
+        "processors.py",
         "wording.py",
     )
 ]

@@ -21,6 +21,7 @@ from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from wirecheck.child_python import python_path
+from wirecheck.processors import is_busy
 from wirecheck.streaming.steps.settings import Settings
 
 if TYPE_CHECKING:
@@ -123,11 +124,6 @@ class QueryProcess:
         with suppress(BrokenPipeError):  # it has ended, and `judge` reports how
             pickle.dump(what, self._process.stdin)
             self._process.stdin.flush()
-
-
-def is_busy() -> bool:
-    """Whether more than twice as many processes wait for a processor as there are processors."""
-    return os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0))
 
 
 def own_stdout() -> IO[str]:
