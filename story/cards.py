@@ -140,8 +140,11 @@ def hurt(of: CardHarm) -> int:
 
 
 def stated_by(entry: Entry, context: CardContext) -> list[harm.Attached]:
-    found = (one for name in entry.finding_ids for one in harm.stated(context.findings[name]))
-    return [harm.Attached(one if context.hosts else replace(one, address=""), sure=True) for one in found]
+    found = ((name, one) for name in entry.finding_ids for one in harm.stated(context.findings[name]))
+    return [
+        harm.Attached(one if context.hosts else replace(one, address=""), sure=True, finding=name)
+        for name, one in found
+    ]
 
 
 def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], context: CardContext) -> Card:
@@ -153,7 +156,7 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     cause = cause_of(facts)
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
-    return Card(headline, of, cause, action_of(facts), evidence_of(entry, of, context))
+    return Card(headline, of, cause, action_of(facts), evidence_of(facts))
 
 
 @dataclass(frozen=True)
@@ -436,6 +439,10 @@ def cause_of(facts: CardFacts) -> CardCause:
         sure = {one.harm.client for one in harms if one.sure}
         unsure = list(dict.fromkeys(one.client_id or "" for one in mine if one.client not in sure))
         text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
+    if misled := [one for one in harms if one.misled]:
+        brokers = sorted({broker for one in misled for broker in facts.context.findings[one.finding].brokers})
+        names = list(dict.fromkeys(one.harm.client_id or "a client" for one in misled))
+        text += f"; {numbered(brokers)} gave {listed(names)} the old topic ID"
     began_ns = written_ns(finding.words["ended"]) if finding.words.get("ended") else finding.first_ns
     time_ns = min([began_ns, *(one.harm.first_ns for one in harms)])
     return CardCause(text, time_ns, by_of(facts))
@@ -728,9 +735,13 @@ def blamed(entry: Entry, of: CardHarm) -> Entry:
 # evidence
 
 
-def evidence_of(entry: Entry, of: CardHarm, context: CardContext) -> CardEvidence:
+def evidence_of(facts: CardFacts) -> CardEvidence:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
-    finding = context.findings[blamed(entry, of).findings[0]]
+    context = facts.context
+    worst = next((one.client for one in facts.harmed.clients), None)
+    proofs = (context.findings[one.finding] for one in facts.harms if one.sure and one.harm.client == worst)
+    shown = context.findings[blamed(facts.entry, facts.harmed).findings[0]]
+    finding = next((one for one in proofs if one.kind in BLAMED), shown)
     frames = dict.fromkeys(side.frame for side in finding.sides if side.frame and side.frame.first)
     target = shlex.quote(
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', finding.topic or finding.code)[:64].lstrip('-.') or 'finding'}.pcapng"

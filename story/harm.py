@@ -110,6 +110,11 @@ def offline_replica(one: Subject) -> set[Any]:
     return brokers if STORAGE_ERROR in errors or only else set()
 
 
+def metadata_broker(one: Subject) -> set[Any]:
+    """Of a harm the brokers that it has its metadata from; of a finding the brokers that it is about."""
+    return set(one.metadata_brokers if isinstance(one, Harm) else one.brokers)
+
+
 def refusal(one: Subject) -> set[Any]:
     """What is refused to whom: of a harm, and of a finding that is made of it (`unexplained.py`)."""
     host, api = (one.address, one.api) if isinstance(one, Harm) else (one.words.get("host"), one.words.get("api"))
@@ -124,6 +129,7 @@ KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "topic": topics,
     "partition": partitions,
     "broker": causes.KEYS["brokers"],
+    "metadata broker": metadata_broker,
     "no response": partial(of_error, NO_RESPONSE),
     "offline replica": offline_replica,
     "unknown partition": partial(of_error, UNKNOWN_PARTITION),
@@ -141,8 +147,12 @@ class Attached(NamedTuple):
 
     harm: Harm
     sure: bool
+    finding: str
+    """ID of the finding that the harm follows from."""
+    misled: bool = False
+    """Whether brokers that the finding is about gave the client what it is refused for."""
     may_also: frozenset[int] = frozenset()
-    """Places of entries with findings that may be the reason too."""
+    """Places of all entries with findings that may be the reason."""
     stale: frozenset[int] = frozenset()
     """The brokers of these findings."""
 
@@ -204,7 +214,14 @@ def by_entry(
             nearest = min(fitting, key=lambda one: (not one.rule.sure, one.rule.rank, one.place))
             may = [one for one in fitting if not one.rule.sure]
             brokers = frozenset(broker for one in may for broker in one.finding.brokers)
-            attached = Attached(harm, nearest.rule.sure, frozenset(one.place for one in may), brokers)
+            attached = Attached(
+                harm,
+                nearest.rule.sure,
+                nearest.finding.id,
+                "metadata broker" in nearest.rule.relations,
+                frozenset(one.place for one in fitting),
+                brokers,
+            )
             found.setdefault(nearest.place, []).append(attached)
     return found
 
@@ -261,6 +278,7 @@ def hurt_by(finding: Finding, client_id: str, address: str, api: str, error: str
         partitions=(),
         errors=(error,),
         brokers=finding.brokers,
+        metadata_brokers=(),
         count=finding.count,
         first_ns=finding.first_ns,
         last_ns=finding.last_ns,

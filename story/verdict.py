@@ -183,6 +183,8 @@ class Harm(Blocked):
     """Kafka's names of the errors, or what stands in their place (`harm.py`)."""
     brokers: tuple[int, ...]
     """IDs of the brokers that rejected them, or did not respond; of a partition without a leader its replicas."""
+    metadata_brokers: tuple[int, ...]
+    """IDs of the brokers that answered a Metadata request of the client after the first error."""
     count: int
     """Errors, of which each partition of a response counts once, or requests without a response."""
     first_ns: int
@@ -204,7 +206,7 @@ class Harm(Blocked):
         return cls(
             **cells(row, "cluster", "level", "client_id", "address", "api", "topic", "topic_id", "count", "blocked_ms"),
             **cells(row, "granted_before", "recovered", "others"),
-            **lists(row, "partitions", "errors", "brokers"),
+            **lists(row, "partitions", "errors", "brokers", "metadata_brokers"),
             first_ns=TimeSpan.of(row["first_seen"]).ns,
             last_ns=TimeSpan.of(row["last_seen"]).ns,
         )

@@ -175,6 +175,14 @@ class Harm:
     """Answers to the same client about the topic by any ID, besides `claims`."""
 
     @property
+    def first_ns(self) -> int:
+        return min(streak.first_ns for streak in self.streaks)
+
+    @property
+    def last_ns(self) -> int:
+        return max(streak.last_ns for streak in self.streaks)
+
+    @property
     def answers(self) -> Iterator[Claim]:
         yield from self.claims
         yield from self.succeeded
@@ -405,7 +413,7 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
         yield ResultRow("harms", key, body_of(harm, group, context))
     if rest := found[MOST:]:
         first = body_of(rest[0], group, context)
-        lists: dict[str, Any] = {name: [] for name in ("partitions", "errors", "brokers", "sides")}
+        lists: dict[str, Any] = {name: [] for name in ("partitions", "errors", "brokers", "metadata_brokers", "sides")}
         empty = {**first, **lists, "client_id": None, "address": None}
         body = {**empty, "others": len(rest), "count": sum(harm.count for harm in rest)}
         yield ResultRow("harms", f"{group.key}|{about}|others", body)
@@ -519,9 +527,10 @@ def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
         "partitions": harm.partitions[:MOST_PARTITIONS],
         "errors": harm.errors,
         "brokers": harm.brokers or sorted(broker for broker in answered if broker is not None),
+        "metadata_brokers": metadata_brokers(harm, group, context),
         "count": harm.count,
-        "first_seen": min(streak.first_ns for streak in harm.streaks),
-        "last_seen": max(streak.last_ns for streak in harm.streaks),
+        "first_seen": harm.first_ns,
+        "last_seen": harm.last_ns,
         "blocked_ms": harm.blocked_ms,
         "granted_before": granted_before(harm),
         "sides": [side.row() for side in sides_of(harm)],
@@ -529,20 +538,27 @@ def body_of(harm: Harm, group: Group, context: CheckContext) -> Body:
     }
 
 
+def metadata_brokers(harm: Harm, group: Group, context: CheckContext) -> list[int]:
+    """Those of which the client last asked metadata after the first error: it then knew what they said."""
+    client_id, host, _ = harm.who
+    asked = context.claims("client", group, "client", client_id or "", host)
+    served = ((one["endpoint"], asked_ns) for one in asked if (asked_ns := one.peak.get("metadata", 0)) > harm.first_ns)
+    brokers = {context.clusters.broker(endpoint, asked_ns) for endpoint, asked_ns in served}
+    return sorted(broker for broker in brokers if broker is not None)
+
+
 def granted_before(harm: Harm) -> bool:
     """Whether a request of the client with this API and topic succeeded before the first error."""
-    first_ns = min(streak.first_ns for streak in harm.streaks)
-    return any(run.first_ns < first_ns for claim in harm.answers for run in claim.outcomes.runs({SUCCESS}))
+    return any(run.first_ns < harm.first_ns for claim in harm.answers for run in claim.outcomes.runs({SUCCESS}))
 
 
 def sides_of(harm: Harm) -> list[Side]:
     """The first and the last of the sightings within the time of the errors, which may be of successes between them."""
-    first_ns, last_ns = min(one.first_ns for one in harm.streaks), max(one.last_ns for one in harm.streaks)
     every = sorted(
         {side for claim in harm.claims for side in (first_of(claim), last_of(claim))},
         key=lambda side: (side.sighting, side.claim),
     )
-    within = [side for side in every if first_ns <= side.sighting.ts_ns <= last_ns] or every[-1:]
+    within = [side for side in every if harm.first_ns <= side.sighting.ts_ns <= harm.last_ns] or every[-1:]
     return within if len(within) < 2 else [within[0], within[-1]]
 
 

@@ -122,7 +122,7 @@ HARMS = ResultTable(
     columns("harms"),
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
-        "id": "id:refused! id:use id:binding name:binding link:missing",
+        "id": "id:refused! id:use id:binding name:binding link:missing client:client",
         "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"

@@ -15,7 +15,7 @@ from wirecheck.judge.claims.extract.peers import GRANTED, answers
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 from wirecheck.judge.topology.releases import removed_in_4
 
-PRODUCE = 0
+PRODUCE, METADATA = 0, 3
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -60,7 +60,7 @@ EPOCH_END_NS = 1 << 62
 
 def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
     """Whether the server granted the client anything, and when first; whether that was a request that only brokers and
-    controllers send; when it wrote last, and how long it lets a broker take for that.
+    controllers send; when it last got metadata; when it wrote last, and how long it lets a broker take for that.
     """
     granted, ts_ns = succeeded(batch)[requests], batch.exchanges.ts_ns[requests]
     keys = batch.decoded.messages.key[requests]
@@ -70,6 +70,7 @@ def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
         "as_node": (granted & np.isin(keys, [*BETWEEN_BROKERS])).astype(np.int64),
         "refused": (ended & ~granted).astype(np.int64),
         "first_answered": np.where(granted, EPOCH_END_NS - ts_ns, 0),
+        "metadata": np.where(granted & (keys == METADATA), ts_ns, 0),
     }
     if header := batch.lines("Produce", "request"):
         wrote = keys == PRODUCE

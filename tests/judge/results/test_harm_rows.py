@@ -336,3 +336,12 @@ def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
     assert levels(lab) == [("writer", HURT, 39, False)]
     (row,) = harms(lab)
     assert row["last_seen"] == ns(90.001)
+
+
+def test_the_brokers_of_which_a_client_asked_metadata_after_the_first_error():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    for at, server in ((2, B1), (3, B3), (20, B2), (40, B3)):
+        lab.metadata(at, [("orders", ID_1)], server=server, talk=lab.talk(server, "reader"))
+    lab.fetches(range(10, 60, 4), ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+    assert [row["metadata_brokers"] for row in harms(lab)] == [[2, 3]]
