@@ -47,7 +47,7 @@ def delta_verdict(frames_folder, tmp_path_factory):
     return out
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
 

@@ -16,13 +16,12 @@ STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 DRAFT = ROOT / "tests/scenarios/captures/kip516-draft/capture.pcap.gz"
 
 
-@pytest.fixture
-def pair(tmp_path):
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
     """Captures without and with an error that lasts."""
     made = []
     for name, errors in (("before", [0] * 6), ("after", [0, 6, 6, 6])):
-        (tmp_path / name).mkdir()
-        made.append(capture(tmp_path / name, writes(errors)))
+        made.append(capture(tmp_path_factory.mktemp(name), writes(errors)))
     return made
 
 
@@ -74,10 +73,11 @@ def test_what_cannot_be_compared_is_wrong_use(run, pair, tmp_path, other):
     assert run("diff", pair[0], tmp_path / other).exit_code == 2
 
 
-@pytest.fixture
-def results(run, pair, tmp_path):
+@pytest.fixture(scope="module")
+def results(run, pair, tmp_path_factory):
     """Of replays of two captures."""
-    outs = [tmp_path / f"{name}-verdict" for name in ("before", "after")]
+    folder = tmp_path_factory.mktemp("results")
+    outs = [folder / f"{name}-verdict" for name in ("before", "after")]
     for path, out in zip((pair[0], STALE), outs, strict=True):
         assert run("replay", path, "--out", out, "--fail-on", "never").exit_code == 0
     return outs

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.connection.conversations import METADATA, request, response
-from tests.laws.test_secrets import HARM, KINDS, with_malformed
+from tests.laws.test_secrets import HARM, SOME_KINDS, with_malformed
 from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.streaming.run.local_replay import LocalReplay
@@ -73,10 +73,10 @@ def test_no_canary_is_in_what_a_replay_says(names, mss, harm, seed):
     assert found == []
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([20, 1448]))
-def test_no_content_of_a_malformed_message_is_in_what_a_replay_says(kind, seed, mss):
-    assert repeated(with_malformed(kind, seed, mss).segments)[0] == []
+@settings(max_examples=4, deadline=None)
+@given(SOME_KINDS, st.integers(0, 2**32), st.sampled_from([20, 1448]))
+def test_no_content_of_a_malformed_message_is_in_what_a_replay_says(kinds, seed, mss):
+    assert repeated(with_malformed(kinds, seed, mss))[0] == []
 
 
 def test_a_canary_in_what_is_no_secret_would_be_found():

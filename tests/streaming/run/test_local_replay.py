@@ -2,9 +2,11 @@
 
 import os
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
+from tests.depth import some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.streaming.run import local_replay
@@ -28,8 +30,16 @@ def test_files_that_come_one_by_one_give_what_all_give_at_once(frames_files, exp
     assert run.result().json() == expected
 
 
-@pytest.mark.parametrize("messages_together", [40, 50_000])
-@pytest.mark.parametrize("name", ["two-clusters-one-wire", "zk28-lossy-network", "zk28-sasl-tls"])
+@pytest.mark.parametrize(
+    ("name", "messages_together"),
+    some(
+        [
+            *product(["two-clusters-one-wire"], [40, 50_000]),
+            *product(["zk28-lossy-network", "zk28-sasl-tls"], [50_000, 40]),
+        ],
+        each=2,
+    ),
+)
 def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path, monkeypatch):
     """However much of it is read, and judged, at a time."""
     monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", messages_together)
