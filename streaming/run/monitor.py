@@ -113,10 +113,15 @@ def begin(settings: Settings, watch: "Watch") -> None:
     with workplace(plan.checkpoint) as work:
         try:
             session = Session(work, memory=f"{plan.heap_bytes >> 20}m", verbose=settings.verbose)
-            spark = None if watch.stopping.is_set() else open_session(session)
+            began_s = time.monotonic()
+            spark = None
+            if not watch.stopping.is_set():
+                say(beginning(plan, watch.page, settings))  # before Spark, which on a busy machine takes minutes
+                spark = open_session(session)
             if spark is None or watch.stopping.is_set():  # a batch would only make the end later
                 say(UNSTARTED)
                 return
+            say(f"Spark is up after {time.monotonic() - began_s:.0f} s")
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
@@ -287,9 +292,7 @@ def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch, f
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
     feed.ending.clear()  # of an earlier run
     query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
-    if not watch.page.ready:  # a repeated start is no other start
-        watch.page.ready = True
-        watch.say(beginning(watch.plan, watch.page, settings))
+    watch.page.ready = True
     try:
         watched(query, feed, watch)
     finally:
