@@ -39,6 +39,7 @@ from wirecheck.judge.claims.extract import (
     transactions,
     unserved,
     uses,
+    volumes,
     wire_format,
 )
 from wirecheck.judge.claims.reduce import Column, reduced
@@ -48,6 +49,7 @@ FAMILIES = (
     administration,
     control,
     uses,
+    volumes,
     replicas,
     error_answers,
     servers,

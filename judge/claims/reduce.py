@@ -166,6 +166,8 @@ class Rows:
     """Which message of the batch states it."""
     tally: Column | None = None
     """A counter's name per row; None counts nothing apart."""
+    sums: Mapping[str, Ints] | None = None
+    """By name of a counter what each row adds to it."""
     peak: Mapping[str, Ints] | None = None
     latest: Mapping[str, tuple[Ints, Ints]] | None = None
     """By name the time and the value; the latest holds."""
@@ -184,6 +186,7 @@ class Rows:
             [column.take(mask) for column in self.key],
             self.message[mask],
             self.tally.take(mask) if self.tally else None,
+            {name: values[mask] for name, values in self.sums.items()} if self.sums else None,
             {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
             {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
             (self.named[0].take(mask), self.named[1][mask]) if self.named else None,
@@ -228,6 +231,12 @@ def tallied(rows: Rows, group: Ints, groups: int) -> list[dict[str, int]]:
         for number, name, count in zip(group[sample].tolist(), rows.tally.at(sample), counts.tolist(), strict=True):
             if name is not None:
                 found[number][name] = count
+    for name, values in (rows.sums or {}).items():
+        totals = np.zeros(groups, np.int64)
+        np.add.at(totals, group, values)
+        for number, total in enumerate(totals.tolist()):
+            if total:
+                found[number][name] = total
     return found
 
 

@@ -7,6 +7,7 @@ response for so long that it had to give up. Anything less affected it briefly. 
 MOST rows are kept, and one more row counts the others. The story decides which finding a harm follows from.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -58,11 +59,16 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    claims = context.believed(subject, "client", "software")
+    claims = context.believed(subject, "client", "exchanged", "software")
+    exchanged = {claim.key: claim.tally for claim in claims if claim.kind == "exchanged"}
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
+    sizes: dict[str, Counter[str]] = defaultdict(Counter)
     for claim in claims:
         for group, part in context.clusters.parts(claim):
             by_cluster.setdefault((group.key, group.cluster), []).append(part)
+            if claim.kind == "client":  # of several clusters at one address, by the number of requests
+                shares = ((name, size * part.count) for name, size in exchanged.get(claim.key, {}).items())
+                sizes[group.key].update({name: share // claim.count for name, share in shares})
     for (key, cluster), claims in sorted(by_cluster.items(), key=str):
         requests = [claim for claim in claims if claim.kind == "client"]
         if not requests:
@@ -86,6 +92,8 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             software_version=software["version"] if software else None,
             apis=[{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
             requests=sum(claim.count for claim in requests),
+            request_bytes=sizes[key]["request_bytes"],
+            response_bytes=sizes[key]["response_bytes"],
             granted=granted(requests),
             through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
             first_seen=min(times),

@@ -79,7 +79,7 @@ TOPICS = ResultTable(
     "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     columns("topics"),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
-    reads={"name": "topic name:absence name:serves", "id": "id:*"},
+    reads={"name": "topic name:absence name:serves name:carried id:carried", "id": "id:*"},
     shown=Shown(order_by=("cluster", "name", "first_seen")),
     bounded=True,
 )
@@ -111,7 +111,7 @@ CLIENTS = ResultTable(
     "Clients and their API versions. One row per client ID and address.",
     columns("clients"),
     rows={"client": "client_rows.clients"},
-    reads={"client": "client:client client:software"},
+    reads={"client": "client:client client:exchanged client:software"},
     shown=Shown(order_by=("cluster", "client_id", "address"), as_object={"apis": ("api", "versions")}),
     news=grows,
     bounded=True,

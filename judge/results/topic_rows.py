@@ -61,15 +61,18 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
                 state=state,
                 earlier_ids=earlier if history is current else [],
                 sources=history.sources,
+                **volumes(history.topic_id, name if history is current else None, group, context),
                 first_seen=history.born_ns,
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
         if topic.older.lives:
             older = topic.older.span
-            columns = {"first_seen": older.first_ns, "last_seen": older.last_ns, "others": older.number}
+            columns: dict[str, Any] = {"first_seen": older.first_ns, "last_seen": older.last_ns, "others": older.number}
+            columns |= dict.fromkeys(VOLUMES)
             yield topic_row(group, name, None, about="older", state="others", earlier_ids=[], sources=[], **columns)
         if current is None and (claims := topic.without_id or served(group, name, context)):
-            yield unnumbered(group, name, topic, claims, "former" if former else "current")
+            state = "former" if former else "current"
+            yield unnumbered(group, name, topic, claims, state=state, context=context)
 
 
 def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
@@ -80,7 +83,24 @@ def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
 
 
-def unnumbered(group: Group, name: str, topic: Topic, claims: list[Claim], state: str) -> ResultRow:
+VOLUMES = ("written_bytes", "read_bytes")
+
+
+def volumes(topic_id: str | None, name: str | None, group: Group, context: CheckContext) -> dict[str, Any]:
+    """How many bytes of records clients wrote and read, by the topic's ID and by a name that stands for it alone. What
+    passed a proxy counts at the servers behind it.
+    """
+    proxies = context.forwarding.endpoints()
+    by_id = context.claims("carried", group, "id", topic_id) if topic_id is not None else []
+    by_name = context.claims("carried", group, "name", name) if name is not None else []
+    found = [*by_id, *(claim for claim in by_name if claim["topic_id"] in {None, ZERO})]
+    counted = [claim.tally for claim in found if claim["endpoint"] not in proxies]
+    return {counter: sum(tally.get(counter, 0) for tally in counted) for counter in VOLUMES}
+
+
+def unnumbered(
+    group: Group, name: str, topic: Topic, claims: list[Claim], *, state: str, context: CheckContext
+) -> ResultRow:
     """A topic that was only ever named without an id."""
     last = max(claim.last.ts_ns for claim in claims)
     ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
@@ -91,6 +111,7 @@ def unnumbered(group: Group, name: str, topic: Topic, claims: list[Claim], state
         state="deleted" if ended else state,
         earlier_ids=[],
         sources=sorted({source_of(claim) for claim in claims}),
+        **volumes(None, name, group, context),
         first_seen=min(claim.first.ts_ns for claim in claims),
         last_seen=max([last, *(claim.last.ts_ns for claim in ended)]),
     )
@@ -118,6 +139,7 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
             state="unresolved",
             earlier_ids=[],
             sources=sorted({source_of(claim) for claim in uses}),
+            **volumes(topic_id, None, group, context),
             first_seen=min(claim.first.ts_ns for claim in uses),
             last_seen=max(claim.last.ts_ns for claim in uses),
         )

@@ -47,6 +47,10 @@ class Statement(NamedTuple):
     cluster_id: str
 
 
+SUM = "_bytes"
+"""How counters end that add up bytes, of all times together."""
+
+
 def unknown(_endpoint: str) -> Iterable[tuple[int, int]]:
     return ()
 
@@ -203,7 +207,9 @@ def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
 
 
 def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
-    """The part of a claim before a time and the part after it, each with the one known sighting."""
+    """The part of a claim before a time and the part after it, each with the one known sighting. What adds up bytes of
+    all times stays with the later one.
+    """
     slot = at_ns // SLOT_NS
     parts = []
     for seen, early in ((claim.first, True), (claim.last, False)):
@@ -238,6 +244,8 @@ def of_part(claim: Claim, name: str, at_ns: int, *, early: bool) -> bool:
 def belongs(name: str, slot: int, *, early: bool) -> bool:
     """Whether a counter is of the part before a slot, or after it; those that no slot names are of both."""
     mine = slot_of(name)
+    if name.endswith(SUM):
+        return not early
     return mine is None or (mine < slot) is early
 
 

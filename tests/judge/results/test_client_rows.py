@@ -18,3 +18,6 @@ def test_requests_and_times_of_both_lives_are_kept():
     former, latter = sorted(rows, key=lambda row: row["first_seen"])
     assert (former["requests"], former["first_seen"], former["last_seen"]) == (40, ns(1), ns(49))
     assert (latter["requests"], latter["first_seen"], latter["last_seen"]) == (30, ns(101), ns(130))
+    both, of_requests = former["request_bytes"] + latter["request_bytes"], former["request_bytes"]
+    assert of_requests == both * 40 // 70 > 0
+    assert former["response_bytes"] > latter["response_bytes"] > 0

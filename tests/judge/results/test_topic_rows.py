@@ -1,5 +1,7 @@
 """Rows that are no findings: a topic that nobody described is listed all the same, once a broker served it."""
 
+import base64
+
 from tests.judge.cases_lives import OTHER, clu004_near_miss, switched
 from tests.judge.cases_topic_ids import ordered_again
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab
@@ -155,3 +157,23 @@ def test_a_creation_replaces_an_id_that_nobody_states_after_it():
     lab = Lab()
     created_elsewhere(lab, reported=(2, 10.5))
     assert topics(lab)["orders", ID_1][0] == "replaced"
+
+
+def test_bytes_of_records_that_clients_wrote_and_read():
+    """Not what replicas fetch, and no write that was refused; by name they count for the ID that the name has now."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    batch = base64.b64encode(bytes(90)).decode()
+    for at, error, version, name in ((2, 0, 13, None), (3, 87, 13, None), (4, 0, 9, "orders")):
+        partition, answer = {"index": 0, "records": batch}, {"index": 0, "errorCode": error, "baseOffset": 1}
+        named = {"name": name} if name else {"topicId": ID_1}
+        asked = {"acks": -1, "timeoutMs": 1, "topicData": [{**named, "partitionData": [partition]}]}
+        answered = {"responses": [{**named, "partitionResponses": [answer]}]}
+        lab.talk(B1, "writer").ask(at, "Produce", version, asked, answered)
+    for at, replica in ((5, -1), (6, 2)):
+        asked = {"replicaId": replica, "topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}]}
+        partition = {"partitionIndex": 0, "errorCode": 0, "highWatermark": 1, "records": batch}
+        answered = {"responses": [{"topicId": ID_1, "partitions": [partition]}]}
+        lab.talk(B1, "reader").ask(at, "Fetch", 13, asked, answered)
+    (row,) = (row for row in lab.judge()["topics"].values() if row["name"] == "orders")
+    assert (row["written_bytes"], row["read_bytes"]) == (180, 90)
