@@ -29,15 +29,16 @@ from wirecheck.judge.checks.shapes import (
     requesters,
     resting_on,
     servers_of,
+    slots,
     storm,
     stuck_client,
 )
 from wirecheck.judge.checks.topic_ids import recreation
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name, slot_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED
-from wirecheck.judge.claims.outcomes import SUCCESS, Run
+from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.streaks import Streak
@@ -316,7 +317,8 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
     found = {evidence.key[1:] for evidence in present}
     refused = [claim for claim in fenced if claim["error"] in DENIALS]
     states = context.claims("partition", group, *subject)
-    for where, stretches in former_denials(refused, states, group, context).items():
+    served = by_id_and_name("serves", subject, name, group, context) if refused else []
+    for where, stretches in former_denials(refused, states, served, group, context).items():
         if where not in found:
             claims, streaks, leads = (list(each) for each in zip(*stretches, strict=True))
             about = {"topic": name, "topic_ids": (subject[1],), "count": sum(streak.count for streak in streaks)}
@@ -336,9 +338,9 @@ def present_denials(subject: Subject, group: Group, context: CheckContext) -> It
         broker = context.broker(max(claims, key=lambda claim: claim.last))
         if state is None or broker is None or state[0]["leader"] != broker:
             continue
-        here = [c.peak["latest"] for c in served if (c["partition"], c["endpoint"]) == (partition, endpoint)]
-        since = max([min(claim.first.ts_ns for claim in state), *here])
-        late = [claim for claim in claims if claim.last.ts_ns > since + grace_ns]
+        here = [claim for claim in served if (claim["partition"], claim["endpoint"]) == (partition, endpoint)]
+        since = max([min(claim.first.ts_ns for claim in state), *(claim.peak["latest"] for claim in here)])
+        late = [claim for claim in claims if claim.last.ts_ns > since + grace_ns and not (here and spans(claim, since))]
         still = max(claim.last.ts_ns for claim in state) > since + grace_ns
         early = min(max(claim.first.ts_ns, since) for claim in claims)
         lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= grace_ns
@@ -346,6 +348,14 @@ def present_denials(subject: Subject, group: Group, context: CheckContext) -> It
             sides = (first_of(state[0]), last_of(state[-1]), *ends(late))
             about = {"topic": name, "topic_ids": (subject[1],), "first_ns": early}
             yield denial(late, state[0], subject[1], about=about, sides=sides)
+
+
+def spans(denied: Claim, ts_ns: int) -> bool:
+    """Whether the same was answered before, at and after a time at which the partition was served to others: then it is
+    what one client asks that is wrong, such as the leader epoch of a former topic, and not the broker.
+    """
+    slot = ts_ns // SLOT_NS
+    return {slot - 1, slot, slot + 1} <= {*slots(denied.tally)}
 
 
 def denial(
@@ -363,7 +373,7 @@ Stretch = tuple[Claim, Streak, Claim]
 
 
 def former_denials(
-    refused: list[Claim], states: list[Claim], group: Group, context: CheckContext
+    refused: list[Claim], states: list[Claim], served: list[Claim], group: Group, context: CheckContext
 ) -> dict[tuple[int, int], list[Stretch]]:
     """By partition and broker the clients that it refused while it was named as the leader, whatever came later."""
     found: dict[tuple[int, int], list[Stretch]] = {}
@@ -372,7 +382,12 @@ def former_denials(
         for (leader,), named in gathered(about_it, "leader"):
             answered = [(claim, answers_as(leader, [claim], context)) for claim in claims]
             terms = [denials_in_epoch(same, about_it, answered, context) for _, same in gathered(named, "leader_epoch")]
-            stretches = [one for term in terms for one in term if not succeeded(*one[:2], group, context)]
+            stretches = [
+                one
+                for term in terms
+                for one in term
+                if not succeeded(*one[:2], group, context) and not served_others(*one[:2], served)
+            ]
             if stretches:
                 found[partition, leader] = stretches
     return found
@@ -407,6 +422,16 @@ def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContex
     same = (c for c in uses if (c["client_id"], c["host"], c["endpoint"]) == (client_id, host, refused["endpoint"]))
     good = (run for claim in same for run in claim.outcomes.runs({SUCCESS}))
     return any(streak.first_ns < run.last_ns and run.first_ns < streak.last_ns for run in good)
+
+
+def served_others(refused: Claim, streak: Streak, served: list[Claim]) -> bool:
+    """Whether the broker served the partition to anyone meanwhile."""
+    where = refused["partition"], refused["endpoint"]
+    here = [claim for claim in served if (claim["partition"], claim["endpoint"]) == where]
+    times = [ts_ns for claim in here for ts_ns in (claim.first.ts_ns, claim.peak["latest"])]
+    within = range(streak.first_ns // SLOT_NS + 1, streak.last_ns // SLOT_NS)
+    by_slot = (slot_of(name) for claim in here for name in claim.peak)
+    return any(streak.first_ns < ts_ns < streak.last_ns for ts_ns in times) or any(slot in within for slot in by_slot)
 
 
 def latest(states: list[Claim]) -> dict[int, list[Claim]]:

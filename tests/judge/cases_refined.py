@@ -1,6 +1,6 @@
 """Further cases of checks whose files are full: rules of CreateTopics, what waits in queues, what is asked early."""
 
-from tests.judge.cases_control import beats, denied, heartbeats_answered
+from tests.judge.cases_control import beats, denied, heartbeats_answered, led
 from tests.judge.cases_fetching import creates
 from tests.judge.cases_versions import follows, orders
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
@@ -262,3 +262,26 @@ CREATE_TOPICS = (
     ),
 )
 """Cases of CreateTopics with the rule, and Kafka's answer and the broker's, as the finding names them."""
+
+
+def own_epoch(lab, reads, errors, until=140):
+    """A client asks broker 2 with the leader epoch of a former topic, and another client reads from there."""
+    for at in range(0, until, 10):
+        lab.metadata(at)
+        led(lab, at)
+    lab.fetches(reads, ID_1, server=B2, client_id="reader")
+    lab.fetches(errors, ID_1, 75, server=B2, client_id="librdkafka")
+
+
+def ctl010_near_miss__the_clients_own_epoch(lab):
+    """The broker serves another client at that partition all the time."""
+    own_epoch(lab, range(0, 130, 2), range(10, 130, 2))
+
+
+def ctl010_near_miss__the_clients_own_epoch_after_the_other_has_read(lab):
+    """The other client has no more to read: what was served between the errors shows whose fault they are."""
+    own_epoch(lab, range(0, 60, 2), range(10, 130, 2))
+
+
+def fet005_fires__while_others_are_served(lab):
+    own_epoch(lab, range(0, 60, 2), range(10, 400, 2), until=420)
