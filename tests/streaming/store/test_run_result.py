@@ -56,12 +56,13 @@ def test_a_topic_shows_its_state_and_not_its_revisions(tmp_path):
         "topic_id": "x",
     }
     times = {"first_seen": 1_000_000_000, "last_seen": 2_000_000_000}
-    lists = {"sources": ["metadata"], "state": "current", "earlier_ids": []}
+    lists = {"sources": ["metadata"], "state": "current", "written_bytes": 9, "read_bytes": 5, "earlier_ids": []}
     result = written(tmp_path, (0, ("topics", [{**topic, **times, **lists}])))
     assert result.json()["topics"] == [
         {
             "cluster": "C", "name": "orders", "topic_id": "x", "first_seen": "1970-01-01T00:00:01.000000Z",
-            "last_seen": "1970-01-01T00:00:02.000000Z", "sources": ["metadata"], "state": "current", "earlier_ids": [],
+            "last_seen": "1970-01-01T00:00:02.000000Z", "sources": ["metadata"], "state": "current",
+            "written_bytes": 9, "read_bytes": 5, "earlier_ids": [],
         }
     ]  # fmt: skip
 
