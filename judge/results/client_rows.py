@@ -8,7 +8,7 @@ MOST rows are kept, and one more row counts the others. The story decides which 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -94,11 +94,23 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             requests=sum(claim.count for claim in requests),
             request_bytes=sizes[key]["request_bytes"],
             response_bytes=sizes[key]["response_bytes"],
+            security_protocols=security_protocols(used.keys(), sizes[key]["tls_requests"], requests),
             granted=granted(requests),
             through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
             first_seen=min(times),
             last_seen=max(times),
         )
+
+
+FIRST_OF_A_CONNECTION = {"ApiVersions", "SaslHandshake"}
+
+
+def security_protocols(apis: Collection[str], tls_requests: int, requests: Sequence[Claim]) -> list[str]:
+    if FIRST_OF_A_CONNECTION.isdisjoint(apis):
+        return []
+    sasl = "SASL_" if "SaslHandshake" in apis else ""
+    plain = sum(claim.count for claim in requests) - tls_requests
+    return [f"{sasl}{name}" for name, count in (("PLAINTEXT", plain), ("SSL", tls_requests)) if count > 0]
 
 
 def granted(requests: Sequence[Claim]) -> bool | None:

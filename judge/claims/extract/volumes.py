@@ -20,7 +20,9 @@ READ = (("Fetch", "responses.partitions", "topic"), ("ShareFetch", "responses.pa
 def claims(batch: Batch) -> Iterator[Rows]:
     requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
     size, response = batch.decoded.messages.size.astype(np.int64), batch.partner(requests, RESPONSE)
-    sums = {"request_bytes": size[requests], "response_bytes": np.where(response >= 0, size[response], 0)}
+    decrypted = np.array([connection.decrypted for connection in batch.exchanges.connections], np.int64)
+    sums = {"tls_requests": decrypted[batch.exchanges.connection[requests]]} if decrypted.any() else {}
+    sums |= {"request_bytes": size[requests], "response_bytes": np.where(response >= 0, size[response], 0)}
     yield batch.states("exchanged", "@who", requests, sums=sums)
     if written := batch.lines("Produce", "request", "topic_data.partition_data"):
         yield carried(written, "name", "written_bytes", ~refused(written))

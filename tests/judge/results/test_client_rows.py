@@ -21,3 +21,19 @@ def test_requests_and_times_of_both_lives_are_kept():
     both, of_requests = former["request_bytes"] + latter["request_bytes"], former["request_bytes"]
     assert of_requests == both * 40 // 70 > 0
     assert former["response_bytes"] > latter["response_bytes"] > 0
+
+
+def test_the_security_protocols_of_a_client_are_those_of_its_connections():
+    lab = Lab()
+    for client_id, first, tls in (
+        ("plain", "ApiVersions", False), ("login", "SaslHandshake", True), ("both", "ApiVersions", True),
+        ("both", "ApiVersions", False), ("midway", "Metadata", True),
+    ):  # fmt: skip
+        talk = lab.talk(B1, client_id, decrypted=tls)
+        if first != "Metadata":
+            talk.ask(1, first, 1, {}, {})
+        lab.metadata(2, [("orders", ID_1)], talk=talk)
+    rows = {row["client_id"]: row["security_protocols"] for row in lab.judge()["clients"].values()}
+    assert {name: rows[name] for name in ("plain", "login", "both", "midway")} == {
+        "plain": ["PLAINTEXT"], "login": ["SASL_SSL"], "both": ["PLAINTEXT", "SSL"], "midway": [],
+    }  # fmt: skip
