@@ -211,7 +211,8 @@ def partition_out_of_range(subject: Subject, group: Group, context: CheckContext
     counted = [c for c in context.claims("partition", group, *subject) if c["source"] == "metadata"]
     if not counted or subject[1] in RESERVED:
         return
-    highest, refreshed = max(c["partition"] for c in counted), max(c.last.ts_ns for c in counted)
+    served = context.claims("serves", group, *subject)  # where only a stale broker's Metadata was captured
+    highest, refreshed = max(c["partition"] for c in (*counted, *served)), max(c.last.ts_ns for c in counted)
     late_ns = refreshed - context.settings.client_grace_ns
     late = (c for c in context.claims("partition_use", group, *subject) if c.first.ts_ns < late_ns)
     for (client_id, host), claims in gathered((c for c in late if c.peak["partition"] > highest), "client_id host"):

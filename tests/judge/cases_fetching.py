@@ -212,6 +212,12 @@ def fet006_near_miss(lab):
     counted(lab, 0, refreshed=250)
 
 
+def fet006_near_miss__it_is_served(lab):
+    """Only a broker that has not heard of the new partitions was asked for Metadata."""
+    counted(lab, 0)
+    lab.fetches(range(1, 20, 2), ID_1, partition=3)
+
+
 def fet006_cannot_know(lab):
     """How many partitions the id has was never said."""
     lab.fetches(range(1, 20, 2), ID_1, 3, partition=3)
