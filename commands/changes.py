@@ -70,7 +70,7 @@ def changes(
     folder = result_folder(inputs)
     if folder is not None:
         kept, coverage = changes_of(options.session(), folder, ports)
-        show(kept, f"{plural(coverage['messages'], 'message')}, {coverage['decoded_messages']:,} decoded")
+        show(kept, f"{plural(coverage.messages, 'message')}, {coverage.decoded_messages:,} decoded")
         need_whole(coverage, strict=strict)
         return
     with capture_frames(options.session(), inputs, strict=strict) as frames:

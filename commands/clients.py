@@ -7,16 +7,20 @@ decided elsewhere.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import names, options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
+from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
+from wirecheck.document import document
 from wirecheck.session.results import answers, need_whole
+
+if TYPE_CHECKING:
+    from wirecheck.story.seen import Client
 
 
 @click.command(cls=options.Sections, short_help="List clients and those that an upgrade breaks.")
@@ -67,58 +71,59 @@ def clients(
     if target is None and (group_by or report):
         raise click.UsageError("--group-by and --report take --target")
     answered = answers(options.session(), inputs, out, cluster)
-    others = answered.overflow_rows("clients")
+    others = answered.not_kept("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
     from wirecheck.story.harm import stated
 
     result = answered.verdict()
-    found = result["clients"]
-    for client in found:
-        judge(client, target)
-        if form == "text":
-            client["address"] = names.in_text(client["address"])
-    of_findings = (one for finding in result["findings"] for one in stated(finding))
-    harms = (replace(one, address=names.in_text(one.address or "")) for one in (*result["harms"], *of_findings))
-    rejected = [client for client in found if client_upgrades.rejected(client)]
-    denied = [client for client in rejected if client.get("granted") is False]
-    refused = [client for client in rejected if client.get("granted") is not False]
+    found = [judged(client, target) for client in result.clients]
+    if form == "text":
+        found = [replace(client, address=names.in_text(client.address)) for client in found]
+    of_findings = (one for finding in result.findings for one in stated(finding))
+    harms = (replace(one, address=names.in_text(one.address or "")) for one in (*result.harms, *of_findings))
+    rejected = [client for client in found if client.rejected]
+    denied = [client for client in rejected if client.granted is False]
+    refused = [client for client in rejected if client.granted is not False]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
-            seen = [client for client in found if not client["between_brokers"]]
+            seen = [client for client in found if not client.between_brokers]
             write(client_upgrades.page(legible(refused), legible(seen), target))
     if group_by is not None:
-        shown = client_upgrades.groups((client for client in found if not client["between_brokers"]), group_by)
+        shown = client_upgrades.groups((client for client in found if not client.between_brokers), group_by)
         if form == "text":
             terminal_tables.show_groups(legible(shown), console())
         else:
-            show_rows(legible(shown), form)
+            show_rows(legible(document(shown)), form)
     elif form == "json":
-        rows = [names.in_row(client) for client in found]
-        click.echo(as_json({**({"target": target} if target else {}), "clients": rows, **others}))
+        rows = [names.in_row(document(client)) for client in found]
+        more = {"others": others} if others else {}
+        click.echo(as_json({**({"target": target} if target else {}), "clients": rows, **more}))
     elif form == "csv":
-        show_csv(spreadsheets.client_rows(map(names.in_row, found)))
+        show_csv([names.in_row(spreadsheets.client_row(client)) for client in found])
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
         terminal_tables.show_denied(legible(denied), console())
     else:
         terminal_tables.list_clients(legible(found), console(), legible([*harms]), brokers=brokers)
-    need_whole(result["coverage"], strict=strict)
+    need_whole(result.coverage, strict=strict)
     sys.exit(FOUND if refused else 0)
 
 
-def judge(client: Row, target: str | None) -> None:
-    """Adds to a client what a release makes of it."""
+def judged(client: "Client", target: str | None) -> "Client":
+    """With what a release makes of it."""
     from wirecheck.dashboards import client_upgrades
     from wirecheck.streaming.store import upgrade_gate
 
-    client["between_brokers"] = upgrade_gate.between_brokers(client)
-    client["looks_like"] = None if client["between_brokers"] else client_upgrades.looks_like(client)
-    if target is not None:
-        client["rejected_by_target"] = upgrade_gate.rejected(client, target)
-        client["not_in_target"] = upgrade_gate.not_served(client, target)
-        rejected = client_upgrades.rejected(client)
-        client["upgrade_to"], client["advice"] = client_upgrades.advice(client, target) if rejected else (None, None)
+    between_brokers = upgrade_gate.between_brokers(client)
+    looks_like = None if between_brokers else client_upgrades.looks_like(client)
+    client = replace(client, between_brokers=between_brokers, looks_like=looks_like)
+    if target is None:
+        return client
+    rejected, not_served = upgrade_gate.rejected(client, target), upgrade_gate.not_served(client, target)
+    client = replace(client, rejected_by_target=rejected, not_in_target=not_served)
+    upgrade_to, advice = client_upgrades.advice(client, target) if client.rejected else (None, None)
+    return replace(client, upgrade_to=upgrade_to, advice=advice)
 
 
 def need_release(target: str | None) -> None:

@@ -4,13 +4,17 @@ The shell waits for an answer, so no capture is read for one. What a shell compl
 """
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import BashComplete, CompletionItem, get_completion_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirecheck.story.verdict import Verdict
 
 SHELLS = ("bash", "zsh", "fish")
 LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -48,13 +52,13 @@ def api(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Comple
 
 def topic(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Those that Kafka permits: a shell writes them into the line as they are, and runs what stands in $(...)."""
-    names = {topic["name"] or "" for result in _named(ctx) for topic in result["topics"]}
+    names = {topic.name or "" for result in _named(ctx) for topic in result.topics}
     return [CompletionItem(name) for name in sorted(names) if LEGAL.fullmatch(name) and name.startswith(begun)]
 
 
 def finding(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Ids of findings, each with what it says."""
-    every = [finding for result in _named(ctx) for finding in result["findings"]]
+    every = [finding for result in _named(ctx) for finding in result.findings]
     return [
         CompletionItem(finding.id, help=f"{finding.code} {finding.summary}")
         for finding in every
@@ -62,7 +66,7 @@ def finding(ctx: click.Context, _param: click.Parameter, begun: str) -> list[Com
     ]
 
 
-def _named(ctx: click.Context) -> Iterator[dict[str, Any]]:
+def _named(ctx: click.Context) -> "Iterator[Verdict]":
     """What the result tables hold that the line names before; a shell waits for this, so no capture is judged."""
     words = [*(ctx.params.get("inputs") or ()), *ctx.args, *filter(None, (ctx.params.get("out"),))]
     for folder in (path for path in map(Path, words) if path.is_dir()):

@@ -5,6 +5,7 @@ dashboards'.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,9 @@ from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from wirecheck.story.verdict import Finding
+    from wirecheck.story.verdict import Finding, Verdict
 
 POLL_S = 1.0
 """How often the tables are looked at for what came since."""
@@ -70,8 +71,8 @@ def findings(
         found = latest(options.session(), out)
         view: dict[str, Any] = {"tables_in": str(out), "principals": not no_principals}
         whole = found.verdict(**view)
-        inputs = [] if whole["coverage"].get("decrypted_connections") else captures_of(whole["findings"])
-        choice = choice_of(max((finding.last_ns for finding in whole["findings"]), default=0))
+        inputs = [] if whole.coverage.decrypted_connections else captures_of(whole.findings)
+        choice = choice_of(max((finding.last_ns for finding in whole.findings), default=0))
         result = found.verdict(choice, inputs, **view)
         if finding_id is not None:
             show_one(result if form == "json" else names.in_words(result), finding_id, form)
@@ -110,9 +111,9 @@ class Printer:
         self.form = form
         self.known: dict[str, Any] = {}
 
-    def print(self, result: dict[str, Any], *, table: bool) -> None:
+    def print(self, result: "Verdict", *, table: bool) -> None:
         if self.form == "json":
-            rows = {finding.id: finding for finding in result["findings"]}
+            rows: dict[str, Any] = dict(result.by_id)
             for name, finding in rows.items():
                 if self.known.get(name) != finding:
                     click.echo(as_json(finding))
@@ -124,13 +125,11 @@ class Printer:
         self.known = rows
 
 
-def cards(result: dict[str, Any]) -> dict[str, Any]:
+def cards(result: "Verdict") -> dict[str, Any]:
     """The cells of each card, by the ID of its first finding; the worst first."""
     from wirecheck.dashboards.verdict import card_cells
-    from wirecheck.story.verdict import last_seen_ns
 
-    end_ns = last_seen_ns(result)
-    return {entry.findings[0]: card_cells(entry, end_ns) for entry in result["entries"]}
+    return {entry.findings[0]: card_cells(entry, result.last_ns) for entry in result.entries}
 
 
 def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
@@ -146,8 +145,8 @@ def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
         click.echo(row([cell for cell in zip(cells, roles, strict=True) if cell[0]], paint=paint, columns=columns()))
 
 
-def show_one(result: dict[str, Any], name: str, form: str) -> None:
-    found = [one_finding(result["findings"], name)]
+def show_one(result: "Verdict", name: str, form: str) -> None:
+    found = [one_finding(result.findings, name)]
     if form == "json":
         click.echo(as_json(found[0]))
         return
@@ -155,14 +154,14 @@ def show_one(result: dict[str, Any], name: str, form: str) -> None:
     from wirecheck.dashboards.report.axis import axis_of
     from wirecheck.story.entries import entries
 
-    for entry in result["entries"]:
+    for entry in result.entries:
         if found[0].id in entry.finding_ids:
-            terminal.show_card(legible(entry), legible(result["clients"]), console())
-    alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
-    terminal.list_entries(legible(alone), axis_of(legible(result)), console())
+            terminal.show_card(legible(entry), legible(result.clients), console())
+    alone = legible([*entries(found, result.findings)])
+    terminal.list_entries(replace(legible(result), findings=legible(tuple(found))), alone, axis_of(result), console())
 
 
-def one_finding(findings: "list[Finding]", name: str) -> "Finding":
+def one_finding(findings: "Sequence[Finding]", name: str) -> "Finding":
     """The one open finding whose ID begins so, or the only one of this check; Stop lists what there is."""
     found = [one for one in findings if one.id == name] or [one for one in findings if one.id.startswith(name)]
     found = found or [one for one in findings if one.code == name.upper()]

@@ -3,7 +3,7 @@
 Knows: names, choices, defaults and help texts. Refuses to know what a command does with them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from wirecheck.session.subjects import unknown
 
 if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
+    from wirecheck.story.verdict import Verdict
 
 FINDINGS = ("violation", "anomaly", "information", "visibility")
 HARM = "harm"
@@ -330,19 +331,19 @@ def choice_of(asked: dict[str, Any]) -> "Callable[[int], Choice]":
     return on_day
 
 
-def need_topics(names: Iterable[str], result: Mapping[str, Any]) -> None:
+def need_topics(names: Iterable[str], result: "Verdict") -> None:
     """Stop if one of these topics, by name or ID, is neither listed in a result nor the topic of a finding."""
-    known = {str(topic[column]) for topic in result["topics"] for column in ("name", "topic_id") if topic[column]}
-    for finding in result["findings"]:
+    known = {text for topic in result.topics for text in (topic.name, topic.topic_id) if text}
+    for finding in result.findings:
         known.update(filter(None, (finding.topic, *finding.topic_ids)))
     missing = sorted(set(names) - known)
     if missing:
-        names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
+        names = {topic.name for topic in result.topics if topic.name}
         lines = [f"{unknown('topic', name, names)}{not_listed(result)}" for name in missing]
         raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
 
 
-def not_listed(result: Mapping[str, Any]) -> str:
+def not_listed(result: "Verdict") -> str:
     """How many topics a result does not list, because their number is limited."""
-    more = sum(others["count"] for others in result.get("others", ()) if others["table"] == "topics")
+    more = sum(others.count for others in result.others if others.table == "topics")
     return f"; {more:,} more topics were seen and are not listed" if more else ""

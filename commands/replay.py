@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,18 +20,18 @@ from wirecheck.commands.screen import as_json, console, legible, progress, tell
 from wirecheck.session.frame_tables import opened
 from wirecheck.session.inputs import files_in, holds_tables, places
 from wirecheck.session.local_check import checked, checked_files, checked_with_frames, frames_of
-from wirecheck.session.results import busy, found_kafka, need_kafka, need_whole
-from wirecheck.session.verdict_document import about, captured_of, for_programs
-from wirecheck.wording import ns_of, rfc3339
+from wirecheck.session.results import busy, need_kafka, need_whole
+from wirecheck.session.verdict_document import for_programs, with_about
 
 if TYPE_CHECKING:
     from wirecheck.story.expectations import Expectation
+    from wirecheck.story.verdict import Engine, Verdict
     from wirecheck.streaming.run.query_process import QueryProcess
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
-SPARK = "spark"
+SPARK: Literal["spark"] = "spark"
 SPARK_S = 100
 """So long Spark may take for its first batch on a machine that is too busy; quiet, it takes some ten seconds."""
 
@@ -112,21 +112,17 @@ def check(
         found, engine, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
         )
-        choice = choice_of(ns_of(captured["from"]) if captured else 0)
+        choice = choice_of(captured[0] if captured else 0)
         from wirecheck.dashboards.verdict import suggestions
         from wirecheck.story.expectations import with_expected
 
-        if not allow_missing_topic and choice.topics and found_kafka((every := found.verdict())["coverage"]):
+        if not allow_missing_topic and choice.topics and (every := found.verdict()).coverage.has_kafka:
             options.need_topics(choice.topics, every)
         result = found.verdict(choice, shown_as, list(map(str, options.key_logs())), principals=not no_principals)
         result = with_expected(result, expect)
-        result |= {
-            "engine": engine,
-            "captured": captured,
-            **about(result, shown_as, options.key_logs(), choices["grace"]),
-        }
+        result = with_about(result, shown_as, options.key_logs(), choices["grace"], engine=engine, captured=captured)
         if form != "text" or report is not None:
-            result |= for_programs(result, shown_as)
+            result = for_programs(result, shown_as)
         if report is not None:
             write(page_of(names.in_words(result), found, beside))
     if form != "text":
@@ -135,26 +131,26 @@ def check(
         from wirecheck.dashboards import terminal
 
         terminal.show(legible(names.in_words(result)), console(), whole=choices.get("verbose", False))
-    unread = result["coverage"]["input_errors"] if form != "text" or not sys.stdout.isatty() else []
-    for line in (*unread, *suggestions(result["coverage"])):
+    unread = result.coverage.input_errors if form != "text" or not sys.stdout.isatty() else []
+    for line in (*unread, *suggestions(result.coverage)):
         tell(f"wirecheck: {line}")
-    need_kafka(result["coverage"], ports)
-    need_whole(result["coverage"], strict=strict)
+    need_kafka(result.coverage, ports)
+    need_whole(result.coverage, strict=strict)
     sys.exit(FOUND if is_failure(result, fail_on) else 0)
 
 
-def is_failure(result: dict[str, Any], fail_on: str) -> bool:
+def is_failure(result: "Verdict", fail_on: str) -> bool:
     """As the red mark says, or by the kinds of findings that are listed."""
     if fail_on == options.HARM:
         from wirecheck.dashboards.verdict import failing
 
         return bool(failing(result))
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
-    known = {name for entry in result["entries"] if entry.expected for name in entry.finding_ids}
-    return any(finding.kind in kinds and finding.id not in known for finding in result["findings"])
+    known = {name for entry in result.entries if entry.expected for name in entry.finding_ids}
+    return any(finding.kind in kinds and finding.id not in known for finding in result.findings)
 
 
-def ticket(result: dict[str, Any], form: str) -> str:
+def ticket(result: "Verdict", form: str) -> str:
     from wirecheck.dashboards.tickets import FORMS
 
     return FORMS[form](legible(names.in_words(result) if form == "markdown" else result))
@@ -173,7 +169,7 @@ def judged(
     principals: bool,
     looked_into: bool,
     **switches: Any,
-) -> "tuple[Result, str, Row | None, str, Row]":
+) -> "tuple[Result, Engine, tuple[int, int] | None, str, Row]":
     """What the frames of all inputs say; which engine said it; when they were captured; where none was Kafka's, which
     ports were busy; what a page shows of them.
     """
@@ -195,7 +191,7 @@ def judged(
             found = by_spark(query, files, tables)
             if found is not None:
                 shown = shown_of(found, files) if looked_into else {}
-                return found, SPARK, captured_of(ends(files)), busy(found, lambda: busiest(files), ports), shown
+                return found, SPARK, ends(files), busy(found, lambda: busiest(files), ports), shown
             check = checked_files(session, files, settings)
         elif looked_into:
             check, files = checked_with_frames(session, inputs, scratch, cluster, settings, keep_records=keep_records)
@@ -206,27 +202,27 @@ def judged(
                 check.run.write(tables)
         result = check.run.result()
         shown = shown_of(result, files) if looked_into else {}
-        return result, "local", captured_of(check.captured), busy(result, lambda: check.ports, ports), shown
+        return result, "local", check.captured, busy(result, lambda: check.ports, ports), shown
 
 
 def shown_of(found: "Result", files: list[Path]) -> Row:
     """What the frames show besides the verdict: how much was captured when, and the messages behind findings."""
     with progress("decoding evidence"):
         from wirecheck.capture.traffic import traffic
+        from wirecheck.dashboards.report.axis import Traffic
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.verdict(), traffic(files)
-        findings = {finding.id: finding for finding in result["findings"]}
-        leading = [findings[one.findings[0]] for entry in result["entries"] for one in entry.with_consequences]
+        findings = result.by_id
+        leading = [findings[one.findings[0]] for entry in result.entries for one in entry.with_consequences]
         shown: Row = {"exchanges": evidence_messages(files, leading, options.dialects())}
         if slots is not None:
-            ends = {"first": rfc3339(slots.first_ns), "last": rfc3339(slots.last_ns)}
-            shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
+            shown["traffic"] = Traffic(slots.first_ns, slots.last_ns, slots.payload_bytes)
             shown |= over_time_of(result, files, slots.first_ns, slots.last_ns)
         return shown
 
 
-def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) -> Row:
+def over_time_of(result: "Verdict", files: list[Path], first_ns: int, last_ns: int) -> Row:
     """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
     from wirecheck.dashboards.verdict import blamed
     from wirecheck.decode.show.over_time import OverTime
@@ -242,13 +238,13 @@ def over_time_of(result: Row, files: list[Path], first_ns: int, last_ns: int) ->
     return {"courses": courses, "brokers": dict(found.brokers)}
 
 
-def page_of(result: Row, found: "Result", shown: Row) -> str:
+def page_of(result: "Verdict", found: "Result", shown: Row) -> str:
     """The page for a browser."""
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks.page import explanations
     from wirecheck.streaming.run.request_rows import request_rows
 
-    codes = [finding.code for finding in result["findings"]]
+    codes = [finding.code for finding in result.findings]
     attached = {"connections": found.connections(), "statements": found.statements(), **shown}
     attached["requests"] = request_rows(found.totals())
     return page(legible(result), Attached(**legible(attached), explanations=explanations(codes)))

@@ -22,6 +22,8 @@ from wirecheck.document import document, inner
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from wirecheck.story.seen import NotKept
+
 ORDERS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
     "\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff"
@@ -147,10 +149,10 @@ def in_json(character: str) -> str:
     return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else json.dumps(character)[1:-1]
 
 
-def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
-    """Say beside an answer what it leaves out: `others` of a result, as it stands in its JSON."""
-    for more in () if Display.quiet else others.get("others", []):
-        words = f"{more['count']:,} more {more['table']} of {more['cluster']} were seen and are not kept"
+def warn_of(others: "Sequence[NotKept]") -> None:
+    """Say beside an answer what it leaves out."""
+    for more in () if Display.quiet else others:
+        words = f"{more.count:,} more {more.table} of {more.cluster} were seen and are not kept"
         print(f"note: {legible(words)}; see docs/bounds.md", file=sys.stderr)  # noqa: T201 - as click does
 
 

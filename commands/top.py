@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,13 @@ from wirecheck.commands.screen import console, legible
 from wirecheck.session.frame_tables import opened
 from wirecheck.session.inputs import arriving, files_in, holds_tables, places, readable
 from wirecheck.session.local_check import frames_of
-from wirecheck.wording import NS_PER_S, client_name, clock, ns_of, plural
+from wirecheck.wording import NS_PER_S, client_name, clock, plural
 
 if TYPE_CHECKING:
     from wirecheck.dashboards.top_screen import Failed, Sample, Talk
     from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.story.seen import Client
+    from wirecheck.story.verdict import Verdict
 
 Row = dict[str, Any]
 DRAW_S = 1.0
@@ -210,18 +212,17 @@ class Results:
             result = Result.latest(self._out, SPANNED).verdict()
         except LookupError:
             return Sample(str(self._out), "", (), (), (), "no batch yet")
-        times_ns = [ns_of(client["last_seen"]) for client in result["clients"]]
-        newest_ns = max([0, *times_ns, *(finding.last_ns for finding in result["findings"])])
-        self._measure(result["clients"])
-        errors = sorted(legible(result["harms"]), key=lambda one: one.last_ns, reverse=True)
+        newest_ns = max((one.last_ns for some in (result.clients, result.findings) for one in some), default=0)
+        self._measure(result.clients)
+        errors = sorted(legible(result.harms), key=lambda one: one.last_ns, reverse=True)
         talks = []
-        for client in legible(result["clients"]):
-            software = " ".join(filter(None, (client["software_name"], client["software_version"])))
-            apis = ", ".join(f"{api} v{'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
-            details = f"{client['requests']:,} requests since {client['first_seen']}", software, apis
-            name, used = client_name(client["client_id"]), plural(len(client["apis"]), "API")
-            per_s = self._per_s.get((client["client_id"], client["address"]), 0.0)
-            talks.append(Talk(name, client["address"], used, per_s, 0.0, None, 0, 0.0, details, ()))
+        for client in legible(result.clients):
+            software = " ".join(filter(None, (client.software_name, client.software_version)))
+            apis = ", ".join(f"{api} v{'/'.join(map(str, versions))}" for api, versions in client.apis.items())
+            details = f"{client.requests:,} requests since {client.first_seen}", software, apis
+            name, used = client_name(client.client_id), plural(len(client.apis), "API")
+            per_s = self._per_s.get(client.key, 0.0)
+            talks.append(Talk(name, client.address, used, per_s, 0.0, None, 0, 0.0, details, ()))
         return Sample(
             str(self._out),
             f"{clock(newest_ns)} UTC" if newest_ns else "",
@@ -241,10 +242,10 @@ class Results:
             "no latencies",
         )
 
-    def _measure(self, clients: list[Row]) -> None:
+    def _measure(self, clients: "Sequence[Client]") -> None:
         """Requests per second between two looks."""
         now = time.monotonic()
-        requests = {(client["client_id"], client["address"]): client["requests"] for client in clients}
+        requests = {client.key: client.requests for client in clients}
         if self._before and requests != self._before:
             passed = now - self._looked_s
             self._per_s = {name: (n - self._before.get(name, 0)) / passed for name, n in requests.items()}
@@ -334,13 +335,13 @@ def names_of(text: str) -> list[str]:
     return found
 
 
-def findings_of(result: Row, now_ns: int) -> Any:
+def findings_of(result: "Verdict", now_ns: int) -> Any:
     """The cards of causes and of what stands alone, the worst harm first."""
     from wirecheck.dashboards.top_screen import KINDS, Finding
 
-    opened_ns = {one.id: one.first_ns // NS_PER_S * NS_PER_S for one in result["findings"]}
+    opened_ns = {one.id: one.first_ns // NS_PER_S * NS_PER_S for one in result.findings}
     rows = []
-    for entry in legible(result["entries"]):
+    for entry in legible(result.entries):
         card, kinds = entry.card, [one.kind for one in entry.with_consequences]
         kind = min(kinds, key=KINDS.index)
         rows.append(

@@ -3,19 +3,23 @@
 It selects topics and a format; how a description is made is streaming's, how it looks the dashboards'.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.listing import Row, answers_argument, options_of_answers, show_csv, show_rows
+from wirecheck.commands.listing import answers_argument, options_of_answers, show_csv, show_rows
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 from wirecheck.commands.units import time
 from wirecheck.session.results import answers, need_whole, time_among
 from wirecheck.session.subjects import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wirecheck.story.seen import TopicDescription
 
 
 @click.command(cls=options.Sections, short_help="List topics with IDs, partitions, leaders and ISR.")
@@ -44,14 +48,14 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     from wirecheck.dashboards import spreadsheets, terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
-    others = result.overflow_rows("topics")
+    others = result.not_kept("topics")
     warn_of(others)
-    every = described(result, chosen["at"] and time_among(chosen["at"], result.rows["topics"]))
-    found = [*matching(every, chosen["topic"], chosen["topic_id"])]
+    every = described(result, *([time_among(chosen["at"], result.rows["topics"])] if chosen["at"] else []))
+    found = matching(every, chosen["topic"], chosen["topic_id"])
     if chosen["ids"]:
         show_ids(found, form)
     elif form == "json":
-        click.echo(as_json({"topics": found, **others}))
+        click.echo(as_json({"topics": found, **({"others": others} if others else {})}))
     elif form == "csv":
         show_csv(spreadsheets.partition_rows(found))
     elif chosen["topic"] or chosen["topic_id"]:
@@ -64,9 +68,11 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
 ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")
 
 
-def show_ids(found: list[Row], form: str) -> None:
+def show_ids(found: "Sequence[TopicDescription]", form: str) -> None:
     """A map for tools that see only IDs, as Fetch has them since version 13: one line for each ID with a name."""
-    rows = [{column: topic[column] for column in ID_COLUMNS} for topic in found if topic["topic_id"] and topic["name"]]
+    rows = [
+        {column: getattr(topic, column) for column in ID_COLUMNS} for topic in found if topic.topic_id and topic.name
+    ]
     if form == "text":
         for row in rows:
             click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
@@ -74,7 +80,9 @@ def show_ids(found: list[Row], form: str) -> None:
         show_rows(rows, form)
 
 
-def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:
+def matching(
+    every: "Sequence[TopicDescription]", name: str | None, topic_id: str | None
+) -> "Sequence[TopicDescription]":
     """All, or those asked for. Stop names what comes close where there are none."""
     if name is None and topic_id is None:
         return every
@@ -85,9 +93,9 @@ def matching(every: list[Row], name: str | None, topic_id: str | None) -> Iterab
     found = every
     for text, columns in asked:
         if text is not None:
-            match = [topic for topic in found if text in {topic[column] for column in columns}]
+            match = [topic for topic in found if text in {getattr(topic, column) for column in columns}]
             if not match:
-                seen = {str(topic[columns[0]]) for topic in found if topic[columns[0]]}
+                seen = {str(given) for topic in found if (given := getattr(topic, columns[0]))}
                 raise Stop(unknown("topic", text, seen))
             found = match
     return found

@@ -6,14 +6,17 @@ is recognized by versions alone, as Java clients before Kafka 2.4 (KIP-511), is 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Row = dict[str, Any]
+from wirecheck.story.seen import Client
+from wirecheck.wording import rfc3339
+
 JAVA = "apache-kafka-java"
 BASELINE_LINE = (4, 0)
 """From this release on a client needs Kafka's baseline; before, only the APIs that are rejected."""
@@ -53,11 +56,11 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, found[1].split("."))) if found else ()
 
 
-def looks_like(client: Mapping[str, Any]) -> str | None:
+def looks_like(client: Client) -> str | None:
     """Java clients of before 2.4 by their versions: `Java 0.11`, or a library of that time; None without evidence."""
-    if client["software_name"]:
+    if client.software_name:
         return None
-    highest = {api: max(versions) for api, versions in client["apis"].items() if versions}
+    highest = {api: max(versions) for api, versions in client.apis.items() if versions}
     fits = [
         release
         for release, known in OLD_JAVA.items()
@@ -68,60 +71,81 @@ def looks_like(client: Mapping[str, Any]) -> str | None:
     return f"Java {fits[0] if len(fits) == 1 else f'{fits[0]} to {fits[-1]}'}"
 
 
-def advice(client: Mapping[str, Any], target: str) -> tuple[str | None, str]:
+def advice(client: Client, target: str) -> tuple[str | None, str]:
     """(first version of its library to move to, what to do); None where the table does not have the library."""
-    refused = {str(api) for api, _ in client["rejected_by_target"]}
-    software = client["software_name"] or (JAVA if looks_like(client) else "")
+    refused = {api for api, _ in client.rejected_by_target or ()}
+    software = client.software_name or (JAVA if looks_like(client) else "")
     needed = {"*"} if numbers(target)[:2] >= BASELINE_LINE else refused
     found = [known for api in sorted(needed) if (known := upgrades().get((software, api)))]
-    if client.get("not_in_target") and not refused:
+    if client.not_in_target and not refused:
         return None, "uses APIs that this release does not have"
     if not found:
         return None, "upgrade the client library; its first version that works is not known"
     best = max(found, key=lambda one: numbers(one.first))
-    stated = numbers(client["software_version"] or "")
+    stated = numbers(client.software_version or "")
     if stated and stated >= numbers(best.first):
         return None, f"set {best.setting}" if best.setting else "check which protocol version it is configured for"
     also = f", and set {best.setting}" if best.setting else ""
-    guess = "" if client["software_name"] else ", if it is the Java client"
+    guess = "" if client.software_name else ", if it is the Java client"
     return best.first, f"upgrade to {best.first} or newer{also}{guess}"
 
 
-def group_of(client: Mapping[str, Any], by: str) -> str:
+def group_of(client: Client, by: str) -> str:
     """The group of a client: its client ID up to the first separator, its software, or its address."""
     if by == "host":
-        return str(client["address"])
+        return client.address
     if by == "software":
-        stated = " ".join(filter(None, (client["software_name"], client["software_version"])))
-        return stated or client.get("looks_like") or "unknown software"
-    found = PREFIX.match(client["client_id"] or "")
+        stated = " ".join(filter(None, (client.software_name, client.software_version)))
+        return stated or client.looks_like or "unknown software"
+    found = PREFIX.match(client.client_id or "")
     return FOLDED.sub("*", found[0]) if found else "(no client ID)"
 
 
-def groups(clients: Iterable[Row], by: str) -> list[Row]:
-    """One row for each group: how many clients, how many are rejected, what they do, and when they were seen."""
+@dataclass(frozen=True, slots=True)
+class ClientGroup:
+    """Clients of one team, software or host: how many there are, how many are rejected, and what they do."""
+
+    group: str
+    """Its name."""
+    clients: int
+    """How many clients it has."""
+    rejected: int
+    """How many of them a release rejects."""
+    rejected_versions: tuple[str, ...]
+    """What they send and that release does not serve: `Fetch v3`."""
+    upgrade_to: tuple[str, ...]
+    """First versions of their libraries that work."""
+    hosts: int
+    """At how many addresses they are."""
+    requests: int
+    """Requests they sent."""
+    first_ns: int
+    """When the first was seen first."""
+    last_ns: int
+    """When the last was seen last."""
+
+
+def groups(clients: Iterable[Client], by: str) -> list[ClientGroup]:
+    """Those with most rejected clients first."""
     ordered = sorted((group_of(client, by), position, client) for position, client in enumerate(clients))
     found = []
     for name, members in groupby(ordered, key=lambda one: one[0]):
-        rows = [client for _, _, client in members]
-        refused = [client for client in rows if rejected(client)]
-        found.append({
-            "group": name,
-            "clients": len(rows),
-            "rejected": len(refused),
-            "rejected_versions": sorted({f"{api} v{version}" for one in refused for api, version in rejected(one)}),
-            "upgrade_to": sorted({one["upgrade_to"] for one in refused if one["upgrade_to"]}, key=numbers),
-            "hosts": len({client["address"] for client in rows}),
-            "requests": sum(client["requests"] for client in rows),
-            "first_seen": min(client["first_seen"] for client in rows),
-            "last_seen": max(client["last_seen"] for client in rows),
-        })  # fmt: skip
-    return sorted(found, key=lambda row: (-row["rejected"], -row["clients"], row["group"]))
-
-
-def rejected(client: Mapping[str, Any]) -> list[Sequence[Any]]:
-    """[api, version] of both directions: versions too old for the target, and APIs that it does not have."""
-    return [*client.get("rejected_by_target", ()), *client.get("not_in_target", ())]
+        every = [client for _, _, client in members]
+        refused = [client for client in every if client.rejected]
+        found.append(
+            ClientGroup(
+                group=name,
+                clients=len(every),
+                rejected=len(refused),
+                rejected_versions=tuple(sorted({f"{api} v{one}" for each in refused for api, one in each.rejected})),
+                upgrade_to=tuple(sorted({one.upgrade_to for one in refused if one.upgrade_to}, key=numbers)),
+                hosts=len({client.address for client in every}),
+                requests=sum(client.requests for client in every),
+                first_ns=min(client.first_ns for client in every),
+                last_ns=max(client.last_ns for client in every),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.rejected, -one.clients, one.group))
 
 
 COLUMNS = ("cluster", "client_id", "address", "software", "rejected", "do", "requests", "first_seen", "last_seen")
@@ -133,15 +157,15 @@ td,th{{padding:.3rem .8rem;border-bottom:1px solid #ccc;text-align:left;vertical
 """
 
 
-def page(refused: Sequence[Row], every: Sequence[Row], target: str) -> str:
+def page(refused: Sequence[Client], every: Sequence[Client], target: str) -> str:
     """The rejected clients as one HTML page that loads nothing. Text from the wire must be harmless already."""
-    seen = sorted(time for client in every for time in (client["first_seen"], client["last_seen"]))
-    over = f"seen from {seen[0][:19]}Z to {seen[-1][:19]}Z" if seen else "none seen"
+    seen_ns = sorted(ns for client in every for ns in (client.first_ns, client.last_ns))
+    over = f"seen from {to_the_second(seen_ns[0])} to {to_the_second(seen_ns[-1])}" if seen_ns else "none seen"
     summary = f"{len(refused):,} of {len(every):,} clients are rejected by Kafka {target}; {over}."
     cells = [
-        (client["cluster"], client["client_id"], client["address"], group_of(client, "software"),
-         ", ".join(f"{api} v{version}" for api, version in rejected(client)), client["advice"], client["requests"],
-         client["first_seen"], client["last_seen"])
+        (client.cluster, client.client_id, client.address, group_of(client, "software"),
+         ", ".join(f"{api} v{version}" for api, version in client.rejected), client.advice, client.requests,
+         client.first_seen, client.last_seen)
         for client in refused
     ]  # fmt: skip
     return PAGE.format(
@@ -150,6 +174,10 @@ def page(refused: Sequence[Row], every: Sequence[Row], target: str) -> str:
         head="".join(f"<th>{name.replace('_', ' ')}</th>" for name in COLUMNS),
         rows="".join(f"<tr>{''.join(map(in_cell, row))}</tr>" for row in cells),
     )
+
+
+def to_the_second(time_ns: int) -> str:
+    return f"{rfc3339(time_ns)[:19]}Z"
 
 
 def in_cell(value: Any) -> str:

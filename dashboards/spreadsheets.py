@@ -9,41 +9,39 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from wirecheck.document import document
+from wirecheck.story.seen import Client, TopicDescription
+
 Row = Mapping[str, Any]
 FORMULA = re.compile(r"[=+@\-\uff1d\uff0b\uff20\uff0d](?![\d.]*$)")
 """First characters of a cell that a spreadsheet would calculate; a number is not one."""
 
 
-def partition_rows(topics: Iterable[Row]) -> list[Row]:
+def partition_rows(topics: Iterable[TopicDescription]) -> list[Row]:
     """One flat row per partition, and one for a topic that has none described."""
     columns = ("cluster", "name", "topic_id", "topic_id_hex", "state", "internal")
     empty = dict.fromkeys(
         ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas", "time", "source", "connection")
     )
     return [
-        {**{column: topic[column] for column in columns}, **empty, **row}
+        {**{column: getattr(topic, column) for column in columns}, **empty, **row}
         for topic in topics
-        for row in topic["partitions"] or [{}]
+        for row in document(topic.partitions) or [{}]
     ]
 
 
 LISTS = ("apis", "rejected_by_target", "not_in_target")
-"""Cells of a client that are lists of an API and a version, or of versions."""
+"""Fields of a client that are lists of an API and a version, or of versions."""
 
 
-def client_rows(clients: Iterable[Row]) -> list[Row]:
-    """One flat row per client."""
-    return [
-        {
-            **{name: value for name, value in client.items() if name not in LISTS},
-            "apis": [f"{api}:{version}" for api, versions in client["apis"].items() for version in versions],
-            **{
-                name: [f"{api}:{version}" for api, version in client.get(name, ())]
-                for name in ("rejected_by_target", "not_in_target")
-            },
-        }
-        for client in clients
-    ]
+def client_row(client: Client) -> dict[str, Any]:
+    """One flat row."""
+    versions = ((api, version) for api, used in client.apis.items() for version in used)
+    lists = (versions, client.rejected_by_target or (), client.not_in_target or ())
+    return {
+        **{name: cell for name, cell in document(client).items() if name not in LISTS},
+        **{name: [f"{api}:{version}" for api, version in pairs] for name, pairs in zip(LISTS, lists, strict=True)},
+    }
 
 
 def csv_of(rows: list[Row]) -> str:

@@ -7,7 +7,6 @@ and everything a line claims can be looked up.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -34,14 +33,15 @@ from wirecheck.dashboards.verdict import (
     not_read,
     overflow,
     sentence,
-    share,
     shown_card,
 )
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.reading_options import reading_options
-from wirecheck.story.verdict import CardEntry, Entry, Finding, Side
+from wirecheck.story.seen import Client, Cluster, Coverage, Topic
+from wirecheck.story.verdict import CardEntry, Entry, Finding, Side, Verdict
+from wirecheck.wording import clock as time_of_day
 from wirecheck.wording import hex_id, plural
 
 SIDES_SHOWN = 4
@@ -56,8 +56,6 @@ READ_ON = (
 
 COMMANDS = ("wirecheck ", "tshark ")
 NEXT = "  Next  "
-
-Row = Mapping[str, Any]
 
 
 @dataclass
@@ -75,7 +73,7 @@ class Shown:
     """Advice that was printed, once for each check."""
 
 
-def show(result: Row, console: Console, *, whole: bool = True) -> None:
+def show(result: Verdict, console: Console, *, whole: bool = True) -> None:
     """Print a result: its cards, and as a whole coverage, topics, clusters and findings."""
     show_first_screen(result, console)
     if whole:
@@ -83,46 +81,45 @@ def show(result: Row, console: Console, *, whole: bool = True) -> None:
         show_details(result, console)
 
 
-def show_details(result: Row, console: Console) -> None:
+def show_details(result: Verdict, console: Console) -> None:
     axis = axis_of(result)
-    hang(coverage_text(result["coverage"]), console, 10)
-    if result["clusters"]:
+    hang(coverage_text(result.coverage), console, 10)
+    if result.clusters:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
     for line in head_lines(result):
         hang(line, console, 10)
-    for error in result["coverage"]["input_errors"]:
+    for error in result.coverage.input_errors:
         console.print(Text(f"  not all was readable: {error}", style=shade(AMBER)))
-    for cluster in result["clusters"]:
-        hang(cluster_text(cluster, result["clusters"]), console, 10)
-    if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
+    for cluster in result.clusters:
+        hang(cluster_text(cluster, result.clusters), console, 10)
+    if result.coverage.has_kafka:
         show_findings(result, axis, console)
 
 
-def show_findings(result: Row, axis: Axis, console: Console) -> None:
+def show_findings(result: Verdict, axis: Axis, console: Console) -> None:
     """Topics, and what was found."""
     console.print()
-    if result["topics"]:
-        many = len(result["clusters"]) > 1
+    if result.topics:
+        many = len(result.clusters) > 1
         shown = worth_a_row(result)
         put(topics_table(shown, axis, many=many, wide=console.width >= WIDE), console)
-        if left := len(result["topics"]) - len(shown):
+        if left := len(result.topics) - len(shown):
             console.print(Text(f"and {left:,} more: wirecheck topics INPUT", style="dim"))
-    for others in result.get("others", ()):
+    for others in result.others:
         console.print(Text(f"and {overflow(others)}", style=shade(PURPLE)))
-    console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
-    list_entries(result, axis, console)
-    if result["findings"]:
+    console.print(tally_text(result.findings, result.coverage, result.not_listed or 0))
+    list_entries(result, result.entries, axis, console)
+    if result.findings:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
 
 
-def list_entries(result: Row, axis: Axis, console: Console) -> None:
+def list_entries(result: Verdict, entries: Iterable[Entry], axis: Axis, console: Console) -> None:
     """What was found, each with its evidence and what is to be done about it."""
-    by_id = {finding.id: finding for finding in result["findings"]}
-    inputs = result.get("inputs", ())
+    by_id = result.by_id
     sources = {side.frame.source for one in by_id.values() for side in one.sides if side.frame}
-    options = reading_options(result.get("keylogs", ()), result.get("dialects", ()))
-    shown = Shown(axis, inputs, options, several=len(sources) > 1)
-    for entry in result["entries"]:
+    options = reading_options(result.keylogs, result.dialects)
+    shown = Shown(axis, result.inputs, options, several=len(sources) > 1)
+    for entry in entries:
         console.print()
         for line in entry_lines(entry, by_id, shown):
             hang(line, console)
@@ -145,22 +142,21 @@ def hang(line: Text, console: Console, indent: int | None = None, *, whole: bool
             console.print(Text(" " * further).append(part), soft_wrap=True)
 
 
-def head_lines(result: Row) -> Iterator[Text]:
+def head_lines(result: Verdict) -> Iterator[Text]:
     """What was judged, by which version, with which grace."""
-    if "inputs" in result:
-        yield Text("Input     ", style="bold").append(", ".join(result["inputs"]), style="not bold")
-    if "wirecheck" in result:
-        grace = ", ".join(f"{seconds} s for {whom}" for whom, seconds in result["grace_s"].items())
-        yield Text("Version   ", style="bold").append(f"{result['wirecheck']}; grace {grace}", style="not bold")
+    if about := result.about:
+        yield Text("Input     ", style="bold").append(", ".join(about.inputs), style="not bold")
+        grace = f"{about.grace_s.brokers} s for brokers, {about.grace_s.clients} s for clients"
+        yield Text("Version   ", style="bold").append(f"{about.wirecheck}; grace {grace}", style="not bold")
 
 
-def coverage_text(coverage: Row) -> Text:
+def coverage_text(coverage: Coverage) -> Text:
     """One line: how much of the traffic the verdict rests on. It comes before any verdict."""
     text = Text("Coverage  ", style="bold")
     text.append(
-        f"{plural(coverage['frames'], 'frame')}, {plural(coverage['connections'], 'connection')}, "
-        f"{plural(coverage['messages'], 'message')}; "
-        f"decoded {coverage['decoded_messages']:,} ({share(coverage)})",
+        f"{plural(coverage.frames, 'frame')}, {plural(coverage.connections, 'connection')}, "
+        f"{plural(coverage.messages, 'message')}; "
+        f"decoded {coverage.decoded_messages:,} ({coverage.share})",
         style="not bold",
     )
     for words in [*not_read(coverage), *not_compared(coverage)]:
@@ -170,48 +166,38 @@ def coverage_text(coverage: Row) -> Text:
     return text
 
 
-def cluster_text(cluster: Row, clusters: Iterable[Row]) -> Text:
-    endpoints = cluster["endpoints"]
-    shown = ", ".join(endpoint_text(endpoint) for endpoint in endpoints[:6])
+def cluster_text(cluster: Cluster, clusters: Iterable[Cluster]) -> Text:
+    endpoints = cluster.endpoints
+    shown = ", ".join(endpoints[:6])
     more = f" and {len(endpoints) - 6} more" if len(endpoints) > 6 else ""
     text = Text("Cluster   ", style="bold")
-    text.append(f"{heading(cluster, clusters)} [{cluster['label']}]  {shown}{more}", style="not bold")
+    text.append(f"{heading(cluster, clusters)} [{cluster.label}]  {shown}{more}", style="not bold")
     return text
 
 
-def endpoint_text(endpoint: Any) -> str:
-    if isinstance(endpoint, Mapping):
-        broker = endpoint.get("broker_id")
-        return str(endpoint["address"]) + (f" (broker {broker})" if broker is not None else "")
-    return str(endpoint)
-
-
-def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -> Table:
+def topics_table(topics: Iterable[Topic], axis: Axis, *, many: bool, wide: bool) -> Table:
     """One row per id, so that a name's earlier ids stand above the current one."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in [*(["cluster"] if many else []), "topic", "topic ID", "state", "first seen"]:
         table.add_column(column, no_wrap=column in {"topic ID", "state", "first seen"}, overflow="fold")
     for topic in topics:
-        both = (topic["topic_id"] or "(no ID)", hex_id(topic["topic_id"]))
-        cells = [named_cluster(topic["cluster"])] if many else []
-        cells += [topic["name"] or "(name unknown)", ("  " if wide else "\n").join(both).strip()]
-        cells += [
-            topic["state"],
-            clock(topic["first_seen"], axis) if wide else to_the_second(topic["first_seen"], axis),
-        ]
-        table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
+        both = (topic.topic_id or "(no ID)", hex_id(topic.topic_id))
+        cells = [named_cluster(topic.cluster)] if many else []
+        cells += [topic.name or "(name unknown)", ("  " if wide else "\n").join(both).strip()]
+        cells += [topic.state, clock(topic.first_ns, axis) if wide else to_the_second(topic.first_ns, axis)]
+        table.add_row(*map(Text, cells), style=None if topic.state == "current" else "dim")
     return table
 
 
-def to_the_second(time: str | None, axis: Axis) -> str:
+def to_the_second(time_ns: int, axis: Axis) -> str:
     """Where 80 columns hold a name, an id and no milliseconds; evidence has them."""
-    return clock(time, axis).partition(".")[0] + "Z" if time else ""
+    return clock(time_ns, axis).partition(".")[0] + "Z"
 
 
-def tally_text(findings: Iterable[Finding], coverage: Row, not_listed: int = 0) -> Text:
+def tally_text(findings: Iterable[Finding], coverage: Coverage, not_listed: int = 0) -> Text:
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
-    if not any(counts.values()) and not coverage["messages"]:
+    if not any(counts.values()) and not coverage.messages:
         return text.append("none: no Kafka message was read", style=f"not bold {shade(PURPLE)}")
     if not any(counts.values()) and not not_listed:
         return text.append("none", style=f"not bold {shade(GREEN)}")
@@ -223,13 +209,13 @@ def tally_text(findings: Iterable[Finding], coverage: Row, not_listed: int = 0) 
     return text
 
 
-def worth_a_row(result: Row) -> list[Row]:
+def worth_a_row(result: Verdict) -> list[Topic]:
     """All topics, or of many those that findings are about, and as many as are read at a glance."""
-    topics = list(result["topics"])
+    topics = list(result.topics)
     if len(topics) <= NAMES_SHOWN:
         return topics
-    named = [name for entry in result["entries"] for name in entry.topics]
-    first = sorted(topics, key=lambda row: named.index(row["name"]) if row["name"] in named else len(named))
+    named = [name for entry in result.entries for name in entry.topics]
+    first = sorted(topics, key=lambda row: named.index(row.name) if row.name in named else len(named))
     kept = {id(row) for row in first[:NAMES_SHOWN]}
     return [row for row in topics if id(row) in kept]
 
@@ -307,9 +293,9 @@ def side_text(side: Side, shown: Shown) -> str:
     return "  ".join(filter(None, (clock(side.time_ns, shown.axis), side.claim, side.connection, api, where)))
 
 
-def clock(time: int | str | None, axis: Axis) -> str:
+def clock(time_ns: int, axis: Axis) -> str:
     """The time of day with milliseconds, its date where they differ."""
-    return f"{axis.clock(time)}Z" if time else ""
+    return f"{axis.clock(time_ns)}Z"
 
 
 INDENT = 12
@@ -337,7 +323,7 @@ MARKS = {
 }
 
 
-def first_screen(result: Row) -> Iterator[Text]:
+def first_screen(result: Verdict) -> Iterator[Text]:
     """Lines in their order; those that begin with a label go on below it."""
     cards = first_cards(result)
     if not cards:
@@ -362,42 +348,42 @@ def labelled(name: str, text: str) -> Text:
     return Text(f"   {name:9}").append(text)
 
 
-def basis_lines(result: Row) -> Iterator[Text]:
-    coverage, counts = result["coverage"], by_kind(result["findings"])
+def basis_lines(result: Verdict) -> Iterator[Text]:
+    coverage, counts = result.coverage, by_kind(result.findings)
     missing = not_read(coverage)
     if missing:
         yield labelled("not seen", ", ".join(missing))
     for words in not_compared(coverage):
         yield labelled("unknown", words)
-    for error in coverage["input_errors"]:
+    for error in coverage.input_errors:
         yield labelled("not read", error)
     if copies := counted_once(coverage):
         yield labelled("nat", copies)
     for label, text in besides(result):
         yield labelled(label, text)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]
-    if result.get("not_listed"):
-        parts.append(f"{plural(result['not_listed'], 'finding')} not listed")
-    if coverage["messages"]:
-        decoded = coverage["decoded_messages"]
-        whole = decoded == coverage["messages"]
+    if result.not_listed:
+        parts.append(f"{plural(result.not_listed, 'finding')} not listed")
+    if coverage.messages:
+        decoded = coverage.decoded_messages
+        whole = decoded == coverage.messages
         share = "all decoded" if whole else f"{decoded:,} decoded"
-        parts.append(f"{plural(coverage['messages'], 'message')}, {share}")
-    if captured := result.get("captured"):
-        parts.append(f"{captured['from'][11:19]} to {captured['to'][11:19]} UTC")
-    if engine := result.get("engine"):
-        parts.append("Spark engine" if engine == "spark" else f"{engine} engine")
+        parts.append(f"{plural(coverage.messages, 'message')}, {share}")
+    if about := result.about:
+        if about.captured:
+            parts.append(f"{time_of_day(about.captured.from_ns)} to {time_of_day(about.captured.to_ns)} UTC")
+        parts.append("Spark engine" if about.engine == "spark" else f"{about.engine} engine")
     parts.append("details: -v")
     parts.append("page: --report FILE.html")
     yield Text("   " + " \u00b7 ".join(parts))
 
 
-def show_card(entry: CardEntry, clients: Iterable[Row], console: Console) -> None:
+def show_card(entry: CardEntry, clients: Iterable[Client], console: Console) -> None:
     """One card alone. `clients`: all that were seen."""
     show_lines(card_lines(shown_card(entry.card, clients_seen(clients), mood_of(entry))), console)
 
 
-def show_first_screen(result: Row, console: Console) -> None:
+def show_first_screen(result: Verdict, console: Console) -> None:
     show_lines(first_screen(result), console)
 
 

@@ -4,7 +4,7 @@ Nothing is shown that is not in the replay's JSON object; a cell without a value
 terminal must not get is escaped by the command.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -15,13 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, RED, shade
-from wirecheck.dashboards.verdict import CARD_HEADINGS, clock, named_cluster
+from wirecheck.dashboards.client_upgrades import ClientGroup
+from wirecheck.dashboards.verdict import CARD_HEADINGS, named_cluster, size
 from wirecheck.story.cards import rejected
 from wirecheck.story.harm import HURT
+from wirecheck.story.seen import Client, Partition, StatedBy, TopicDescription
 from wirecheck.story.verdict import Harm
-from wirecheck.wording import plural
+from wirecheck.wording import plural, rfc3339
 
-Row = Mapping[str, Any]
 WIDEST = 1000
 FOLDING = {
     "cluster": 8,
@@ -77,86 +78,96 @@ def fits(made: Table, console: Console) -> bool:
     return Measurement.get(console, console.options.update(width=WIDEST), made).maximum <= console.width
 
 
-def list_topics(topics: list[Row], console: Console) -> None:
+def list_topics(topics: Sequence[TopicDescription], console: Console) -> None:
     """A day that all were last seen on is said once, where that keeps their names from folding; where even that does
-    not, leaders and ISR are left out.
+    not, bytes are left out, and then leaders and ISR.
     """
     if not topics:
         console.print("no topic was seen")
         return
     day = one_day(topics)
-    forms = [topics_table(topics), topics_table(topics, day), topics_table(topics, described=False)]
-    put(next((made for made in forms if fits(made, console)), topics_table(topics, day, described=False)), console)
+    widths: tuple[dict[str, bool], ...] = ({"described": True, "volumes": True}, {"described": True}, {})
+    forms = [topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)]
+    put(next((made for made in forms if fits(made, console)), forms[-1]), console)
 
 
 LEADERS_SHOWN = 4
 
 
-def leaders(partitions: list[Row]) -> str:
+def leaders(partitions: Sequence[Partition]) -> str:
     """The brokers that lead partitions: 1,2,3."""
-    found = sorted({row["leader"] for row in partitions if row["leader"] >= 0})
+    found = sorted({row.leader for row in partitions if row.leader >= 0})
     more = f" and {len(found) - LEADERS_SHOWN}" if len(found) > LEADERS_SHOWN else ""
     return ",".join(map(str, found[:LEADERS_SHOWN])) + more
 
 
-def least_isr(partitions: list[Row]) -> str:
+def least_isr(partitions: Sequence[Partition]) -> str:
     """Of the partition that lacks the most replicas: `2 of 3`."""
     if not partitions:
         return ""
-    worst = max(partitions, key=lambda row: len(row["replicas"]) - len(row["isr"]))
-    return f"{len(worst['isr'])} of {len(worst['replicas'])}"
+    worst = max(partitions, key=lambda row: len(row.replicas) - len(row.isr))
+    return f"{len(worst.isr)} of {len(worst.replicas)}"
 
 
-def topics_table(topics: list[Row], day: str = "", *, described: bool = True) -> Table:
-    """`described`: with leaders and ISR."""
+def topics_table(
+    topics: Sequence[TopicDescription], day: str, *, described: bool = False, volumes: bool = False
+) -> Table:
+    """`described`: with leaders and ISR; `volumes`: with the bytes that clients wrote and read."""
     many = several(topics)
-    brokers = ("leaders", "least ISR") if described else ()
-    made = table(*many, "topic", "topic ID", "state", "parts", *brokers, "last seen", "remarks")
+    more = [*(("leaders", "least ISR") if described else ()), *(("written", "read") if volumes else ())]
+    made = table(*many, "topic", "topic ID", "state", "parts", *more, "last seen", "remarks")
     for column in made.columns if day else ():
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     for topic in topics:
         cells = (
-            *(named_cluster(topic[column]) for column in many),
-            topic["name"] or "(name unknown)",
-            topic["topic_id"] or "(no ID)",
-            topic["state"],
-            str(len(topic["partitions"]) or ""),
-            *((leaders(topic["partitions"]), least_isr(topic["partitions"])) if described else ()),
-            clock(topic["last_seen"]).removeprefix(f"{day} "),
-            ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic)))),
+            *(named_cluster(topic.cluster) for _ in many),
+            topic.name or "(name unknown)",
+            topic.topic_id or "(no ID)",
+            topic.state,
+            str(len(topic.partitions) or ""),
+            *((leaders(topic.partitions), least_isr(topic.partitions)) if described else ()),
+            *((size(topic.written_bytes or 0), size(topic.read_bytes or 0)) if volumes else ()),
+            clock(topic.last_ns).removeprefix(f"{day} "),
+            ", ".join(filter(None, ("internal" if topic.internal else "", troubles(topic)))),
         )
-        made.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
+        made.add_row(*map(Text, cells), style=None if topic.state == "current" else "dim")
     return made
 
 
-def one_day(rows: list[Row]) -> str:
+def clock(time_ns: int) -> str:
+    """To the second, without its year: 11-21 00:20:25Z."""
+    time = rfc3339(time_ns)
+    return f"{time[5:10]} {time[11:19]}Z"
+
+
+def one_day(rows: Sequence[Client | TopicDescription]) -> str:
     """The day, as in `clock`, on which all were last seen; empty where there are several."""
-    days = {clock(row["last_seen"])[:5] for row in rows if row["last_seen"]}
+    days = {clock(row.last_ns)[:5] for row in rows}
     return days.pop() if len(days) == 1 else ""
 
 
-def several(rows: list[Row]) -> list[str]:
-    """The column that tells clusters apart, where there are several."""
-    return ["cluster"] if len({row["cluster"] for row in rows}) > 1 else []
+def several(rows: Sequence[Client | TopicDescription]) -> list[str]:
+    """The heading of a column of clusters, where there are several."""
+    return ["cluster"] if len({row.cluster for row in rows}) > 1 else []
 
 
-def troubles(topic: Row) -> str:
+def troubles(topic: TopicDescription) -> str:
     """What is wrong with partitions now; of a topic that is gone they are as they were when it went."""
-    partitions = topic["partitions"] if topic["state"] == "current" else []
-    leaderless = sum(row["leader"] < 0 for row in partitions)
-    short = sum(len(row["isr"]) < len(row["replicas"]) for row in partitions)
+    partitions = topic.partitions if topic.state == "current" else []
+    leaderless = sum(row.leader < 0 for row in partitions)
+    short = sum(len(row.isr) < len(row.replicas) for row in partitions)
     counts = ((leaderless, "without leader"), (short, "under-replicated"))
     return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
-def show_topics(topics: list[Row], console: Console) -> None:
+def show_topics(topics: Sequence[TopicDescription], console: Console) -> None:
     for number, topic in enumerate(topics):
         if number:
             console.print()
         for name, value in heading(topic):
             show_line(name, value, console)
-        if topic["partitions"]:
-            put(partitions_table(topic["partitions"]), console)
+        if topic.partitions:
+            put(partitions_table(topic.partitions), console)
         else:
             console.print("  no partitions were described")
 
@@ -173,36 +184,36 @@ def show_line(name: str, value: Text, console: Console) -> None:
     console.print(Padding(lines, (0, 0, 0, 2)))
 
 
-def heading(topic: Row) -> Iterable[tuple[str, Text]]:
+def heading(topic: TopicDescription) -> Iterable[tuple[str, Text]]:
     """Lines by their names; the first has none."""
     yield (
         "",
-        Text(topic["name"] or "(name unknown)", style="bold").append(
-            f"  {topic['state']}  {'' if topic['cluster'] is None else 'cluster '}{named_cluster(topic['cluster'])}",
+        Text(topic.name or "(name unknown)", style="bold").append(
+            f"  {topic.state}  {'' if topic.cluster is None else 'cluster '}{named_cluster(topic.cluster)}",
             style="not bold",
         ),
     )
-    yield "id", Text(f"{topic['topic_id']}  {topic['topic_id_hex']}" if topic["topic_id"] else "none seen")
-    if topic["earlier_ids"]:
-        yield "earlier IDs", Text(" ".join(topic["earlier_ids"]))
-    yield "seen", Text(f"{topic['first_seen']} to {topic['last_seen']}")
-    yield "internal", Text(f"{word(topic['internal'])}{by(topic['internal_claim'])}")
-    operations = topic["authorized_operations"]
+    yield "id", Text(f"{topic.topic_id}  {topic.topic_id_hex}" if topic.topic_id else "none seen")
+    if topic.earlier_ids:
+        yield "earlier IDs", Text(" ".join(topic.earlier_ids))
+    yield "seen", Text(f"{topic.first_seen} to {topic.last_seen}")
+    yield "internal", Text(f"{word(topic.internal)}{by(topic.internal_claim)}")
+    operations = topic.authorized_operations
     named = "not requested" if operations is None else ", ".join(operations)
-    yield "authorized", Text(f"{named}{by(topic['authorized_operations_claim'])}")
+    yield "authorized", Text(f"{named}{by(topic.authorized_operations_claim)}")
 
 
 def word(value: bool | None) -> str:
     return "not sent" if value is None else "yes" if value else "no"
 
 
-def by(claim: Row | None) -> str:
-    return f"  ({claim['source']}, {clock(claim['time'])}, {claim['connection']})" if claim else ""
+def by(claim: StatedBy | None) -> str:
+    return f"  ({claim.source}, {clock(claim.time_ns)}, {claim.connection})" if claim else ""
 
 
-def partitions_table(partitions: list[Row]) -> Table:
+def partitions_table(partitions: Sequence[Partition]) -> Table:
     """Offline replicas have a column where there are some."""
-    offline = any(row["offline_replicas"] for row in partitions)
+    offline = any(row.offline_replicas for row in partitions)
     headings = [
         "partition",
         "leader",
@@ -215,15 +226,15 @@ def partitions_table(partitions: list[Row]) -> Table:
     ]
     made = table(*headings)
     for row in partitions:
-        short = len(row["isr"]) < len(row["replicas"]) or row["leader"] < 0
-        lists = ("replicas", "isr", "offline_replicas") if offline else ("replicas", "isr")
+        short = len(row.isr) < len(row.replicas) or row.leader < 0
+        lists = (row.replicas, row.isr, *((row.offline_replicas,) if offline else ()))
         cells = (
-            str(row["partition"]),
-            str(row["leader"]) if row["leader"] >= 0 else "none",
-            str(row["leader_epoch"]) if row["leader_epoch"] >= 0 else "",
-            *(numbers(row[column]) for column in lists),
-            clock(row["time"]),
-            row["source"],
+            str(row.partition),
+            str(row.leader) if row.leader >= 0 else "none",
+            str(row.leader_epoch) if row.leader_epoch >= 0 else "",
+            *map(numbers, lists),
+            clock(row.time_ns),
+            row.source,
         )
         made.add_row(*map(Text, cells), style=shade(AMBER) if short else None)
     return made
@@ -238,21 +249,23 @@ def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
     put(made, console)
 
 
-def list_clients(every: list[Row], console: Console, harms: Iterable[Harm] = (), *, brokers: bool = False) -> None:
+def list_clients(
+    every: Sequence[Client], console: Console, harms: Iterable[Harm] = (), *, brokers: bool = False
+) -> None:
     """One line each, those with a problem first; `harms` are the result's, and closed connections."""
     problems = problems_of(harms)
-    clients = [client for client in every if brokers or not client["between_brokers"]]
-    clients.sort(key=lambda client: problems.get((client["client_id"], client["address"]), NO_PROBLEM))
+    clients = [client for client in every if brokers or not client.between_brokers]
+    clients.sort(key=lambda client: problems.get(client.key, NO_PROBLEM))
     many, day = several(every), one_day(clients)
     proxied = [through] if any(map(through, clients)) else []
-    made = table(
-        *many, "client ID", "address", "software", "requests", "last seen", *["through"] * len(proxied), "problem"
-    )
+    more = ("bytes", "security") if console.width >= WIDE else ()
+    named = ("client ID", "address", "software", "requests", *more, "last seen")
+    made = table(*many, *named, *["through"] * len(proxied), "problem")
     for client in clients:
-        problem = problems.get((client["client_id"], client["address"]), NO_PROBLEM).text
+        problem = problems.get(client.key, NO_PROBLEM).text
         shown = problem if console.width >= WIDE else problem.partition(" (")[0]
-        cells = (*(named_cluster(client[column]) for column in many), *client_cells(client))
-        style = "dim" if client["between_brokers"] else ""
+        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, wide=bool(more)))
+        style = "dim" if client.between_brokers else ""
         by = [Text(one(client)) for one in proxied]
         made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
     if clients:
@@ -267,9 +280,9 @@ def list_clients(every: list[Row], console: Console, harms: Iterable[Harm] = (),
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
-def through(client: Row) -> str:
+def through(client: Client) -> str:
     """The proxy that sends on what the client requests: its address, or its host if it has a port for each broker."""
-    ends = client.get("through") or ()
+    ends = client.through
     return ", ".join(ends if len(ends) == 1 else sorted({end.rpartition(":")[0] for end in ends}))
 
 
@@ -297,19 +310,22 @@ def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
     return found
 
 
-def client_cells(client: Row) -> tuple[str, ...]:
+def client_cells(client: Client, *, wide: bool) -> tuple[str, ...]:
+    """`wide`: with what it sent and received, and its security protocols."""
+    volume = size((client.request_bytes or 0) + (client.response_bytes or 0))
     return (
         name(client),
-        client["address"],
+        client.address,
         software(client),
-        f"{client['requests']:,}",
-        clock(client["last_seen"]),
+        f"{client.requests:,}",
+        *((volume, ", ".join(client.security_protocols)) if wide else ()),
+        clock(client.last_ns),
     )
 
 
-def show_gate(refused: list[Row], every: list[Row], target: str, console: Console) -> None:
+def show_gate(refused: Sequence[Client], every: Sequence[Client], target: str, console: Console) -> None:
     """Clients that a release rejects, of every client that was seen."""
-    many, seen = several(every), sum(not client["between_brokers"] for client in every)
+    many, seen = several(every), sum(not client.between_brokers for client in every)
     if not refused:
         console.print(
             Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style=shade(GREEN))
@@ -322,60 +338,60 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
     if not many or fits(made, console):
         put(made, console)
     else:
-        for cluster in dict.fromkeys(client["cluster"] for client in refused):  # no room for a column
+        for cluster in dict.fromkeys(client.cluster for client in refused):  # no room for a column
             console.print(Text(f"\ncluster {named_cluster(cluster)}:", style="bold"))
-            put(gate_table([client for client in refused if client["cluster"] == cluster], []), console)
-    for advice in dict.fromkeys(client["advice"] for client in refused if client.get("advice")):
-        clients = [name(client) for client in refused if client["advice"] == advice]
+            put(gate_table([client for client in refused if client.cluster == cluster], []), console)
+    for advice in dict.fromkeys(client.advice for client in refused if client.advice):
+        clients = [name(client) for client in refused if client.advice == advice]
         console.print(Text.assemble(f"\n{advice[:1].upper()}{advice[1:]}: ", (", ".join(clients), "bold")))
 
 
-def show_denied(clients: list[Row], console: Console) -> None:
+def show_denied(clients: Sequence[Client], console: Console) -> None:
     """Clients that a release rejects, too, and that are granted nothing now: an upgrade takes nothing from them."""
     if clients:
-        names = ", ".join(f"{name(client)} ({client['address']})" for client in clients)
+        names = ", ".join(f"{name(client)} ({client.address})" for client in clients)
         verbs = "sends such versions and is" if len(clients) == 1 else "send such versions and are"
         console.print(Text(f"{len(clients):,} more {verbs} granted nothing now: {names}", style="dim"))
 
 
-def gate_table(refused: list[Row], many: list[str]) -> Table:
+def gate_table(refused: Sequence[Client], many: list[str]) -> Table:
     made = table(*many, "client ID", "address", "software", "refused", "last seen")
     for client in refused:
-        words = (*(named_cluster(client[column]) for column in many), name(client), client["address"], software(client))
-        made.add_row(*map(Text, words), Items(versions_of(client)), Text(clock(client["last_seen"])))
+        words = (*(named_cluster(client.cluster) for _ in many), name(client), client.address, software(client))
+        made.add_row(*map(Text, words), Items(versions_of(client)), Text(clock(client.last_ns)))
     return made
 
 
-def show_groups(groups: list[Row], console: Console) -> None:
+def show_groups(groups: Sequence[ClientGroup], console: Console) -> None:
     """Clients of one team, software or host together."""
     made = table("group", "clients", "rejected", "refused", "upgrade to", "last seen")
-    for group in groups:
-        counts = (group["group"], str(group["clients"]), str(group["rejected"]))
-        last = (", ".join(group["upgrade_to"]), clock(group["last_seen"]))
-        made.add_row(*map(Text, counts), Items(group["rejected_versions"]), *map(Text, last))
+    for one in groups:
+        counts = (one.group, str(one.clients), str(one.rejected))
+        last = (", ".join(one.upgrade_to), clock(one.last_ns))
+        made.add_row(*map(Text, counts), Items(one.rejected_versions), *map(Text, last))
     keep_whole(made, console)
     put(made, console)
 
 
-def versions_of(client: Row) -> list[str]:
+def versions_of(client: Client) -> list[str]:
     by_api: dict[str, list[str]] = {}
-    for api, version in (*client.get("rejected_by_target", ()), *client.get("not_in_target", ())):
+    for api, version in client.rejected:
         by_api.setdefault(api, []).append(f"v{version}")
     return [f"{api} {' '.join(versions)}" for api, versions in by_api.items()]
 
 
-def name(client: Row) -> str:
-    return client["client_id"] or "(no client ID)"
+def name(client: Client) -> str:
+    return client.client_id or "(no client ID)"
 
 
-def software(client: Row) -> str:
-    parts = ((client["software_name"] or "").removeprefix("apache-kafka-"), client["software_version"])
+def software(client: Client) -> str:
+    parts = ((client.software_name or "").removeprefix("apache-kafka-"), client.software_version)
     return " ".join(part for part in parts if part) or (
-        f"like {client['looks_like']}" if client.get("looks_like") else "not sent"
+        f"like {client.looks_like}" if client.looks_like else "not sent"
     )
 
 
-def numbers(values: list[int] | None) -> str:
+def numbers(values: Sequence[int] | None) -> str:
     return "" if values is None else ",".join(map(str, values))
 
 

@@ -7,14 +7,12 @@ does not.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 from xml.etree import ElementTree as ET
 
 from wirecheck.dashboards.verdict import failing, first_cards
-from wirecheck.story.verdict import Finding
+from wirecheck.story.verdict import About, Finding, Verdict
 from wirecheck.wording import rfc3339
 
-Row = Mapping[str, Any]
 LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
 """SARIF 2.1.0, 3.27.10."""
 MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|"})
@@ -26,24 +24,30 @@ SIDES_SHOWN = 8
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def markdown(result: Row) -> str:
+def markdown(result: Verdict) -> str:
     """For a ticket: the cards, then each finding with evidence, what to do, and what shows it."""
     return "\n".join(markdown_lines(result))
 
 
-def markdown_lines(result: Row) -> Iterator[str]:
-    coverage, cards = result["coverage"], first_cards(result)
+def markdown_lines(result: Verdict) -> Iterator[str]:
+    coverage, cards, about = result.coverage, first_cards(result), known(result)
     if not cards:
-        yield f"**{plain(result['verdict'])}**\n"
+        yield f"**{plain(about.verdict)}**\n"
     for card in cards:
         yield f"**{plain(card.headline)}** {card.since}\n"
         for label, text in card.rows:
             yield f"* {label}: {code(text) if label in COMMANDS else plain(text)}"
         yield ""
-    yield f"{plain(', '.join(result['inputs']))}: {coverage['frames']:,} frames, {coverage['messages']:,} messages, "
-    yield f"{coverage['decoded_messages']:,} decoded; judged by wirecheck {result['wirecheck']}."
-    for finding in result["findings"]:
+    yield f"{plain(', '.join(about.inputs))}: {coverage.frames:,} frames, {coverage.messages:,} messages, "
+    yield f"{coverage.decoded_messages:,} decoded; judged by wirecheck {about.wirecheck}."
+    for finding in result.findings:
         yield from finding_lines(finding)
+
+
+def known(result: Verdict) -> About:
+    """What it says of itself: a ticket is made of a replay's verdict."""
+    assert result.about is not None
+    return result.about
 
 
 def finding_lines(finding: Finding) -> Iterator[str]:
@@ -71,9 +75,9 @@ def plain(text: str) -> str:
     return ACTIVE.sub(lambda found: f"{found[0]}<!-- -->", " ".join(text.split()).translate(MARKED))
 
 
-def junit(result: Row) -> str:
+def junit(result: Verdict) -> str:
     """For CI: a test case for each finding, failed if `replay` fails by it; without findings, one that passed."""
-    cases = result["findings"]
+    cases = result.findings
     failed = failing(result) & {finding.id for finding in cases}
     suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(len(failed)))
     for finding in cases:
@@ -85,16 +89,16 @@ def junit(result: Row) -> str:
         else:
             ET.SubElement(case, "system-out").text = finding.summary
     if not cases:
-        ET.SubElement(suite, "testcase", classname="wirecheck", name=result["verdict"])
+        ET.SubElement(suite, "testcase", classname="wirecheck", name=known(result).verdict)
     return ET.tostring(suite, "unicode", xml_declaration=False)
 
 
-def sarif(result: Row) -> str:
+def sarif(result: Verdict) -> str:
     """For code scanning (SARIF 2.1.0): a rule for each check, a result for each finding, where in which capture."""
-    rules = {finding.code: finding.name for finding in result["findings"]}
+    rules = {finding.code: finding.name for finding in result.findings}
     driver = {
         "name": "wirecheck",
-        "version": result["wirecheck"],
+        "version": known(result).wirecheck,
         "rules": [{"id": code, "name": name} for code, name in sorted(rules.items())],
     }
     results = [
@@ -105,7 +109,7 @@ def sarif(result: Row) -> str:
             "partialFingerprints": {"wirecheckFindingId": finding.id},
             "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}} for uri in sources(finding)],
         }
-        for finding in result["findings"]
+        for finding in result.findings
     ]
     return json.dumps(
         {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
@@ -118,4 +122,4 @@ def sources(finding: Finding) -> list[str]:
     return sorted({quote(side.frame.source) for side in finding.sides if side.frame and side.frame.source})
 
 
-FORMS: Mapping[str, Callable[[Row], str]] = {"markdown": markdown, "junit": junit, "sarif": sarif}
+FORMS: Mapping[str, Callable[[Verdict], str]] = {"markdown": markdown, "junit": junit, "sarif": sarif}

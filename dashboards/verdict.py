@@ -4,18 +4,18 @@ Nothing is called healthy that was not seen; the sentence states how much of the
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT
+from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
-from wirecheck.story.verdict import Card, CardEntry, Finding
+from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
 from wirecheck.wording import NS_PER_S, plural
 
-Row = Mapping[str, Any]
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
 WHY_UNDECODED = {
@@ -66,24 +66,24 @@ NO_CLIENT = "-"
 """Where no client is known to be hurt."""
 
 
-def sentence(result: Row) -> str:
+def sentence(result: Verdict) -> str:
     """The first card's headline; where nothing is wrong, that, and what it rests on."""
     found = blamed(result)
     if found:
         return found[0].card.headline
-    if result.get("not_listed"):
-        return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
-    if not result["coverage"]["messages"]:
-        return f"No result: {nothing_of_kafka(result['coverage'])}."
+    if result.not_listed:
+        return f"Nothing of what was asked for needs a look; {plural(result.not_listed, 'finding')} not listed."
+    if not result.coverage.messages:
+        return f"No result: {nothing_of_kafka(result.coverage)}."
     limit = " in what could be read" if blind(result) else ""
-    if any(entry.expected for entry in result["entries"]):
+    if any(entry.expected for entry in result.entries):
         return f"Only what is expected was found{limit}; {basis(result)}."
     return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
 
 
-def blamed(result: Row) -> list[CardEntry]:
+def blamed(result: Verdict) -> list[CardEntry]:
     """Entries that need a look; none without messages."""
-    return [entry for entry in result["entries"] if result["coverage"]["messages"] if needs_a_look(entry)]
+    return [entry for entry in result.entries if result.coverage.messages if needs_a_look(entry)]
 
 
 def needs_a_look(entry: CardEntry) -> bool:
@@ -105,9 +105,9 @@ def hurts_or_is(entry: CardEntry, kinds: Collection[str]) -> bool:
     return bool(entry.card.harm.clients) or any(one.kind in kinds for one in entry.with_consequences)
 
 
-def failing(result: Row) -> set[str]:
+def failing(result: Verdict) -> set[str]:
     """The findings by which a result fails: violations, and what hurts clients."""
-    entries = [entry for entry in result["entries"] if fails(entry)]
+    entries = [entry for entry in result.entries if fails(entry)]
     blamed = [one for entry in entries for one in entry.with_consequences if one.kind in BLAMED]
     return {name for one in (*entries, *blamed) for name in one.findings}
 
@@ -123,9 +123,9 @@ class ShownCard(NamedTuple):
     """Label and text of each line below the headline."""
 
 
-def first_cards(result: Row) -> list[ShownCard]:
+def first_cards(result: Verdict) -> list[ShownCard]:
     """Those of the first causes, as many as a first screen has."""
-    clients = clients_seen(result["clients"])
+    clients = clients_seen(result.clients)
     return [shown_card(entry.card, clients, mood_of(entry)) for entry in blamed(result)[:MOST_CARDS]]
 
 
@@ -138,86 +138,89 @@ def shown_card(card: Card, clients: int, mood: str = "violation") -> ShownCard:
     return ShownCard(mood, card.headline, state(card), list(below(card, clients)))
 
 
-def nothing_of_kafka(coverage: Row) -> str:
+def nothing_of_kafka(coverage: Coverage) -> str:
     """What there was instead of Kafka messages."""
-    if coverage["encrypted_connections"]:
-        return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
-    refused = coverage.get("details", {}).get("refused_connections", {})
-    if refused and sum(refused.values()) + coverage.get("unlisted_connections", 0) >= coverage["connections"]:
-        many = plural(coverage["connections"], "connection")
+    if coverage.encrypted_connections:
+        return f"no Kafka message could be read; {plural(coverage.encrypted_connections, 'connection')} encrypted"
+    refused = coverage.parts("refused_connections")
+    if refused and sum(refused.values()) + coverage.unlisted_connections >= coverage.connections:
+        many = plural(coverage.connections, "connection")
         return f"{many} refused by {listed(sorted(refused))}: no process listens there"
-    reasons = coverage.get("details", {}).get("skipped_frames", {})
+    reasons = coverage.parts("skipped_frames")
     other = sum(count for reason, count in reasons.items() if reason.rpartition(": ")[2] in NOT_TCP)
     closed = Counter[str]()
     for reason, count in reasons.items():
         closed[NOT_OPENED.get(reason.rpartition(": ")[2], "")] += count
     del closed[""]
-    if other and not coverage["frames"] and other == sum(reasons.values()):
+    if other and not coverage.frames and other == sum(reasons.values()):
         return f"{plural(other, 'packet')}, none of them TCP"
-    what = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    what = f"{plural(coverage.frames, 'frame')} of {plural(coverage.connections, 'connection')}"
     return "; ".join(
         [f"no Kafka traffic in {what}", *(f"{plural(count, 'packet')} {how}" for how, count in sorted(closed.items()))]
     )
 
 
-def mood(result: Row) -> str:
+def mood(result: Verdict) -> str:
     """What marks and colours the verdict: violation (it fails), anomaly, visibility (it cannot be known), or clear."""
     found = {mood_of(entry) for entry in blamed(result)}
-    if not result["coverage"]["messages"] or (blind(result) and not found):
+    if not result.coverage.messages or (blind(result) and not found):
         return "visibility"
     return next((kind for kind in KINDS[:2] if kind in found), "clear")
 
 
-def blind(result: Row) -> bool:
-    coverage = result["coverage"]
-    missing = ("unseen_bytes", "encrypted_connections", "undecoded_messages", "input_errors")
-    return any(coverage[name] for name in missing)
+def blind(result: Verdict) -> bool:
+    coverage = result.coverage
+    unread = coverage.unseen_bytes or coverage.encrypted_connections or coverage.undecoded_messages
+    return bool(unread or coverage.input_errors)
 
 
-def overflow(others: Row) -> str:
-    """What bounds by number omit: one `others` of a result."""
-    return f"{others['count']:,} more {others['table']} of {others['cluster']} that were seen and are not kept"
+def overflow(others: NotKept) -> str:
+    """What bounds by number omit."""
+    return f"{others.count:,} more {others.table} of {others.cluster} that were seen and are not kept"
 
 
-def basis(result: Row) -> str:
-    coverage = result["coverage"]
-    text = f"{share(coverage)} of {coverage['messages']:,} messages were decoded"
-    if coverage["encrypted_connections"]:
-        text += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
-    if coverage["unseen_bytes"]:
-        text += f", {size(coverage['unseen_bytes'])} never captured"
+def basis(result: Verdict) -> str:
+    coverage = result.coverage
+    text = f"{coverage.share} of {coverage.messages:,} messages were decoded"
+    if coverage.encrypted_connections:
+        text += f", {plural(coverage.encrypted_connections, 'connection')} encrypted"
+    if coverage.unseen_bytes:
+        text += f", {size(coverage.unseen_bytes)} never captured"
     return text + "".join(f", {words}" for words in not_compared(coverage))
 
 
-def not_compared(coverage: Row) -> list[str]:
+def not_compared(coverage: Coverage) -> list[str]:
     """What is of no known cluster, in a few words; nothing where there is none."""
-    nouns = ("endpoint", "topic", "client")
-    counts = [(coverage.get(f"unassigned_{noun}s", 0), noun) for noun in nouns]
+    counts = (
+        (coverage.unassigned_endpoints, "endpoint"),
+        (coverage.unassigned_topics, "topic"),
+        (coverage.unassigned_clients, "client"),
+    )
     found = [plural(count, noun) for count, noun in counts if count]
     return [f"{', '.join(found)} of an unknown cluster not compared"] if found else []
 
 
-def refused_besides(result: Row) -> str:
+def refused_besides(result: Verdict) -> str:
     """Which clients are blocked by errors that no finding explains, such as missing ACLs; empty without any, or where
     cards do not name all of theirs.
     """
-    harms = [entry.card.harm for entry in result["entries"]]
-    if result.get("not_listed") or any(harm.others for harm in harms):
+    harms = [entry.card.harm for entry in result.entries]
+    if result.not_listed or any(harm.others for harm in harms):
         return ""
     known = {client.client_id for harm in harms for client in (*harm.clients, *harm.briefly)}
-    blocked = [one for one in result["harms"] if one.level == HURT and one.client_id and not one.is_partial]
-    blocked = [one for one in blocked if one.client_id not in known]
-    errors = ", ".join(sorted({error for one in blocked for error in one.errors}))
-    names = sorted({one.client_id for one in blocked})
+    hurt = [(one.client_id, one.errors) for one in result.harms if one.level == HURT and not one.is_partial]
+    blocked = [(name, found) for name, found in hurt if name and name not in known]
+    errors = ", ".join(sorted({error for _, found in blocked for error in found}))
+    names = sorted({name for name, _ in blocked})
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
 
 
-def without_card(result: Row, code: str) -> str:
+def without_card(result: Verdict, code: str) -> str:
     """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
-    return listed([one.card.headline for one in result["entries"] if one.code == code and not needs_a_look(one)])
+    return listed([one.card.headline for one in result.entries if one.code == code and not needs_a_look(one)])
 
 
-def besides(result: Row) -> Iterator[tuple[str, str]]:
+def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     """Label and text of what is on no card: clients that no finding explains, what was expected, and LINES."""
     if refused := refused_besides(result):
         yield "refused", refused
@@ -228,69 +231,61 @@ def besides(result: Row) -> Iterator[tuple[str, str]]:
             yield label, found
 
 
-def not_read(coverage: Row) -> list[str]:
+def not_read(coverage: Coverage) -> list[str]:
     """What is missing, in a few words each; nothing where all was read."""
     found = (
-        (coverage["unseen_bytes"], "byte", f" not captured{cut(coverage)}"),
-        (coverage["encrypted_connections"], "encrypted connection", undecrypted(coverage)),
-        (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
-        (coverage.get("dropped_frames", 0), "packet", " dropped while capturing"),
+        (coverage.unseen_bytes, "byte", f" not captured{cut(coverage)}"),
+        (coverage.encrypted_connections, "encrypted connection", undecrypted(coverage)),
+        (coverage.undecoded_messages, "message", f" not decoded{reasons(coverage)}"),
+        (coverage.dropped_frames, "packet", " dropped while capturing"),
         (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
 
 
-def suggestions(coverage: Row) -> list[str]:
+def suggestions(coverage: Coverage) -> list[str]:
     """A line for each draft that would read messages that were not decoded."""
-    found = coverage.get("details", {}).get("draft_messages", {})
+    found = coverage.parts("draft_messages")
     return [
         f"{plural(count, 'message')} decode{'s' * (count == 1)} as {name}: use `--dialect {name}`"
         for name, count in sorted(found.items())
     ]
 
 
-def cut(coverage: Row) -> str:
+def cut(coverage: Coverage) -> str:
     """How many of the bytes that are missing the snap length of the capture cut off."""
-    found = coverage.get("details", {}).get("unseen_bytes", {}).get("snap length", 0)
+    found = coverage.parts("unseen_bytes").get("snap length", 0)
     return f" ({found:,} cut by the snap length; capture whole packets)" if found else ""
 
 
-def unreadable(coverage: Row) -> Counter[str]:
+def unreadable(coverage: Coverage) -> Counter[str]:
     """Packets that may have been Kafka's and cannot be read, by why; what is no TCP is none of them."""
     found: Counter[str] = Counter()
-    for detail, count in coverage.get("details", {}).get("skipped_frames", {}).items():
+    for detail, count in coverage.parts("skipped_frames").items():
         if (reason := detail.rpartition(": ")[2]) not in NOT_TCP | {TRANSLATED}:
             found[reason] += count
     return found
 
 
-def counted_once(coverage: Row) -> str:
+def counted_once(coverage: Coverage) -> str:
     """That packets are in the capture before and after a translation of addresses; empty without any."""
-    skipped = coverage.get("details", {}).get("skipped_frames", {})
+    skipped = coverage.parts("skipped_frames")
     copies = sum(count for detail, count in skipped.items() if detail.rpartition(": ")[2] == TRANSLATED)
     return f"the same packets under two addresses (NAT): {copies:,} counted once" if copies else ""
 
 
-def undecrypted(coverage: Row) -> str:
+def undecrypted(coverage: Coverage) -> str:
     """Why connections stayed encrypted although keys were given."""
-    found = coverage.get("details", {}).get("undecrypted_connections", {})
+    found = coverage.parts("undecrypted_connections")
     return f" ({', '.join(f'{count:,}: {reason}' for reason, count in sorted(found.items()))})" if found else ""
 
 
-def reasons(coverage: Row) -> str:
+def reasons(coverage: Coverage) -> str:
     """Why messages were not decoded, most frequent first: ` (3 without their request, 2 truncated)`."""
-    found = coverage.get("details", {}).get("undecoded_messages", {})
+    found = coverage.parts("undecoded_messages")
     counts = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     listed = ", ".join(f"{count:,} {WHY_UNDECODED.get(reason, reason.replace('_', ' '))}" for reason, count in counts)
     return f" ({listed})" if listed else ""
-
-
-def share(coverage: Row) -> str:
-    """Decoded share, cut and not rounded: 100 % means all messages."""
-    messages, decoded = coverage["messages"], coverage["decoded_messages"]
-    if not messages:
-        return "none"
-    return f"{decoded * 1000 // messages / 10:g} %"
 
 
 def by_kind(findings: Iterable[Finding]) -> dict[str, int]:
@@ -319,17 +314,12 @@ def named_cluster(cluster: str | None) -> str:
     return UNKNOWN_CLUSTER if cluster is None else cluster
 
 
-def heading(cluster: Row, clusters: Iterable[Row]) -> str:
-    """A row of the table of clusters, as people call it among the others of its label."""
-    if cluster["cluster_id"]:
-        return str(cluster["cluster_id"])
-    has_id = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
+def heading(cluster: Cluster, clusters: Iterable[Cluster]) -> str:
+    """A cluster, as people call it among the others of its label."""
+    if cluster.cluster_id:
+        return cluster.cluster_id
+    has_id = any(other.cluster_id for other in clusters if other.label == cluster.label)
     return UNKNOWN_CLUSTER if has_id else "(ID not captured)"
-
-
-def clock(time: str | None) -> str:
-    """An RFC 3339 time to the second, without its year: 11-21 00:20:25Z."""
-    return f"{time[5:10]} {time[11:19]}Z" if time else ""
 
 
 CARD_HEADINGS = ("age", "who is hurt", "what", "cause", "finding")

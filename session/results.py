@@ -9,10 +9,9 @@ from wirecheck.session.local_check import checked
 from wirecheck.session.session import ArgumentError, InputError, Session
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from wirecheck.decode.show.changes import Changes
     from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.story.seen import Coverage
     from wirecheck.streaming.store.run_result import Result
     from wirecheck.wording import TimeSpan
 
@@ -66,34 +65,26 @@ def say_unread(session: Session, found: "Result", busy_ports: str = "") -> None:
     from wirecheck.dashboards.verdict import not_read
 
     coverage = found.coverage()
-    for line in coverage["input_errors"]:
+    for line in coverage.input_errors:
         session.say(line)
     if missing := not_read(coverage):
         session.say(f"not included: {', '.join(missing)}")
     need_kafka(coverage, busy_ports)
 
 
-def need_kafka(coverage: Row, busy_ports: str = "") -> None:
+def need_kafka(coverage: "Coverage", busy_ports: str = "") -> None:
     """Raises InputError where there was none: then nothing is well, and nothing was looked at."""
-    if not found_kafka(coverage):
+    if not coverage.has_kafka:
         from wirecheck.dashboards.verdict import nothing_of_kafka
 
         raise InputError("; ".join(filter(None, (nothing_of_kafka(coverage), busy_ports))))
 
 
-def found_kafka(coverage: Row) -> bool:
-    return bool(coverage["messages"] or coverage["encrypted_connections"])
-
-
-UNREAD = ("input_errors", "quarantined_files", "missing_files")
-"""Measures of what was there and could not be read."""
-
-
-def need_whole(coverage: Row, *, strict: bool) -> None:
+def need_whole(coverage: "Coverage", *, strict: bool) -> None:
     """Raises InputError where that was asked for and some of the input could not be read; the lines that say what went
     before.
     """
-    if strict and any(coverage.get(measure) for measure in UNREAD):
+    if strict and not coverage.is_whole:
         raise InputError(NOT_WHOLE)
 
 
@@ -103,12 +94,12 @@ NOT_WHOLE = "part of the input could not be read (--strict)"
 def busy(found: "Result", busiest: Callable[[], list[tuple[int, int]]], ports: tuple[int, ...] = ()) -> str:
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     coverage = found.coverage()
-    if found_kafka(coverage):
+    if coverage.has_kafka:
         return ""
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest())
     looked = f"only port {', '.join(map(str, ports))} was checked" if ports else ""
     if not busy_ports:
-        packets = coverage["frames"] or coverage["details"].get("skipped_frames")
+        packets = coverage.frames or coverage.parts("skipped_frames")
         return looked if packets else "the input has no packets"
     return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}")))
 
@@ -116,7 +107,7 @@ def busy(found: "Result", busiest: Callable[[], list[tuple[int, int]]], ports: t
 # --- questions about results
 
 
-def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[Changes, Row]":
+def changes_of(session: Session, folder: Path, ports: Sequence[int]) -> "tuple[Changes, Coverage]":
     """The changes that a replay or a monitor has kept, and its coverage. Raises InputError where there is nothing."""
     from wirecheck.streaming.store.change_rows import changes_in
 
@@ -135,7 +126,7 @@ def differences_of(
 ) -> "tuple[list[Difference], tuple[str, ...]]":
     """Differences, and what each of the two rests on. Raises InputError where there are no results."""
     from wirecheck.streaming.store.result_diff import Side, at_times, differences
-    from wirecheck.wording import plural
+    from wirecheck.wording import clock, plural
 
     names = [name for name in (before, after) if name]
     if not all(holds_tables(Path(name)) for name in names) or (len(names), len(times)) not in {(2, 0), (1, 2)}:
@@ -144,20 +135,18 @@ def differences_of(
     for result in results:
         need_whole(result.coverage(), strict=strict)
     if not times:
-        notes = [plural(result.coverage()["messages"], "message") for result in results]
-        return differences(*map(Side, results)), tuple(notes)
-    begin, end = (time_among(one, results[0].rows["clients"]) for one in times)
-    if begin >= end:
+        counts = (plural(result.coverage().messages, "message") for result in results)
+        return differences(*map(Side, results)), tuple(counts)
+    begin_ns, end_ns = (time_among(one, results[0].rows["clients"]) for one in times)
+    if begin_ns >= end_ns:
         raise ArgumentError("the second --at is not later than the first")
-    return differences(*at_times(results[0], begin, end)), (f"{begin:%F %T} UTC", f"{end:%F %T} UTC")
+    notes = (f"{clock(time_ns, dated=True)} UTC" for time_ns in (begin_ns, end_ns))
+    return differences(*at_times(results[0], begin_ns, end_ns)), tuple(notes)
 
 
 WRONG_USE = "give two captures, or the results of two runs, or the results of one with --at TIME --at TIME"
 
 
-def time_among(time: "TimeSpan", rows: Iterable[Row]) -> "datetime":
-    """A time of day is of the day on which the first of these rows of a result table was seen."""
-    from wirecheck.wording import EPOCH, TimeSpan, utc
-
-    first = min((row["first_seen"] for row in rows), default=EPOCH)
-    return utc(time.on_day_of(TimeSpan.of(first).ns).ns)
+def time_among(time: "TimeSpan", rows: Iterable[Row]) -> int:
+    """In nanoseconds; a time of day is of the day on which the first of these rows of a result table was seen."""
+    return time.on_day_of(min((row["first_seen"] for row in rows), default=0)).ns

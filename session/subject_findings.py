@@ -28,7 +28,7 @@ def with_findings(
     """
     from wirecheck.story.entries import KINDS
 
-    headlines = dict(card for entry in result.verdict()["entries"] for card in hurting(entry, subject, kind))
+    headlines = dict(card for entry in result.verdict().entries for card in hurting(entry, subject, kind))
     mine = [
         one
         for one in result.findings()

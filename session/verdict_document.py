@@ -1,49 +1,58 @@
-"""The object that a verdict is: as `replay --format json` prints it, and as the library has it."""
+"""What a verdict says of itself, and what programs read of it besides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from wirecheck.wording import rfc3339
+if TYPE_CHECKING:
+    from wirecheck.story.verdict import Engine, Verdict
 
-Row = dict[str, Any]
 SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
-def captured_of(between: tuple[int, int] | None) -> Row | None:
-    """From when to when there are frames; whether they are Kafka's or not."""
-    return {"from": rfc3339(between[0]), "to": rfc3339(between[1])} if between else None
-
-
-def about(result: Row, inputs: Sequence[str], key_logs: Sequence[Path], asked: Mapping[str, int]) -> Row:
-    """What a verdict says of itself: its sentence, the form of its JSON, who judged what, with which grace."""
+def with_about(
+    result: "Verdict",
+    inputs: Sequence[str],
+    key_logs: Sequence[Path],
+    asked: Mapping[str, int],
+    *,
+    engine: "Engine" = "local",
+    captured: tuple[int, int] | None = None,
+) -> "Verdict":
+    """With its sentence, the form of its JSON, what judged which inputs, and with which grace."""
     import wirecheck
     from wirecheck.dashboards.verdict import sentence
     from wirecheck.judge.thresholds import Settings
+    from wirecheck.story.verdict import About, Captured, Grace
 
     grace = Settings(**asked)
-    return {
-        "verdict": sentence(result),
-        "schema_version": SCHEMA_VERSION,
-        "wirecheck": wirecheck.__version__,
-        "inputs": list(inputs),
-        "keylogs": list(map(str, key_logs)),
-        "grace_s": {"brokers": grace.broker_grace_s, "clients": grace.client_grace_s},
-    }
+    about = About(
+        engine=engine,
+        captured=captured and Captured(*captured),
+        verdict=sentence(result),
+        schema_version=SCHEMA_VERSION,
+        wirecheck=wirecheck.__version__,
+        inputs=tuple(inputs),
+        keylogs=tuple(map(str, key_logs)),
+        grace_s=Grace(grace.broker_grace_s, grace.client_grace_s),
+    )
+    return replace(result, about=about)
 
 
-def for_programs(result: Row, inputs: tuple[str, ...]) -> Row:
-    """What a person reads beside a finding, as values: what to do, which commands show it."""
+def for_programs(result: "Verdict", inputs: Sequence[str], tables_in: str = "") -> "Verdict":
+    """With what a person reads beside a finding, as values: what to do, which commands show it. `tables_in`: where
+    findings can be read.
+    """
     from wirecheck.dashboards.evidence_commands import every_command
     from wirecheck.story.entries import remedies_of
     from wirecheck.story.reading_options import reading_options
 
-    read_with = reading_options(result.get("keylogs", ()), result["dialects"])
-    remedies = remedies_of(result["findings"])
-    findings = [
-        replace(one, next=remedies[one.id], commands=tuple(every_command(one, inputs, read_with)))
-        for one in result["findings"]
-    ]
-    return {"findings": findings}
+    read_with = reading_options(result.keylogs, result.dialects)
+    remedies = remedies_of(result.findings)
+    findings = tuple(
+        replace(one, next=remedies[one.id], commands=tuple(every_command(one, inputs, read_with, tables_in)))
+        for one in result.findings
+    )
+    return replace(result, findings=findings)

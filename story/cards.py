@@ -22,6 +22,7 @@ from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, cause_sentences, origin, shown_time
 from wirecheck.story.reading_options import dialects_read, reading_options
+from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
     Card,
     CardAction,
@@ -753,6 +754,6 @@ def evidence_of(facts: CardFacts) -> CardEvidence:
     )
 
 
-def clients_seen(clients: Iterable[Mapping[str, Any]]) -> int:
+def clients_seen(clients: Iterable[Client]) -> int:
     """Without brokers and controllers."""
-    return sum(not is_internal(one["client_id"]) for one in clients)
+    return sum(not is_internal(one.client_id) for one in clients)

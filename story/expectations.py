@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.entries import BLAMED
-from wirecheck.story.verdict import CardEntry, Finding
+from wirecheck.story.verdict import CardEntry, ExpectedLine, Finding, Verdict
 from wirecheck.wording import utc
 
-Row = Mapping[str, Any]
 COMMENT, NO_END = "#", "-"
 PARTS = 5
 
@@ -74,25 +72,25 @@ def parsed(number: int, line: str) -> Expectation:
     return Expectation(number, code, client, topic, day, reason.strip())
 
 
-def with_expected(result: dict[str, Any], lines: Sequence[Expectation]) -> dict[str, Any]:
+def with_expected(result: Verdict, lines: Sequence[Expectation]) -> Verdict:
     """A verdict whose entries say why they are expected; `expectations` has each line and what it matched."""
     if not lines:
         return result
-    findings = {finding.id: finding for finding in result["findings"]}
-    day = last_day(result["findings"])
+    findings = result.by_id
+    day = last_day(result.findings)
     valid = [line for line in lines if not line.is_over(day)]
     used: dict[int, int] = {}
     entries = []
-    for entry in result["entries"]:
+    for entry in result.entries:
         matched = matches(entry, findings, valid)
         for number in {line.number for line in matched}:
             used[number] = used.get(number, 0) + 1
         entries.append(replace(entry, expected="; ".join(dict.fromkeys(line.reason for line in matched)) or None))
-    expectations = [
-        {"line": line.number, "reason": line.reason, "cards": used.get(line.number, 0), "is_over": line not in valid}
+    expectations = (
+        ExpectedLine(line.number, line.reason, cards=used.get(line.number, 0), is_over=line not in valid)
         for line in lines
-    ]
-    return {**result, "entries": entries, "expectations": expectations}
+    )
+    return replace(result, entries=tuple(entries), expectations=tuple(expectations))
 
 
 def last_day(findings: Iterable[Finding]) -> dt.date:
@@ -116,13 +114,13 @@ def covering(ids: Iterable[str], findings: Mapping[str, Finding], lines: Sequenc
     return list(dict.fromkeys(line for some in fitting for line in some)) if all(fitting) else []
 
 
-def remarks(result: Row) -> Iterator[str]:
+def remarks(result: Verdict) -> Iterator[str]:
     """What is worth a line: cards that are expected, and lines that match nothing or are over."""
-    for entry in result["entries"]:
+    for entry in result.entries:
         if entry.expected:
             yield f"{entry.card.headline} ({entry.expected})"
-    for line in result.get("expectations", ()):
-        if line["is_over"]:
-            yield f"line {line['line']} is over: {line['reason']}"
-        elif not line["cards"]:
-            yield f"line {line['line']} covers no card: {line['reason']}"
+    for line in result.expectations:
+        if line.is_over:
+            yield f"line {line.line} is over: {line.reason}"
+        elif not line.cards:
+            yield f"line {line.line} covers no card: {line.reason}"

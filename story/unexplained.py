@@ -20,7 +20,7 @@ from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries
 from wirecheck.story.verdict import Finding, Harm
-from wirecheck.wording import and_list
+from wirecheck.wording import NS_PER_S, and_list
 
 Row = Mapping[str, Any]
 CODE = "CLI006"
@@ -75,8 +75,8 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
     first, check = rows[0], CHECKS[CODE]
     topic, client = first["topic"] or first["topic_id"], first["client_id"] or ""
     errors = sorted({error for row in rows for error in refusing(row["api"], row["errors"])})
-    first_seen, last_seen = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
-    count, seconds = sum(row["count"] for row in rows), (last_seen - first_seen).total_seconds()
+    first_ns, last_ns = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
+    count, seconds = sum(row["count"] for row in rows), (last_ns - first_ns) / NS_PER_S
     granted = any(row.get("granted_before") for row in rows)
     meaning = error_meanings().get(errors[0]) if len(errors) == 1 else None
     words = {
@@ -107,8 +107,8 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
         "brokers": sorted({broker for row in rows for broker in row["brokers"]}),
         "summary": check.summary.format(client=client or "(no client ID)", about=about, **words),
         "words": [{"name": name, "value": words[name]} for name in sorted(words)],
-        "first_seen": first_seen,
-        "last_seen": last_seen,
+        "first_seen": first_ns,
+        "last_seen": last_ns,
         "count": count,
         "sides": [side for _, side in sorted(sides.items())][:MOST_SIDES],
         "others": None,

@@ -7,40 +7,22 @@ Rule: a value never changes, and each of its fields has one sentence. Times are 
 printed. No code reads a sentence to learn what a field could tell it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from wirecheck.document import HIDDEN, left_out
+from wirecheck.document import HIDDEN, SPREAD, left_out, of_row
 from wirecheck.frame import Frame
-from wirecheck.wording import NS_PER_S, TimeSpan, ns_of, rfc3339
+from wirecheck.story.seen import Client, Cluster, Coverage, Lasting, NotKept, Topic
+from wirecheck.wording import rfc3339
 
 Kind = Literal["violation", "anomaly", "information", "visibility"]
+Engine = Literal["spark", "local"]
 Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
 """As `card_sentences.tsv` has it."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
 ROUNDING_S = 0.002
-
-
-def cells(row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
-    return {column: row[column] for column in columns}
-
-
-def lists(row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
-    return {column: tuple(row[column] or ()) for column in columns}
-
-
-class Lasting:
-    """What was seen from a first time to a last one."""
-
-    __slots__ = ()
-    first_ns: int
-    last_ns: int
-
-    @property
-    def lasted_s(self) -> float:
-        return (self.last_ns - self.first_ns) / NS_PER_S
 
 
 class Blocked(Lasting):
@@ -82,9 +64,7 @@ class Side:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Side":
         """Of a column `sides`."""
-        frame = Frame(**row["frame"]) if row["frame"] else None
-        same = cells(row, "claim", "connection", "api", "version", "correlation_id")
-        return cls(time_ns=TimeSpan.of(row["time"]).ns, frame=frame, **same)
+        return of_row(cls, row, frame=Frame(**row["frame"]) if row["frame"] else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +116,11 @@ class Finding(Lasting):
     commands: tuple[str, ...] | None = left_out(None)
     """Commands that show more of it; None where only cards have some."""
 
-    @property
-    def first_seen(self) -> str:
-        """RFC 3339, UTC."""
-        return rfc3339(self.first_ns)
-
-    @property
-    def last_seen(self) -> str:
-        """RFC 3339, UTC."""
-        return rfc3339(self.last_ns)
-
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Finding":
         """Of a row of the table of findings, linked to no other."""
-        return cls(
-            **cells(row, "id", "label", "code", "name", "kind", "cluster", "topic", "summary", "count", "others"),
-            **lists(row, "topic_ids", "client_ids", "brokers"),
-            words={word["name"]: word["value"] for word in row["words"] or ()},
-            first_ns=TimeSpan.of(row["first_seen"]).ns,
-            last_ns=TimeSpan.of(row["last_seen"]).ns,
-            sides=tuple(map(Side.of, row["sides"] or ())),
-        )
+        words = {word["name"]: word["value"] for word in row["words"] or ()}
+        return of_row(cls, row, words=words, sides=tuple(map(Side.of, row["sides"] or ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +163,6 @@ class Harm(Blocked):
     """Whether a later request succeeded; without a response, whether the broker answers again."""
     others: int | None = left_out(None)
     """None, but of what counts rows beyond the bound of a topic or client: how many these are."""
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "Harm":
-        """Of a row of the table of harms."""
-        return cls(
-            **cells(row, "cluster", "level", "client_id", "address", "api", "topic", "topic_id", "count", "blocked_ms"),
-            **cells(row, "granted_before", "recovered", "others"),
-            **lists(row, "partitions", "errors", "brokers", "metadata_brokers"),
-            first_ns=TimeSpan.of(row["first_seen"]).ns,
-            last_ns=TimeSpan.of(row["last_seen"]).ns,
-        )
 
     @property
     def client(self) -> tuple[str | None, str | None]:
@@ -406,8 +359,107 @@ class CardEntry(Entry):
     """
 
 
-def last_seen_ns(result: Mapping[str, Any]) -> int:
-    """When anything was seen last that a result lists; 0 where that is nothing."""
-    values: Iterable[Finding | Harm] = (*result["findings"], *result["harms"])
-    rows = (row["last_seen"] for name in ("clients", "topics") for row in result[name])
-    return max([0, *(one.last_ns for one in values), *map(ns_of, filter(None, rows))])
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """From when to when there are frames, whether they are Kafka's or not."""
+
+    from_ns: int
+    """The first."""
+    to_ns: int
+    """The last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """How long contradictions may last, in seconds."""
+
+    brokers: int
+    """Of brokers."""
+    clients: int
+    """Of clients."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a verdict says of itself."""
+
+    engine: Engine
+    """What judged."""
+    captured: Captured | None
+    """The first and the last sighting of anything; None where nothing was."""
+    verdict: str
+    """The verdict in one sentence."""
+    schema_version: int
+    """Of the JSON object."""
+    wirecheck: str
+    """Version of wirecheck."""
+    inputs: tuple[str, ...]
+    """As they were named."""
+    keylogs: tuple[str, ...]
+    """Files whose keys decrypted TLS, as they were named."""
+    grace_s: Grace
+    """With which it judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLine:
+    """A line of a file of expectations (`expectations.py`)."""
+
+    line: int
+    """Its number, from 1."""
+    reason: str
+    """Why it is expected."""
+    cards: int
+    """How many cards it covers."""
+    is_over: bool
+    """Whether its last day was before the end of the capture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One verdict. Names may be added; where one goes or means something else, schema_version is raised."""
+
+    coverage: Coverage
+    """How much was captured and read."""
+    clusters: tuple[Cluster, ...] = ()
+    """Clusters, and endpoints of no known one."""
+    topics: tuple[Topic, ...] = ()
+    """Every topic ID that was seen."""
+    clients: tuple[Client, ...] = ()
+    """Every client that was seen."""
+    harms: tuple[Harm, ...] = ()
+    """Whose requests are refused: one object per client, topic and API."""
+    findings: tuple[Finding, ...] = ()
+    """What was found, each with its evidence."""
+    dialects: tuple[str, ...] = ()
+    """Drafts by which messages were read: --dialect of the commands that show them."""
+    entries: tuple[CardEntry, ...] = ()
+    """The findings as they are read: what hurts clients first, equal ones once, what follows under its cause."""
+    not_listed: int | None = left_out(None)
+    """How many findings were not asked for; None where all were."""
+    others: tuple[NotKept, ...] = left_out(())
+    """Topics and clients beyond the bounds."""
+    expectations: tuple[ExpectedLine, ...] = left_out(())
+    """The lines of --expect: how many cards each covers, and whether its last day was before the end of the capture."""
+    about: About | None = field(default=None, metadata=SPREAD)
+    """None where tables were read that others wrote."""
+
+    @property
+    def by_id(self) -> dict[str, Finding]:
+        """Its findings."""
+        return {finding.id: finding for finding in self.findings}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """As they were named; empty where that is not known."""
+        return self.about.inputs if self.about else ()
+
+    @property
+    def keylogs(self) -> tuple[str, ...]:
+        return self.about.keylogs if self.about else ()
+
+    @property
+    def last_ns(self) -> int:
+        """When anything was seen last that it lists; 0 where that is nothing."""
+        values: tuple[tuple[Lasting, ...], ...] = (self.findings, self.harms, self.clients, self.topics)
+        return max((one.last_ns for some in values for one in some), default=0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
 from wirecheck.story.verdict import Finding
+from wirecheck.wording import NS_PER_S
 
 MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
@@ -52,7 +53,7 @@ def kept(row: Mapping[str, Any]) -> Open:
     """Of a row of the findings table."""
     brokers = ", ".join(map(str, row["brokers"] or ()))
     about = (row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
-    seen_s = (row[column].timestamp() for column in ("first_seen", "last_seen"))
+    seen_s = (row[column] / NS_PER_S for column in ("first_seen", "last_seen"))
     return Open(Named(row["label"], *about, row["name"].replace("-", " ").capitalize()), *seen_s)
 
 

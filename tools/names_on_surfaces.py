@@ -53,7 +53,7 @@ def row_of(capture: Path, folder: Path) -> tuple[str, dict[str, bool]] | None:
     out, page = folder / "out", folder / "page.html"
     card = run("replay", capture, "--out", out, "--report", page)
     found = Result.latest(out).verdict(inputs=[str(capture)])
-    entries = [entry for entry in found["entries"] if entry.card.harm.clients]
+    entries = [entry for entry in found.entries if entry.card.harm.clients]
     if not entries:
         return None
     first = [hurt.client_id for entry in entries for hurt in entry.card.harm.clients[:NAMED]]

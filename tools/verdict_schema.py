@@ -1,19 +1,21 @@
-"""docs/verdict.schema.json: the parts of it that values have (findings, harms, entries) are made from their fields.
+"""docs/verdict.schema.json, made from the fields of a verdict.
 
 Knows: how a type and the sentence below a field become JSON Schema. Refuses to know what a verdict holds: fields,
-their types and their sentences stand in `story/verdict.py`. What is no value yet stays in the file as it is written.
+their types and their sentences stand in `story/verdict.py` and `story/seen.py`.
 """
 
 import ast
 import inspect
 import json
 import types
+from collections.abc import Iterator
 from dataclasses import Field, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from wirecheck.document import HIDDEN, LEFT_OUT
+from wirecheck.document import HIDDEN, LEFT_OUT, SPREAD
+from wirecheck.session.verdict_document import SCHEMA_VERSION
 from wirecheck.story import verdict
 from wirecheck.wording import TIMES
 
@@ -24,25 +26,21 @@ IN_A_REPLAY = {"next", "commands"}
 NARROWER: dict[tuple[str, str], dict[str, Any]] = {
     ("Finding", "code"): {"pattern": "^[A-Z]{3}[0-9]{3}$"},
     ("Finding", "count"): {"minimum": 1},
+    ("About", "schema_version"): {"const": SCHEMA_VERSION},
 }
 """What a type cannot say."""
-PARTS = {
-    "findings": (verdict.Finding, "What was found, each with its evidence."),
-    "harms": (verdict.Harm, "Whose requests are refused: one object per client, topic and API."),
-    "entries": (
-        verdict.CardEntry,
-        "The findings as they are read: what hurts clients first, equal ones once, what follows under its cause.",
-    ),
-}
 
 
 def page() -> str:
-    found = json.loads(SCHEMA.read_text("utf-8"))
-    for name, (kind, description) in PARTS.items():
-        found["properties"][name] = {"type": "array", "items": reference(kind), "description": description}
-    every = kinds(*(kind for kind, _ in PARTS.values()))
-    found["$defs"] = {kind.__name__: schema_of(kind) for kind in sorted(every, key=lambda kind: kind.__name__)}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    """The whole schema."""
+    made = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "wirecheck replay --format json",
+        **schema_of(verdict.Verdict),
+    }
+    inner = kinds(verdict.Verdict) - {verdict.Verdict, verdict.About}
+    made["$defs"] = {kind.__name__: schema_of(kind) for kind in sorted(inner, key=lambda kind: kind.__name__)}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
 def kinds(*left_to_see: Any) -> set[type]:
@@ -64,22 +62,35 @@ def reference(kind: type) -> dict[str, Any]:
 
 def schema_of(kind: type) -> dict[str, Any]:
     """An object with these fields; one that may be left out is not required."""
-    hints, sentences = get_type_hints(kind), sentences_of(kind)
-    shown: list[Field[Any]] = [one for one in fields(kind) if one.metadata != HIDDEN]  # type: ignore[arg-type]
+    shown = list(spread(kind))
     return {
         "description": inspect.getdoc(kind),
         "type": "object",
         **({"additionalProperties": False} if kind in kinds(verdict.Card) else {}),
-        "required": [json_name(one) for one in shown if LEFT_OUT not in one.metadata or one.name in IN_A_REPLAY],
+        "required": [json_name(one) for _, one in shown if LEFT_OUT not in one.metadata or one.name in IN_A_REPLAY],
         "properties": {
             json_name(one): {
-                **of_field(one, hints[one.name]),
-                **NARROWER.get((kind.__name__, one.name), {}),
-                **({"description": sentences[one.name]} if one.name in sentences else {}),
+                **of_field(one, get_type_hints(of)[one.name]),
+                **NARROWER.get((of.__name__, one.name), {}),
+                **described(sentences_of(of).get(one.name)),
             }
-            for one in shown
+            for of, one in shown
         },
     }
+
+
+def spread(kind: type) -> Iterator[tuple[type, Field[Any]]]:
+    """The fields of an object, each with its class; those of a value that is spread stand in its place."""
+    for one in fields(kind):  # type: ignore[arg-type]
+        if one.metadata == SPREAD:
+            for inner in get_args(get_type_hints(kind)[one.name]):
+                yield from spread(inner) if is_dataclass(inner) else ()  # type: ignore[arg-type]
+        elif one.metadata != HIDDEN:
+            yield kind, one
+
+
+def described(sentence: str | None) -> dict[str, str]:
+    return {"description": sentence} if sentence else {}
 
 
 def json_name(one: Field[Any]) -> str:
@@ -97,6 +108,8 @@ def of_type(hint: Any) -> dict[str, Any]:
     if hint in PLAIN:
         return {"type": PLAIN[hint]}
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is tuple and Ellipsis not in arguments:
+        return {"type": "array", "prefixItems": list(map(of_type, arguments))}
     if origin is tuple:
         return {"type": "array", "items": of_type(arguments[0])}
     if origin is Literal:

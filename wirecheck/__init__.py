@@ -37,16 +37,14 @@ if TYPE_CHECKING:
     from wirecheck.library import changes, clients, diff, errors, groups, latency, messages, replay, topics, why
     from wirecheck.library_values import (
         Card,
-        Client,
         Message,
         Messages,
         Table,
-        Topic,
-        TopicDescription,
         Values,
         Verdict,
     )
     from wirecheck.session.session import InputError
+    from wirecheck.story.seen import Client, Topic, TopicDescription
     from wirecheck.story.verdict import Finding, Side
 
 __version__: str
@@ -88,6 +86,7 @@ __all__ = [
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.decode.show.changes",
+    "Client": "wirecheck.story.seen",
     "Difference": "wirecheck.decode.show.traffic_diff",
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
@@ -97,6 +96,8 @@ ELSEWHERE = {
     "InputError": "wirecheck.session.session",
     "LatencyRow": "wirecheck.decode.show.latency_rows",
     "Side": "wirecheck.story.verdict",
+    "Topic": "wirecheck.story.seen",
+    "TopicDescription": "wirecheck.story.seen",
 }
 """Values that commands use, too."""
 

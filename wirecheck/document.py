@@ -1,19 +1,24 @@
-"""Values as JSON has them: every object of an output is made of the fields of its dataclass, here.
+"""Values as JSON and tables have them: every object of an output is made of the fields of its dataclass, and a value of
+the columns of its row, here.
 
 Rule: a time is an integer of nanoseconds until it is written; its field ends with `_ns`, and wording.TIMES has the name
 that JSON gives it. It imports nothing of the project but that, so that every package can use it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, field, fields, is_dataclass, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast, get_origin
 
 from wirecheck.wording import TIMES, rfc3339
 
+Value = TypeVar("Value")
 LEFT_OUT = "left out as"
 HIDDEN = MappingProxyType({"hidden": True})
 """Metadata of a field that no document has."""
+SPREAD = MappingProxyType({"spread": True})
+"""Metadata of a field whose own fields, or names and values, stand in its place; None stands for nothing."""
 
 
 def left_out(value: Any) -> Any:
@@ -29,14 +34,44 @@ def document(value: Any) -> Any:
         case list() | tuple():
             return [document(item) for item in value]
         case _ if is_dataclass(value) and not isinstance(value, type):
-            cells = ((column, getattr(value, column.name)) for column in fields(value))
-            return {
-                TIMES.get(column.name, column.name): written(column, cell)
-                for column, cell in cells
-                if column.metadata != HIDDEN
-                if LEFT_OUT not in column.metadata or cell != column.metadata[LEFT_OUT]
-            }
+            return document_of_fields(value)
     return value
+
+
+def document_of_fields(value: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    kind: type = type(value)
+    for column in shown_fields(kind):
+        cell = getattr(value, column.name)
+        if column.metadata == SPREAD:
+            made |= document(cell) or {}
+        elif LEFT_OUT not in column.metadata or cell != column.metadata[LEFT_OUT]:
+            made[TIMES.get(column.name, column.name)] = written(column, cell)
+    return made
+
+
+@cache
+def shown_fields(kind: type) -> tuple[Field[Any], ...]:
+    return tuple(column for column in fields(kind) if column.metadata != HIDDEN)
+
+
+def of_row(kind: type[Value], row: Mapping[str, Any], **others: Any) -> Value:
+    """A value whose fields are columns of a row, by the names that JSON has; a time in a row is nanoseconds. `others`:
+    fields that are made otherwise.
+    """
+    columns = columns_of(cast("type", kind))
+    cells = {
+        name: tuple(row[column] or ()) if several else row[column]
+        for name, column, several in columns
+        if column in row and name not in others
+    }
+    return kind(**cells, **others)
+
+
+@cache
+def columns_of(kind: type) -> tuple[tuple[str, str, bool], ...]:
+    """Of each field its name, that of its column, and whether it is a tuple."""
+    return tuple((one.name, TIMES.get(one.name, one.name), get_origin(one.type) is tuple) for one in fields(kind))
 
 
 def inner(value: Any, change: Callable[[Any], Any], kept: Collection[str] = ()) -> Any:

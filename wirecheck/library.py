@@ -14,18 +14,15 @@ import datetime as dt
 import pathlib
 import warnings
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wirecheck.library_values import (
     Card,
-    Client,
     Message,
     Messages,
-    Topic,
-    TopicDescription,
     Values,
     Verdict,
     table_of,
@@ -34,7 +31,7 @@ from wirecheck.session.session import InputError, Session, drafts
 from wirecheck.wording import TimeSpan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -47,7 +44,9 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.story.seen import Client, Coverage, TopicDescription
     from wirecheck.story.verdict import CardEntry
+    from wirecheck.story.verdict import Verdict as Judged
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -305,13 +304,13 @@ def topics(
     Also of the results of a replay or a monitor.
     """
     with as_input_error():
+        from wirecheck.document import document
         from wirecheck.session.results import time_among
         from wirecheck.streaming.store.topics_at import described
 
         time, result = span(at), answers(paths, cluster, keylog, dialect)
-        rows = described(result, time and time_among(time, result.rows["topics"]))
-    found = [value(TopicDescription, row) for row in rows]
-    return Values(found, "topics", rows, inferred(rows))
+        found = described(result, *([time_among(time, result.rows["topics"])] if time else []))
+    return Values(found, "topics", lambda: inferred(document(found)))
 
 
 def clients(
@@ -335,17 +334,21 @@ def clients(
             except LookupError as error:
                 raise InputError(str(error)) from error
         result = answers(paths, cluster, keylog, dialect)
-        rows = result.verdict()["clients"]
-    return of_clients(rows, result, target)
+    return of_clients(result.clients(), result, target)
 
 
-def of_clients(rows: list[dict[str, Any]], result: Result, target: str | None = None) -> Values[Client]:
+def of_clients(found: Sequence[Client], result: Result, target: str | None = None) -> Values[Client]:
     from wirecheck.streaming.store import upgrade_gate
 
-    for row in rows:
-        row["between_brokers"] = upgrade_gate.between_brokers(row)
-        row["rejected_by_target"] = upgrade_gate.rejected(row, target) if target is not None else []
-    return values(Client, "clients", rows, result)
+    judged = [
+        replace(
+            client,
+            between_brokers=upgrade_gate.between_brokers(client),
+            rejected_by_target=upgrade_gate.rejected(client, target) if target is not None else (),
+        )
+        for client in found
+    ]
+    return stored(judged, "clients", result)
 
 
 def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path], dialect: str | Sequence[str]) -> Result:
@@ -385,7 +388,7 @@ def replay(
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.session.inputs import expectations
     from wirecheck.session.local_check import checked
-    from wirecheck.session.verdict_document import captured_of
+    from wirecheck.session.verdict_document import for_programs, with_about
     from wirecheck.story.expectations import with_expected
     from wirecheck.streaming.steps.settings import Settings
 
@@ -398,43 +401,36 @@ def replay(
         judge = JudgeSettings(principals=principals)
         settings = Settings(ports=frozenset(ports), dialects=reading.dialects, judge=judge)
         found = checked(reading, named, cluster, settings)
-        result, captured = found.run.result(), captured_of(found.captured)
+        result = found.run.result()
         judged = result.verdict(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
-        return verdict(result, with_expected(judged, expected), tuple(named), reading, captured)
+        judged = with_about(with_expected(judged, expected), named, reading.key_logs, {}, captured=found.captured)
+        return verdict(result, for_programs(judged, named))
 
 
-def verdict(
-    result: Result,
-    found: dict[str, Any],
-    inputs: tuple[str, ...],
-    reading: Session,
-    captured: Mapping[str, Any] | None,
-) -> Verdict:
+def verdict(result: Result, found: Judged) -> Verdict:
     from wirecheck.document import document
-    from wirecheck.session.verdict_document import about, for_programs
 
-    found |= {"engine": "local", "captured": captured, **about(found, inputs, reading.key_logs, {})}
-    found |= for_programs(found, inputs)
-    warn_of(found["coverage"])
+    assert found.about is not None
+    warn_of(found.coverage)
     json = document(found)
     return Verdict(
-        found["verdict"],
-        found["coverage"],
-        cards(found["entries"], json["entries"]),
-        stored(found["findings"], "findings", result),
-        values(Topic, "topics", found["topics"], result),
-        of_clients(found["clients"], result),
+        found.about.verdict,
+        found.coverage,
+        cards(found.entries, json["entries"]),
+        stored(found.findings, "findings", result),
+        stored(found.topics, "topics", result),
+        of_clients(found.clients, result),
         json,
     )
 
 
-def cards(entries: list[CardEntry], documents: list[dict[str, Any]]) -> Values[Card]:
+def cards(entries: Sequence[CardEntry], documents: list[dict[str, Any]]) -> Values[Card]:
     rows = [{name: entry[name] for name in ("code", "kind", "findings")} | entry["card"] for entry in documents]
-    return Values(list(map(Card.of, entries)), "cards", rows, inferred(rows))
+    return Values(list(map(Card.of, entries)), "cards", lambda: inferred(rows))
 
 
-def warn_of(coverage: Mapping[str, Any]) -> None:
-    for error in coverage["input_errors"]:
+def warn_of(coverage: Coverage) -> None:
+    for error in coverage.input_errors:
         warnings.warn(error, stacklevel=4)
 
 
@@ -481,40 +477,18 @@ def several(one_or_more: Path | Sequence[Path]) -> list[Path]:
     return [one_or_more] if isinstance(one_or_more, str | PathLike) else list(one_or_more)
 
 
-def values(kind: type[Value], table: str, rows: list[dict[str, Any]], result: Result) -> Values[Value]:
-    """Rows of one table as values."""
-    return stored([value(kind, row) for row in rows], table, result)
-
-
-def stored(found: list[Value], table: str, result: Result) -> Values[Value]:
+def stored(found: Sequence[Value], table: str, result: Result) -> Values[Value]:
     """Values of one table, which has their rows in the same order."""
-    from wirecheck.streaming.store.result_tables import TABLES, schema
-    from wirecheck.streaming.store.run_result import by_columns as in_order
+    from wirecheck.streaming.store.result_tables import TABLES, table_of
+    from wirecheck.streaming.store.run_result import in_order
 
-    shown = TABLES[table].shown
-    assert shown is not None
-    return Values(found, table, in_order(result.rows[table], *shown.order_by), schema(table))
+    return Values(found, table, lambda: table_of(table, in_order(TABLES[table], result.rows[table])))
 
 
-def inferred(rows: list[dict[str, Any]]) -> pa.Schema:
+def inferred(rows: list[dict[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
-    return pa.Table.from_pylist(rows).schema
-
-
-def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
-    return kind(**{field.name: plain(field.name, row[field.name]) for field in fields(kind)})  # type: ignore[arg-type]
-
-
-def plain(name: str, found: Any) -> Any:
-    match name, found:
-        case "apis", dict():
-            return {api: tuple(versions) for api, versions in found.items()}
-        case "rejected_by_target", list():
-            return tuple((api, version) for api, version in found)
-        case _, list():
-            return tuple(found)
-    return found
+    return pa.Table.from_pylist(rows)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import datetime as dt  # noqa: TC003 - typing.get_type_hints finds it
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.frame import Frame
+    from wirecheck.story.seen import Client, Coverage, Topic
     from wirecheck.story.verdict import CardAction, CardCause, CardEntry, CardEvidence, CardHarm, Finding
 
 Value = TypeVar("Value")
@@ -96,85 +98,6 @@ class Card:
         return cls(**parts, code=entry.code, kind=entry.kind, findings=entry.findings)
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """One topic ID under one name."""
-
-    cluster: str | None
-    """Cluster ID, or the label given; None where the cluster is unknown."""
-    name: str | None
-    """None where no message named the ID."""
-    topic_id: str | None
-    """In Kafka's base64; None where topics have no ID."""
-    state: str
-    """current, replaced, deleted or unresolved."""
-    first_seen: str
-    """RFC 3339, UTC."""
-    last_seen: str
-    """RFC 3339, UTC."""
-    earlier_ids: tuple[str, ...]
-    """Of a current topic: the IDs that its name had before, the oldest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
-    """A topic as it was observed, at the end of a capture or at a time."""
-
-    cluster: str | None
-    """Cluster ID, or the label given; None where the cluster is unknown."""
-    name: str | None
-    """None where no message named the ID."""
-    topic_id: str | None
-    """In Kafka's base64; None where topics have no ID."""
-    topic_id_hex: str | None
-    """The same ID in hex with dashes, as in log directories."""
-    state: str
-    """current, replaced, deleted or unresolved."""
-    first_seen: str
-    """RFC 3339, UTC."""
-    last_seen: str
-    """RFC 3339, UTC."""
-    earlier_ids: tuple[str, ...]
-    """IDs that the name had before, the oldest first."""
-    internal: bool | None
-    """None where no message stated it."""
-    partitions: tuple[Mapping[str, Any], ...]
-    """By number: partition, leader, leader_epoch, replicas, isr, offline_replicas, and time, source and connection of
-    the message that stated it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """A client ID at one address, and the API versions it uses."""
-
-    cluster: str | None
-    """Cluster ID, or the label given; None where the cluster is unknown."""
-    client_id: str | None
-    """None where requests carry none."""
-    address: str
-    """IP address, without the port."""
-    software_name: str | None
-    """From ApiVersions: apache-kafka-java, librdkafka, ..."""
-    software_version: str | None
-    """From ApiVersions."""
-    apis: Mapping[str, tuple[int, ...]]
-    """By API the versions that it sent."""
-    requests: int
-    """Requests it sent."""
-    granted: bool | None
-    """Whether a server granted it anything; None where no answer was seen."""
-    through: tuple[str, ...]
-    """Proxies and balancers that sent its requests on, if both of their legs were captured (CLU005)."""
-    first_seen: str
-    """RFC 3339, UTC."""
-    last_seen: str
-    """RFC 3339, UTC."""
-    between_brokers: bool
-    """It is a broker or a controller."""
-    rejected_by_target: tuple[tuple[str, int], ...]
-    """(API, version) of what it sent and the release asked for (`target`) does not serve."""
-
-
 class Table(ABC):
     """Rows that go to pandas, polars, DuckDB and whatever else reads Arrow, without a copy where these can."""
 
@@ -239,9 +162,13 @@ class Messages(Table):
 class Values(Sequence[Value], Table, Generic[Value]):
     """Findings, topics, clients or changes; each is a value, and all are a table."""
 
-    def __init__(self, values: Sequence[Value], name: str, rows: list[dict[str, Any]], schema: pa.Schema) -> None:
-        """`rows`: of the table, in the order of the values."""
-        self._values, self._name, self._rows, self._schema = tuple(values), name, rows, schema
+    def __init__(self, values: Sequence[Value], name: str, made: Callable[[], pa.Table]) -> None:
+        """`made`: makes the table, with rows in the order of the values."""
+        self._values, self._name, self._made = tuple(values), name, made
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        return self._made()
 
     @overload
     def __getitem__(self, index: int) -> Value: ...
@@ -264,17 +191,14 @@ class Values(Sequence[Value], Table, Generic[Value]):
         A field that holds several passes if the value is among them. AttributeError for a field that does not exist.
         """
         chosen = [i for i, one in enumerate(self._values) if all(has(one, name, each) for name, each in values.items())]
-        rows = [self._rows[i] for i in chosen]
-        return Values([self._values[i] for i in chosen], self._name, rows, self._schema)
+        return Values([self._values[i] for i in chosen], self._name, lambda: self._table.take(chosen))
 
     def _reader(self) -> pa.RecordBatchReader:
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(self._rows, schema=self._schema).to_reader()
+        return self._table.to_reader()
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
-        names = [name for name in self._schema.names if name not in NOT_SHOWN]
-        rows = ([row[name] for name in names] for row in self._rows[:SHOWN_ROWS])
+        names = [name for name in self._table.column_names if name not in NOT_SHOWN]
+        rows = ([row[name] for name in names] for row in self._table.slice(0, SHOWN_ROWS).to_pylist())
         more = len(self) - SHOWN_ROWS
         return names, rows, f"{self._name}: {len(self):,}" + (f", {more:,} not shown" if more > 0 else "")
 
@@ -289,7 +213,7 @@ class Verdict:
 
     sentence: str
     """The result in one sentence."""
-    coverage: Mapping[str, Any]
+    coverage: Coverage
     """What was read: frames, messages, decoded_messages, unseen_bytes, encrypted_connections, ..."""
     cards: Values[Card]
     """Harm, cause, action and evidence of each cause, the worst harm first."""
@@ -347,7 +271,7 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
             columns.append((title, of_type))
             for row, cell in zip(rows, of_rows, strict=True):
                 row[title] = cell
-    return Values(found, name, rows, pa.schema(columns))
+    return Values(found, name, lambda: pa.Table.from_pylist(rows, schema=pa.schema(columns)))
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]], below: str) -> str:

@@ -58,6 +58,8 @@ TIMES = {
     "committed_ns": "committed_at",
     "watermark_ns": "watermark_at",
     "until_ns": "until",
+    "from_ns": "from",
+    "to_ns": "to",
 }
 """Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 

@@ -4,36 +4,42 @@ All pictures of a page share it, so that what is drawn above one another was at 
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from wirecheck.wording import ns_of, rfc3339, utc
+from wirecheck.story.verdict import Verdict
+from wirecheck.wording import utc
 
-Row = Mapping[str, Any]
 THINNEST = 0.6  # percent: a single sighting is still seen
 TICKS = 4
-Time = int | str
-"""Nanoseconds, or as JSON has it where rows of tables are shown."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What was captured when."""
+
+    first_ns: int
+    last_ns: int
+    payload_bytes: tuple[int, ...]
+    """By slot: as many of one length are between the two times."""
 
 
 class Axis:
     """Capture time from the first to the last sighting of anything."""
 
-    def __init__(self, times: Iterable[Time]) -> None:
-        seen = sorted(map(moment, times))
-        self.first = seen[0] if seen else dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        self.last = seen[-1] if seen else self.first
+    def __init__(self, times_ns: Iterable[int]) -> None:
+        seen_ns = sorted(times_ns) or [0]
+        self.first, self.last = utc(seen_ns[0]), utc(seen_ns[-1])
         self.seconds = (self.last - self.first).total_seconds() or 1.0
 
-    def percent(self, time: Time) -> float:
-        share = (moment(time) - self.first).total_seconds() / self.seconds
+    def percent(self, time_ns: int) -> float:
+        share = (utc(time_ns) - self.first).total_seconds() / self.seconds
         return round(100 * min(max(share, 0.0), 1.0), 3)
 
-    def clock(self, time: dt.datetime | Time | None) -> str:
+    def clock(self, time: dt.datetime | int) -> str:
         """Time of day, with the date where the capture crosses midnight."""
-        if time is None:
-            return ""
-        at = time if isinstance(time, dt.datetime) else moment(time)
+        at = utc(time) if isinstance(time, int) else time
         shown = at.strftime("%H:%M:%S.%f")[:-3]
         return shown if self.first.date() == self.last.date() else f"{at:%m-%d} {shown}"
 
@@ -51,22 +57,18 @@ class Axis:
         return made
 
 
-def moment(time: Time) -> dt.datetime:
-    return utc(time) if isinstance(time, int) else dt.datetime.fromisoformat(time)
-
-
-def written(time: Time) -> str:
-    """As HTML takes it."""
-    return rfc3339(time) if isinstance(time, int) else time
-
-
-def axis_of(result: Row, traffic: Row | None = None, since_ns: int = 0, until_ns: int = 0) -> Axis:
+def axis_of(result: Verdict, traffic: Traffic | None = None, since_ns: int = 0, until_ns: int = 0) -> Axis:
     """Over everything that has a time, so that every part of the page speaks of the same span. It begins at
     `since_ns`, if that is given, and ends at `until_ns` or later.
     """
-    rows = (*result["clusters"], *result["topics"], *result["clients"])
-    times = [row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end)]
-    times += (result.get("captured") or {}).values()
-    times += (traffic["first"], traffic["last"]) if traffic else ()
-    seen = [ns for one in result["findings"] for ns in (one.first_ns, one.last_ns)]
-    return Axis(ns for ns in (*map(ns_of, times), *seen, since_ns, until_ns) if ns and ns >= since_ns)
+    spans: list[tuple[int, int]] = [
+        (one.first_ns, one.last_ns)
+        for some in (result.clusters, result.topics, result.clients, result.findings)
+        for one in some
+    ]
+    if result.about and result.about.captured:
+        spans.append((result.about.captured.from_ns, result.about.captured.to_ns))
+    if traffic:
+        spans.append((traffic.first_ns, traffic.last_ns))
+    times_ns = (*(ns for span in spans for ns in span), since_ns, until_ns)
+    return Axis(ns for ns in times_ns if ns and ns >= since_ns)

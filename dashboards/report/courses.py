@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wirecheck.story.entries import BLAMED
+from wirecheck.story.verdict import Verdict
 
 Row = Mapping[str, Any]
 DRAWN = 6
@@ -43,10 +44,10 @@ def errors(courses: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     return [{**one, "path": outline(one["values"])} for one in found[:DRAWN]]
 
 
-def charts(result: Row, courses: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Any]]:
+def charts(result: Verdict, courses: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Any]]:
     """Lines that show what findings are about: heading, lowest and highest value, and a row for each line."""
     for code, (kind, noun, heading) in LINES.items():
-        about = {one.words.get(noun) for one in result["findings"] if one.code == code and one.kind in BLAMED}
+        about = {one.words.get(noun) for one in result.findings if one.code == code and one.kind in BLAMED}
         every = [one for one in courses.get(kind, ()) if any(value is not None for value in one["values"])]
         if not about or not every:
             continue

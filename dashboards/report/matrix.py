@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from wirecheck.story.verdict import Finding
+from wirecheck.story.seen import Client
+from wirecheck.story.verdict import Finding, Verdict
 
-Row = Mapping[str, Any]
 Key = tuple[str, str | None, int | None]
 """Client ID, API and version."""
 ROWS_SHOWN = 150
@@ -18,15 +18,15 @@ MARKING = {"VER001": "refused", "VER002": "refused", "VER005": "removed"}
 """Checks whose sides name an API and a version that a client should leave, and how its cell is marked."""
 
 
-def matrix(result: Row) -> dict[str, Any]:
+def matrix(result: Verdict) -> dict[str, Any]:
     """Columns (most used first) and rows with one cell per column: the versions as text, and the mark or None."""
-    marks = marked(result["findings"])
-    rows: dict[tuple[str, ...], list[Row]] = {}
-    for client in result["clients"]:
+    marks = marked(result.findings)
+    rows: dict[tuple[str, ...], list[Client]] = {}
+    for client in result.clients:
         rows.setdefault(who(client), []).append(client)
     used: dict[str, int] = {}
-    for client in result["clients"]:
-        for api in client["apis"]:
+    for client in result.clients:
+        for api in client.apis:
             used[api] = used.get(api, 0) + 1
     apis = sorted(used, key=lambda api: (-used[api], api))
     made = [line(key, clients, apis, marks) for key, clients in sorted(rows.items())]
@@ -37,7 +37,7 @@ def matrix(result: Row) -> dict[str, Any]:
 PICTURE_ROWS, PICTURE_APIS = 12, 12
 
 
-def picture(found: Row) -> dict[str, Any] | None:
+def picture(found: Mapping[str, Any]) -> dict[str, Any] | None:
     """The rows and columns of a matrix that have a marked cell; None where none has."""
     rows = [row for row in found["rows"] if any(cell and cell["mark"] for cell in row["cells"])]
     columns = [
@@ -54,18 +54,18 @@ def picture(found: Row) -> dict[str, Any] | None:
     }
 
 
-def who(client: Row) -> tuple[str, ...]:
+def who(client: Client) -> tuple[str, ...]:
     """Software with its version if reported, else the client ID."""
-    if client["software_name"]:
-        return ("software", client["software_name"], client["software_version"] or "")
-    return ("unsaid", client["client_id"] or "(empty client ID)")
+    if client.software_name:
+        return ("software", client.software_name, client.software_version or "")
+    return ("unsaid", client.client_id or "(empty client ID)")
 
 
-def line(key: tuple[str, ...], clients: list[Row], apis: Iterable[str], marks: Mapping[Any, str]) -> dict[str, Any]:
+def line(key: tuple[str, ...], clients: list[Client], apis: Iterable[str], marks: Mapping[Any, str]) -> dict[str, Any]:
     cells = []
     for api in apis:
-        versions = sorted({version for client in clients for version in client["apis"].get(api, ())})
-        found = {marks.get((client["client_id"], api, v)) for client in clients for v in client["apis"].get(api, ())}
+        versions = sorted({version for client in clients for version in client.apis.get(api, ())})
+        found = {marks.get((client.client_id, api, v)) for client in clients for v in client.apis.get(api, ())}
         mark = "refused" if "refused" in found else "removed" if "removed" in found else None
         cells.append({"versions": ranges(versions), "mark": mark} if versions else None)
     return {

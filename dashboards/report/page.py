@@ -8,7 +8,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from typing import Any
 
@@ -17,10 +17,11 @@ from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
-from wirecheck.dashboards.report.axis import Axis, axis_of, written
+from wirecheck.dashboards.report.axis import Axis, Traffic, axis_of
 from wirecheck.judge.checks.page import remedy
-from wirecheck.story.verdict import Finding
-from wirecheck.wording import hex_id, plural
+from wirecheck.story.seen import ConnectionRead, Statement
+from wirecheck.story.verdict import Finding, Verdict
+from wirecheck.wording import hex_id, plural, rfc3339
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
@@ -43,17 +44,23 @@ LIMITS = {
 
 
 @dataclass(frozen=True)
+class JudgedAgent:
+    """An agent, and how far its frames are judged."""
+
+    cluster: str
+    agent: str
+    judged_ns: int
+
+
+@dataclass(frozen=True)
 class Attached:
     """What a page shows besides the replay's JSON object; without any of it the page is whole, and says less."""
 
-    connections: Sequence[Row] = ()
-    """{"connection": "ip:port>ip:port", "protocol", measure: count}"""
-    statements: Sequence[Row] = ()
-    """Rows of the table of statements, times as in the JSON."""
+    connections: Sequence[ConnectionRead] = ()
+    statements: Sequence[Statement] = ()
     requests: Row | None = None
     """{"apis", "brokers": [{"name", "requests", "errors", "p50", "p99"}], "round_trip", "retransmitted"}"""
-    traffic: Row | None = None
-    """{"first", "last", "payload_bytes": by slot}"""
+    traffic: Traffic | None = None
     courses: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     """By kind {"who", "what", "values": by slot of the traffic}"""
     brokers: Mapping[str, int] = field(default_factory=dict)
@@ -62,6 +69,8 @@ class Attached:
     """By finding: {"connection", "api", "version", "correlation_id", "client_id", and "request", "response": lines}"""
     explanations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By code the parts of its check's page: heading to text."""
+    agents: Sequence[JudgedAgent] = ()
+    """Of a monitor's page: how far each agent's frames are judged."""
     live: Row | None = None
     """Of a monitor's page: {"axis": {"since_ns", "until_ns"}, 0 for what is to be seen; "range": its name;
     "ranges": [(name, text)]; "updated": its age as text}
@@ -71,7 +80,7 @@ class Attached:
 NOTHING = Attached()
 
 
-def page(result: Row, attached: Attached = NOTHING) -> str:
+def page(result: Verdict, attached: Attached = NOTHING) -> str:
     """The whole page as text."""
     axis = axis_of(result, attached.traffic, **(attached.live["axis"] if attached.live else {}))
     style, script = asset("page.css"), asset("page.js")
@@ -81,30 +90,23 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{
-                "others": [],
-                "engine": "",
-                "not_listed": 0,
-                "agents": [],
-                "inputs": [],
-                "wirecheck": "",
-                "grace_s": None,
-                **result,
-                "verdict": verdict.sentence(result),
-            },
+            **{column.name: getattr(result, column.name) for column in fields(result)},
+            verdict=verdict.sentence(result),
+            inputs=result.inputs,
+            agents=attached.agents,
             style=style,
             script=script,
             policy=policy(style, script),
             mood=verdict.mood(result),
             cards=verdict.first_cards(result),
             causes=len(verdict.blamed(result)),
-            findings_by_id={finding.id: finding for finding in result["findings"]},
-            counts=verdict.by_kind(result["findings"]),
-            tiles=coverage_tiles.tiles(result["coverage"]),
+            findings_by_id=result.by_id,
+            counts=verdict.by_kind(result.findings),
+            tiles=coverage_tiles.tiles(result.coverage),
             besides=list(verdict.besides(result)),
             live=attached.live,
-            not_compared=verdict.not_compared(result["coverage"]),
-            counted_once=verdict.counted_once(result["coverage"]),
+            not_compared=verdict.not_compared(result.coverage),
+            counted_once=verdict.counted_once(result.coverage),
             axis=axis,
             lanes=drawn,
             drawn=sum(one["odd"] or bool(one["blamed"]) for one in drawn) if versions else LIMITS["lanes"],
@@ -118,7 +120,7 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             sequences=sequences(result, attached),
             explanations=explained(result, attached.explanations),
             ticket=ticket(result),
-            names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
+            names=len({(topic.cluster, topic.name) for topic in result.topics}),
             matrix=found,
             requests=attached.requests,
             endpoints=coverage_tiles.endpoints(attached.connections),
@@ -127,29 +129,29 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
     )
 
 
-def sequences(result: Row, attached: Attached) -> dict[str, Row]:
+def sequences(result: Verdict, attached: Attached) -> dict[str, Row]:
     """By finding its sequence diagram, of those that lead an entry."""
     names = sequence.names_of(attached.brokers, attached.statements)
-    by_id = {finding.id: finding for finding in result["findings"]}
-    leading = [entry.findings[0] for top in result["entries"] for entry, _ in lanes.flat(top)]
+    by_id = result.by_id
+    leading = [entry.findings[0] for top in result.entries for entry, _ in lanes.flat(top)]
     drawn = {name: sequence.sequence(by_id[name], names, attached.exchanges.get(name, ())) for name in leading}
     return {name: found for name, found in drawn.items() if found is not None}
 
 
-def explained(result: Row, explanations: Mapping[str, Mapping[str, str]]) -> dict[str, Row]:
+def explained(result: Verdict, explanations: Mapping[str, Mapping[str, str]]) -> dict[str, Row]:
     """Of the codes that findings have, in their order: name and parts."""
-    names = {finding.code: finding.name for finding in result["findings"]}
+    names = {finding.code: finding.name for finding in result.findings}
     return {code: {"name": names[code], "parts": explanations[code]} for code in sorted(names) if code in explanations}
 
 
-def ticket(result: Row) -> str:
+def ticket(result: Verdict) -> str:
     """The verdict as Markdown, as `--output markdown` has it, of the first findings; empty for an older result."""
-    findings = result["findings"]
-    if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any(one.commands is None for one in findings):
+    findings = result.findings
+    if result.about is None or any(one.commands is None for one in findings):
         return ""
-    first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under.findings]
-    by_id = {finding.id: finding for finding in findings}
-    text = tickets.markdown({**result, "findings": [by_id[name] for name in first[:IN_TICKET]]})
+    first = [name for entry in result.entries for under, _ in lanes.flat(entry) for name in under.findings]
+    by_id = result.by_id
+    text = tickets.markdown(replace(result, findings=tuple(by_id[name] for name in first[:IN_TICKET])))
     left = len(findings) - IN_TICKET
     return text + (f"\n\nand {plural(left, 'more finding')} in the report" if left > 0 else "")
 
@@ -176,7 +178,8 @@ def environment(axis: Axis) -> jinja2.Environment:
     made.globals["limits"] = LIMITS
     made.filters |= {
         "clock": axis.clock,
-        "written": written,
+        "written": rfc3339,
+        "to_the_second": lambda time_ns: f"{rfc3339(time_ns)[:19]}Z",
         "hex": hex_id,
         "marked": marked,
         "remedy": remedy,

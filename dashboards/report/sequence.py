@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.story.seen import Statement
 from wirecheck.story.verdict import Finding, Side
 
 Row = Mapping[str, Any]
@@ -22,12 +23,10 @@ CONTROLLER = re.compile(r"controller \d+")
 SHORT = 6
 
 
-def names_of(brokers: Mapping[str, int], statements: Iterable[Row]) -> dict[str, str]:
+def names_of(brokers: Mapping[str, int], statements: Iterable[Statement]) -> dict[str, str]:
     """Names of endpoints: brokers by their ID, as Metadata named them or statements have both."""
     return {address: f"broker {number}" for address, number in brokers.items()} | {
-        row["who"]: f"broker {row['broker']}"
-        for row in statements
-        if row["speaker"] == "broker" and row["broker"] is not None
+        row.who: f"broker {row.broker}" for row in statements if row.speaker == "broker" and row.broker is not None
     }
 
 

@@ -21,7 +21,6 @@ from wirecheck.judge.results.result_table import (
     Body,
     Column,
     ResultTable,
-    Shown,
 )
 
 FRAME = pa.struct([("source", TEXT), ("first", pa.int64()), ("last", pa.int64())])
@@ -66,11 +65,7 @@ FINDINGS = ResultTable(
     "findings",
     "Contradictions and broken rules. One row per finding.",
     columns("findings"),
-    shown=Shown(
-        order_by=("first_seen", "code", "id"),
-        hidden=frozenset({"revision", "label", "state"}),
-        as_object={"words": ("name", "value")},
-    ),
+    order_by=("first_seen", "code", "id"),
     news=news_of,
 )
 """Its rows are made by the checks (`evaluate.py`)."""
@@ -80,7 +75,7 @@ TOPICS = ResultTable(
     columns("topics"),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
     reads={"name": "topic name:absence name:serves name:carried id:carried", "id": "id:*"},
-    shown=Shown(order_by=("cluster", "name", "first_seen")),
+    order_by=("cluster", "name", "first_seen"),
     bounded=True,
 )
 PARTITIONS = ResultTable(
@@ -112,7 +107,7 @@ CLIENTS = ResultTable(
     columns("clients"),
     rows={"client": "client_rows.clients"},
     reads={"client": "client:client client:exchanged client:software"},
-    shown=Shown(order_by=("cluster", "client_id", "address"), as_object={"apis": ("api", "versions")}),
+    order_by=("cluster", "client_id", "address"),
     news=grows,
     bounded=True,
 )
@@ -129,10 +124,7 @@ HARMS = ResultTable(
         " client:closed_on client:request_version client:software client:version_error server:advertised"
         " server:accepts link:unanswered link:midway",
     },
-    shown=Shown(
-        order_by=("first_seen", "client_id", "topic", "api"),
-        hidden=frozenset({"id", "revision", "label", "withdrawn", "sides"}),
-    ),
+    order_by=("first_seen", "client_id", "topic", "api"),
     news=itemgetter("level", "topic", "errors", "brokers", "first_seen", "recovered"),
 )
 """Facts about hurt clients; the story decides which finding they follow from."""
@@ -142,7 +134,7 @@ CLUSTERS = ResultTable(
     columns("clusters"),
     rows={"server": "client_rows.clusters"},
     reads={"server": "-"},
-    shown=Shown(order_by=("label", "cluster_id"), hidden=frozenset({"id", "revision", "withdrawn"})),
+    order_by=("label", "cluster_id"),
 )
 COVERAGE = ResultTable(
     "coverage",

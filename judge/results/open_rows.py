@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.decode import api_names
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.judge.topology.releases import removed_in_4
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -29,7 +30,7 @@ def rows(table: str, part: pa.Table) -> Iterator[dict[str, Any]]:
         looked_at.remove("apis")
         part = part.append_column(OLD, pa.array(speak_removed(part["apis"])))
         looked_at.append(OLD)
-    yield from part.select(looked_at).to_pylist()
+    yield from rows_of(part.select(looked_at))
 
 
 def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:

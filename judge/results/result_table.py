@@ -34,18 +34,6 @@ class ResultRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How a table is shown in the JSON of a result."""
-
-    order_by: tuple[str, ...]
-    """Columns; what is null comes last."""
-    hidden: frozenset[str] = frozenset({"id", "revision", "label", "withdrawn"})
-    """Columns that the JSON leaves out."""
-    as_object: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Lists of structs that the JSON writes as one object: column to the fields of its names and values."""
-
-
-@dataclass(frozen=True)
 class ResultTable:
     name: str
     meaning: str
@@ -59,8 +47,8 @@ class ResultTable:
     """By space what these functions read of the ledger, in the words of the catalogue (`checks/catalogue.py`): there is
     no row without a claim of a kind that is marked as needed.
     """
-    shown: Shown | None = None
-    """None: the JSON does not have it, or not row by row."""
+    order_by: tuple[str, ...] = ()
+    """Columns by which the JSON of a result lists its rows; what is null comes last. Empty: it does not list them."""
     news: Callable[[Body], Any] | None = None
     """What of a row is emitted at once when it changes; the rest waits. None: all of it is emitted at once."""
     in_result: bool = True
@@ -86,3 +74,43 @@ SPAN = (
     Column("first_seen", TIME, "Capture time of the first exchange that the row is based on."),
     Column("last_seen", TIME, "Capture time of the last exchange that the row is based on."),
 )
+
+
+def rows_of(table: pa.Table) -> list[Body]:
+    """Rows of a table that was written; times are nanoseconds since 1970, as where rows are made."""
+    columns = [cells_of(column) for column in table.columns]
+    return [dict(zip(table.column_names, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def cells_of(column: pa.ChunkedArray) -> list[Any]:
+    if not has_time(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    cells = column.cast(with_integers(column.type)).to_pylist()  # Python's times cost 6 us each
+    return [in_ns(cell, column.type) for cell in cells]
+
+
+def has_time(kind: pa.DataType) -> bool:
+    """Whether a value of this type may have a time in it."""
+    if pa.types.is_nested(kind):
+        return any(has_time(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind))
+
+
+def with_integers(kind: pa.DataType) -> pa.DataType:
+    """The same type, with integers where times stand."""
+    if pa.types.is_list(kind):
+        return pa.list_(with_integers(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, with_integers(field.type)) for field in map(kind.field, range(kind.num_fields))])
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+def in_ns(cell: Any, kind: pa.DataType) -> Any:
+    """Microseconds to nanoseconds, wherever a time stands."""
+    if cell is None or not has_time(kind):
+        return cell
+    if pa.types.is_list(kind):
+        return [in_ns(item, kind.value_type) for item in cell]
+    if pa.types.is_struct(kind):
+        return {name: in_ns(item, kind.field(name).type) for name, item in cell.items()}
+    return cell * 1000

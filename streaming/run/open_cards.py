@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from wirecheck.judge.failures import described
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.story import severity
 from wirecheck.story.expectations import Expectation, with_expected
 from wirecheck.story.unexplained import CODE as UNEXPLAINED
@@ -112,7 +113,7 @@ class OpenCards:
         with self.lock:
             for table in TABLES:
                 rows_by_name = self.rows[table]
-                for row in tables[table].to_pylist() if table in tables else ():
+                for row in rows_of(tables[table]) if table in tables else ():
                     name = f"{row['label']}|{row['id']}"
                     if row.get("others") is not None:
                         continue
@@ -150,15 +151,15 @@ class OpenCards:
         whole = Result.of(rows)
         result = with_expected(whole.verdict(principals=self.principals), self.expect)
         unexplained = (row for row in whole.rows["findings"] if row["code"] == UNEXPLAINED)
-        by_name = {finding.id: finding for finding in result["findings"]}
-        affected = {loud: len(hurt) for loud, hurt in severity.affected(result["entries"], by_name).items()}
+        by_name = result.by_id
+        affected = {loud: len(hurt) for loud, hurt in severity.affected(result.entries, by_name).items()}
         made = LabelCards({}, {}, affected, {f"{label}|{row['id']}": row for row in unexplained})
-        kinds = {finding.id: finding.kind for finding in result["findings"]}
-        for finding in result["findings"]:
+        kinds = {finding.id: finding.kind for finding in result.findings}
+        for finding in result.findings:
             follow = [f"{label}|{other}" for other in finding.consequences]
-            role = role_of(finding, kinds.get(finding.cause))
+            role = role_of(finding, kinds.get(finding.cause or ""))
             made.findings[f"{label}|{finding.id}"] = FindingCard(role, follow)
-        for entry in result["entries"]:
+        for entry in result.entries:
             expected = bool(entry.expected)
             every = [f"{label}|{name}" for name in entry.finding_ids]
             sentence, hurt = severity.label(entry), 0 if expected else len(hurt_clients(entry))

@@ -20,7 +20,6 @@ from wirecheck.frame import Frame
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions
-from wirecheck.wording import TimeSpan
 
 Row = dict[str, Any]
 Counts = Counter[tuple[str, str]]
@@ -69,8 +68,8 @@ def row_of(label: str, one: Seen, *, principals: bool) -> Row:
 
 def seen(row: Row) -> Seen:
     return Seen(
-        time_ns=TimeSpan.of(row["time"]).ns,
-        answered_ns=row["answered"] and TimeSpan.of(row["answered"]).ns,
+        time_ns=row["time"],
+        answered_ns=row["answered"],
         targets=[Target(**target) for target in row["targets"]],
         frame=Frame(row["frame"]["source"], row["frame"]["first"], row["frame"]["first"]),
         **{name: row[name] for name in SAME},

@@ -6,14 +6,13 @@ what was seen around each; versions and rates of a time are not known.
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.show.traffic_diff import changed_clients, changed_ids, changed_versions, difference, ordered
 from wirecheck.story.entries import BLAMED
-from wirecheck.streaming.store.topics_at import FOREVER, described
-from wirecheck.wording import client_name
+from wirecheck.streaming.store.topics_at import FOREVER_NS, described
+from wirecheck.wording import NS_PER_S, client_name, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
-RECENT = dt.timedelta(minutes=5)
+RECENT_NS = 5 * 60 * NS_PER_S
 """What was seen within this before a time was there then. Clients refresh their metadata so often, and a monitor writes
 a row's last time within a minute."""
 
@@ -32,24 +31,24 @@ class Side:
     """What was there before, or after."""
 
     result: Result
-    since: dt.datetime | None = None
-    """Rows that were last seen earlier do not count, unless they began after `begun`."""
-    until: dt.datetime = FOREVER
-    begun: dt.datetime = FOREVER
+    since_ns: int = 0
+    """Rows that were last seen earlier do not count, unless they began after `begun_ns`."""
+    until_ns: int = FOREVER_NS
+    begun_ns: int = FOREVER_NS
     versions: bool = True
 
     def rows(self, table: str) -> list[Row]:
         return [row for row in self.result.rows[table] if self.has(row)]
 
     def has(self, row: Row) -> bool:
-        if row.get("others") is not None or row["first_seen"] > self.until:
+        if row.get("others") is not None or row["first_seen"] > self.until_ns:
             return False
-        return self.since is None or row["last_seen"] >= self.since or row["first_seen"] > self.begun
+        return bool(row["last_seen"] >= self.since_ns or row["first_seen"] > self.begun_ns)
 
 
-def at_times(result: Result, before: dt.datetime, after: dt.datetime) -> tuple[Side, Side]:
-    side = Side(result, before - RECENT, before, versions=False)
-    return side, replace(side, since=after - RECENT, until=after, begun=before)
+def at_times(result: Result, before_ns: int, after_ns: int) -> tuple[Side, Side]:
+    side = Side(result, before_ns - RECENT_NS, before_ns, versions=False)
+    return side, replace(side, since_ns=after_ns - RECENT_NS, until_ns=after_ns, begun_ns=before_ns)
 
 
 def differences(before: Side, after: Side) -> list[Difference]:
@@ -86,7 +85,7 @@ def findings(before: Side, after: Side) -> Iterator[Difference]:
         if is_new:
             yield difference(f"{noun}-new", subject, "", row["summary"], client)
         else:
-            yield difference(f"{noun}-gone", subject, f"last at {row['last_seen']:%Y-%m-%d %H:%M:%S}", "", client)
+            yield difference(f"{noun}-gone", subject, f"last at {clock(row['last_seen'], dated=True)}", "", client)
 
 
 def harms(before: Side, after: Side) -> Iterator[Difference]:
@@ -110,9 +109,9 @@ def requests_of(side: Side) -> dict[str, int]:
 
 def current_ids(side: Side) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for topic in described(side.result, side.until):
-        if topic["name"] and topic["topic_id"] and topic["state"] == "current":
-            found.setdefault(topic["name"], set()).add(topic["topic_id"])
+    for topic in described(side.result, side.until_ns):
+        if topic.name and topic.topic_id and topic.state == "current":
+            found.setdefault(topic.name, set()).add(topic.topic_id)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.judge.results.judged_tables import JUDGED
-from wirecheck.judge.results.result_table import REVISION, TEXT, TIME, Column, ResultTable
+from wirecheck.judge.results.result_table import REVISION, TEXT, TIME, Column, ResultTable, has_time
 
 EXCHANGES = ResultTable(
     "exchanges",
@@ -122,13 +122,6 @@ def values(rows: list[Mapping[str, Any]], name: str, kind: pa.DataType) -> list[
 
 
 @cache
-def has_time(kind: pa.DataType) -> bool:
-    """Whether a value of this type may have a time in it."""
-    if pa.types.is_nested(kind):
-        return any(has_time(kind.field(i).type) for i in range(kind.num_fields))
-    return bool(pa.types.is_timestamp(kind))
-
-
 def from_ipc(cell: bytes) -> pa.Table:
     return pa.ipc.open_stream(cell).read_all()
 

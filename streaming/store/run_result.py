@@ -1,56 +1,49 @@
-"""The result tables of one run as the one JSON object for people and scripts. It computes nothing of its own.
+"""The result tables of one run as the one value for people and programs. It computes nothing of its own.
 
 It is a view of the tables; those of a running query can be read too.
 """
 
-import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.document import document
-from wirecheck.judge.results.judged_tables import FINDINGS, HARMS
-from wirecheck.judge.results.result_table import ResultTable, Shown
+from wirecheck.document import document, of_row
+from wirecheck.judge.results.judged_tables import CLIENTS, CLUSTERS, FINDINGS, HARMS, TOPICS
+from wirecheck.judge.results.result_table import ResultTable, rows_of
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries, several_days
 from wirecheck.story.harm import HURT
 from wirecheck.story.reading_options import dialects_read
+from wirecheck.story.seen import Client, Cluster, ConnectionRead, Coverage, NotKept, Read, Statement, Topic
 from wirecheck.story.unexplained import unexplained
-from wirecheck.story.verdict import Finding, Harm, last_seen_ns
+from wirecheck.story.verdict import Finding, Harm, Verdict
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
-from wirecheck.wording import EPOCH
 
 Row = dict[str, Any]
-ALWAYS = (  # measures that are shown even where there is nothing to count
-    "frames",
-    "connections",
-    "messages",
-    "exchanges",
-    "decoded_messages",
-    "unseen_bytes",
-    "encrypted_connections",
-    "undecoded_messages",
-)
+One = TypeVar("One")
+INPUT_ERRORS = "input_errors"
+READ = {column.name for column in fields(Read)}
+MEASURES = {column.name for column in fields(Coverage)} - {INPUT_ERRORS, "measures", "details"}
+"""Of the table of coverage those that have a field."""
 UNASSIGNED = ("unassigned_endpoints", "unassigned_topics", "unassigned_clients")
 """Measures of what is of no known cluster; the JSON names so many of each."""
 OTHERS, MOST_DETAILS = "(others)", 100
-UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` counts rows that were not kept. The row `others` of findings is a finding of a check."""
 CAUSES = frozenset({"findings", "harms"})
 """What has to be known to say that nothing explains a refusal."""
-SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
-"""In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
 """Tables whose rows show until when something was seen."""
 
@@ -96,8 +89,8 @@ class Result:
             rows["findings"] += refused_without_cause(rows)
         return cls(rows, tuple(others), measured)
 
-    def coverage(self) -> Row:
-        """What a verdict rests on, as in the JSON."""
+    def coverage(self) -> Coverage:
+        """What a verdict rests on."""
         return coverage(self.rows["coverage"] if self.measured is None else self.measured)
 
     def json(self) -> Row:
@@ -113,74 +106,86 @@ class Result:
         *,
         tables_in: str = "",
         principals: bool = True,
-    ) -> Row:
-        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
-        `not_listed` where not all findings are asked for. `inputs`, `keylogs` and `tables_in` (the folder of the
-        tables) are for the commands of cards; without `principals` these name no client's address, and findings not
-        who changed a topic.
+    ) -> Verdict:
+        """`inputs`, `keylogs` and `tables_in` (the folder of the tables) are for the commands of cards; without
+        `principals` these name no client's address, and findings not who changed a topic.
         """
         every = linked(self.findings())
         every = every if principals else list(map(without_principals, every))
-        findings, harms = list(filter(choice.fits, every)), self.harms()
-        tables: Row = {table.name: listed(table, self.rows[table.name]) for table in SHOWN if table.name not in CAUSES}
-        tables |= {"harms": harms, "findings": findings}
+        findings = tuple(filter(choice.fits, every))
+        found = Verdict(
+            coverage=self.coverage(),
+            clusters=self.values(CLUSTERS, partial(of_row, Cluster)),
+            topics=self.topics(),
+            clients=self.clients(),
+            harms=self.harms(),
+            findings=findings,
+            dialects=tuple(dialects_read(every)),
+            not_listed=len(every) - len(findings) if choice else None,
+            others=self.not_kept(*BOUNDED),
+        )
         context = CardContext(
             {finding.id: finding for finding in every},
-            last_seen_ns(tables),
+            found.last_ns,
             dated=several_days(every),
             inputs=inputs,
             keylogs=keylogs,
             hosts=principals,
             tables=tables_in,
         )
-        return {
-            "coverage": self.coverage(),
-            **tables,
-            "dialects": dialects_read(every),
-            "entries": with_cards(entries(findings, every), harms, context),
-            **({"not_listed": len(every) - len(findings)} if choice else {}),
-            **self.overflow_rows(*BOUNDED),
-        }
+        return replace(found, entries=tuple(with_cards(entries(findings, every), found.harms, context)))
 
-    def findings(self) -> list[Finding]:
+    def values(self, table: ResultTable, of: Callable[[Row], One]) -> tuple[One, ...]:
+        """The rows of a table in the order of the JSON."""
+        return tuple(map(of, in_order(table, self.rows[table.name])))
+
+    def topics(self) -> tuple[Topic, ...]:
+        return self.values(TOPICS, partial(of_row, Topic))
+
+    def clients(self) -> tuple[Client, ...]:
+        return self.values(CLIENTS, Client.of)
+
+    def findings(self) -> tuple[Finding, ...]:
         """In their order, linked to no other."""
-        return list(map(Finding.of, in_order(FINDINGS, self.rows["findings"])))
+        return self.values(FINDINGS, Finding.of)
 
-    def harms(self) -> list[Harm]:
-        return list(map(Harm.of, in_order(HARMS, self.rows["harms"])))
+    def harms(self) -> tuple[Harm, ...]:
+        return self.values(HARMS, partial(of_row, Harm))
 
-    def overflow_rows(self, *tables: str) -> Row:
-        """`others`: of each table and label how many more there were than are kept; nothing where all are."""
-        rows = [more(row) for row in self.others if row["table"] in tables]
-        return {"others": rows} if rows else {}
+    def not_kept(self, *tables: str) -> tuple[NotKept, ...]:
+        """Of each table and label how many more there were than are kept; nothing where all are."""
+        return tuple(of_row(NotKept, row, count=row["others"]) for row in self.others if row["table"] in tables)
 
-    def statements(self) -> list[Row]:
-        """Who states, uses or rejects which disputed topic ID, as in the JSON."""
+    def statements(self) -> list[Statement]:
+        """Who states, uses or rejects which disputed topic ID."""
         rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
-        return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
+        return [of_row(Statement, row) for row in rows]
 
     def totals(self) -> list[Row]:
         """The counters of the run, as the table has them."""
         return self.rows["totals"]
 
-    def connections(self) -> list[Row]:
-        """One row per connection: its protocol and every measure that was counted on it, without details."""
+    def connections(self) -> list[ConnectionRead]:
+        """How much of each connection was read."""
         by_connection: dict[str, Row] = {}
         for row in self.rows["coverage"]:
             name, measure = row["connection"], row["measure"]
             if name is not None:
-                counts = by_connection.setdefault(row["id"].partition("|")[0], {"connection": name, "protocol": ""})
+                counts = by_connection.setdefault(row["id"].partition("|")[0], {"connection": name})
                 if measure == "connections":
                     counts["protocol"] = row["detail"]
-                counts[measure] = counts.get(measure, 0) + row["count"]
-        return list(by_connection.values())
+                elif measure in READ:
+                    counts[measure] = counts.get(measure, 0) + row["count"]
+        return [ConnectionRead(**counts) for counts in by_connection.values()]
 
 
 def refused_without_cause(rows: Mapping[str, list[Row]]) -> list[Row]:
     """Rows of findings that no judge can make alone (CLI006)."""
     if not any(row["level"] == HURT for row in rows["harms"]):
         return []
-    return unexplained(linked(list(map(Finding.of, rows["findings"]))), [(Harm.of(row), row) for row in rows["harms"]])
+    return unexplained(
+        linked(list(map(Finding.of, rows["findings"]))), [(of_row(Harm, row), row) for row in rows["harms"]]
+    )
 
 
 def without_principals(finding: Finding) -> Finding:
@@ -189,24 +194,25 @@ def without_principals(finding: Finding) -> Finding:
     return replace(finding, words=words)
 
 
-def coverage(rows: Iterable[Row]) -> Row:
+def coverage(rows: Iterable[Row]) -> Coverage:
     """Totals of every measure, and of its details where it has some."""
-    totals: dict[str, int] = dict.fromkeys(ALWAYS, 0)
+    totals: Counter[str] = Counter()
     details: dict[str, dict[str, int]] = {}
     for row in rows:
         measure, detail = row["measure"], row["detail"]
-        totals[measure] = totals.get(measure, 0) + row["count"]
+        totals[measure] += row["count"]
         if detail is not None:
             by_detail = details.setdefault(measure, {})
             by_detail[detail] = by_detail.get(detail, 0) + row["count"]
-    errors = sorted(details.pop("input_errors", {}))
-    return {
-        **totals,
-        "input_errors": errors,
-        "details": {
+    del totals[INPUT_ERRORS]
+    return Coverage(
+        **{name: totals.pop(name) for name in MEASURES & totals.keys()},
+        measures=dict(totals),
+        input_errors=tuple(sorted(details.pop(INPUT_ERRORS, {}))),
+        details={
             name: first(found) if name in UNASSIGNED else dict(sorted(found.items())) for name, found in details.items()
         },
-    }
+    )
 
 
 def first(counts: Mapping[str, int]) -> dict[str, int]:
@@ -216,48 +222,14 @@ def first(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in names[:MOST_DETAILS]} | ({OTHERS: more} if more else {})
 
 
-def more(row: Row) -> Row:
-    """How many more topics or clients were seen than are kept."""
-    columns = ("table", "label", "cluster", "first_seen", "last_seen")
-    return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
-
-
 def in_order(table: ResultTable, rows: list[Row]) -> list[Row]:
-    assert table.shown is not None
-    return by_columns(rows, *table.shown.order_by)
-
-
-def listed(table: ResultTable, rows: list[Row]) -> list[Row]:
-    """The rows of a table as the JSON has them."""
-    assert table.shown is not None
-    return [row_json(table.shown, row) for row in in_order(table, rows)]
-
-
-def row_json(shown: Shown, row: Row) -> Row:
-    """`others` only on the row that stands for them."""
-    hidden = shown.hidden if row.get("others") is not None else {*shown.hidden, "others"}
-    made = {name: plain(value) for name, value in row.items() if name not in hidden}
-    for column, (name, value) in shown.as_object.items():
-        made[column] = {pair[name]: pair[value] for pair in made[column] or ()}
-    return made
-
-
-def plain(value: Any) -> Any:
-    """Times as RFC 3339 in UTC with microseconds, wherever they stand."""
-    match value:
-        case dt.datetime():
-            return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        case dict():
-            return {name: plain(item) for name, item in value.items()}
-        case list():
-            return [plain(item) for item in value]
-    return value
+    return by_columns(rows, *table.order_by)
 
 
 def by_columns(rows: list[Row], *columns: str) -> list[Row]:
     """Sorted; what is not known comes last."""
     return sorted(
-        rows, key=lambda row: [(row[name] is None, "" if row[name] is None else str(row[name])) for name in columns]
+        rows, key=lambda row: [(row[name] is None, "" if row[name] is None else row[name]) for name in columns]
     )
 
 
@@ -265,7 +237,7 @@ def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
     for part in result_folder.read(out, table, run):
         for some in part.to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield from some.to_pylist()
+            yield from rows_of(pa.Table.from_batches([some]))
 
 
 def last(rows: Iterable[Row]) -> Iterator[Row]:
@@ -296,16 +268,6 @@ class MadeRows(dict[str, list[Row]]):
 
     def __missing__(self, table: str) -> list[Row]:
         return self.setdefault(table, self.made(table))
-
-
-def objects(rows: pa.Table) -> list[Row]:
-    """As `to_pylist`, which takes 6 µs for each time."""
-    columns = [times(column) if pa.types.is_timestamp(column.type) else column.to_pylist() for column in rows.columns]
-    return [dict(zip(rows.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def times(column: pa.ChunkedArray) -> list[dt.datetime | None]:
-    return [None if us is None else EPOCH + dt.timedelta(microseconds=us) for us in column.cast(pa.int64()).to_pylist()]
 
 
 def sums(coverage: pa.Table) -> tuple[Row, ...]:
@@ -344,7 +306,7 @@ class LatestRows:
         tables = self.tables()
 
         def made(table: str) -> list[Row]:
-            return list(last(objects(tables[table]))) if table in tables else []
+            return list(last(rows_of(tables[table]))) if table in tables else []
 
         return Result.of_open(MadeRows(made), measured=sums(tables["coverage"]) if "coverage" in tables else None)
 

@@ -4,112 +4,117 @@ A description holds only what a row states, each with the time and the source of
 nothing is used that was first stated after T.
 """
 
-import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wirecheck.streaming.store.run_result import Result, Row, by_columns, plain
+from wirecheck.document import of_row
+from wirecheck.story.seen import Partition, StatedBy, Topic, TopicDescription, TopicState
+from wirecheck.streaming.store.run_result import Result, Row
 from wirecheck.wording import hex_id
 
-FOREVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+FOREVER_NS = 1 << 63
 Subject = tuple[str | None, str | None, str | None]
 """Cluster (null where it is unknown), topic id, and the name of a topic without one."""
 
 
-def described(result: Result, at: dt.datetime | None = None) -> list[Row]:
-    """Every topic, in the order of a replay's JSON. Times become RFC 3339."""
-    at = at or FOREVER
-    topics = [topic for topic in result.rows["topics"] if topic["first_seen"] <= at]
-    partitions, words = (by_subject(result.rows[table], at) for table in ("partitions", "descriptions"))
+def described(result: Result, at_ns: int = FOREVER_NS) -> list[TopicDescription]:
+    """Every topic, in the order of a replay's JSON."""
+    topics = [topic for topic in result.topics() if topic.first_ns <= at_ns]
+    partitions, wholes = (by_subject(result.rows[table], at_ns) for table in ("partitions", "descriptions"))
     return [
-        description(topic, topics, partitions.get(subject(topic), []), words.get(subject(topic), []), at)
-        for topic in by_columns(topics, "cluster", "name", "first_seen")
+        description(topic, topics, partitions.get(subject(topic), []), wholes.get(subject(topic), []), at_ns)
+        for topic in topics
     ]
 
 
-def subject(row: Row) -> Subject:
-    return row["cluster"], row["topic_id"], None if row["topic_id"] else row["name"]
+def subject(topic: Topic) -> Subject:
+    return topic.cluster, topic.topic_id, None if topic.topic_id else topic.name
 
 
-def by_subject(rows: Iterable[Row], at: dt.datetime) -> dict[Subject, list[Row]]:
-    by_subject_rows: dict[Subject, list[Row]] = {}
+def by_subject(rows: Iterable[Row], at_ns: int) -> dict[Subject, list[Row]]:
+    found: dict[Subject, list[Row]] = {}
     for row in rows:
-        if row["first_seen"] <= at and row.get("others") is None:
-            by_subject_rows.setdefault(subject(row), []).append(row)
-    return by_subject_rows
+        if row["first_seen"] <= at_ns and row.get("others") is None:
+            key = row["cluster"], row["topic_id"], None if row["topic_id"] else row["name"]
+            found.setdefault(key, []).append(row)
+    return found
 
 
-def description(topic: Row, topics: list[Row], partitions: list[Row], words: list[Row], at: dt.datetime) -> Row:
-    state, earlier = state_at(topic, topics, at)
-    internal, operations = (newest(words, column) for column in ("internal", "authorized_operations"))
-    return {
-        "cluster": topic["cluster"],
-        "name": topic["name"],
-        "topic_id": topic["topic_id"],
-        "topic_id_hex": topic["topic_id"] and hex_id(topic["topic_id"]),
-        "state": state,
-        "earlier_ids": earlier,
-        "first_seen": plain(topic["first_seen"]),
-        "last_seen": plain(last_seen(topic, [*partitions, *words], at)),
-        "internal": internal and internal["internal"],
-        "internal_claim": word_of(internal),
-        "authorized_operations": operations and operations["authorized_operations"],
-        "authorized_operations_claim": word_of(operations),
-        "partitions": [partition(row) for row in partition_states(partitions, at)],
-    }
+def description(
+    topic: Topic, topics: Sequence[Topic], partitions: list[Row], wholes: list[Row], at_ns: int
+) -> TopicDescription:
+    state, earlier = state_at(topic, topics, at_ns)
+    internal, operations = (newest(wholes, column) for column in ("internal", "authorized_operations"))
+    return TopicDescription(
+        cluster=topic.cluster,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        topic_id_hex=hex_id(topic.topic_id) or None,
+        state=state,
+        earlier_ids=earlier,
+        written_bytes=topic.written_bytes,
+        read_bytes=topic.read_bytes,
+        first_ns=topic.first_ns,
+        last_ns=last_ns(topic, [*partitions, *wholes], at_ns),
+        internal=internal["internal"] if internal else None,
+        internal_claim=stated_by(internal) if internal else None,
+        authorized_operations=tuple(operations["authorized_operations"]) if operations else None,
+        authorized_operations_claim=stated_by(operations) if operations else None,
+        partitions=tuple(map(partition, partition_states(partitions, at_ns))),
+    )
 
 
-def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
-    """The last time at or before `at` for which a row shows that a message named the topic. If the topic was also seen
-    later, rows keep only changes: it may have been seen in between.
+def last_ns(topic: Topic, rows: list[Row], at_ns: int) -> int:
+    """The last time at or before `at_ns` for which a row shows that a message named the topic. If the topic was also
+    seen later, rows keep only changes: it may have been seen in between.
     """
-    times = [row.get(column) for row in rows for column in ("first_seen", "until")]
-    moments: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *times) if time]
-    return max(time for time in moments if time <= at)
+    times: list[int | None] = [row.get(column) for row in rows for column in ("first_seen", "until")]
+    return max(time for time in (topic.first_ns, topic.last_ns, *filter(None, times)) if time <= at_ns)
 
 
-def state_at(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:
-    """State and earlier ids, as they were known then; `topics` are those that were known."""
-    if at == FOREVER:
-        return topic["state"], topic["earlier_ids"]
-    if topic["name"] is None:
-        return topic["state"], []
-    ids = [
-        (other["first_seen"], other["topic_id"])
+def state_at(topic: Topic, topics: Sequence[Topic], at_ns: int) -> tuple[TopicState, tuple[str, ...]]:
+    """State and earlier IDs, as they were known then; `topics` are those that were known."""
+    if at_ns == FOREVER_NS:
+        return topic.state, topic.earlier_ids
+    if topic.name is None:
+        return topic.state, ()
+    ids = sorted(
+        (other.first_ns, other.topic_id)
         for other in topics
-        if (other["cluster"], other["name"]) == (topic["cluster"], topic["name"]) and other["topic_id"]
-    ]
-    earlier = [topic_id for first_seen, topic_id in sorted(ids) if first_seen < topic["first_seen"]]
-    if any(first_seen > topic["first_seen"] for first_seen, _ in ids):
-        return "replaced", []
-    return "deleted" if topic["state"] == "deleted" and topic["last_seen"] <= at else "current", earlier
+        if (other.cluster, other.name) == (topic.cluster, topic.name) and other.topic_id
+    )
+    earlier = tuple(topic_id for first_ns, topic_id in ids if first_ns < topic.first_ns)
+    if any(first_ns > topic.first_ns for first_ns, _ in ids):
+        return "replaced", ()
+    return "deleted" if topic.state == "deleted" and topic.last_ns <= at_ns else "current", earlier
 
 
-def newest(words: list[Row], column: str) -> Row | None:
-    return max((row for row in words if row[column] is not None), key=lambda row: row["first_seen"], default=None)
+def newest(rows: list[Row], column: str) -> Row | None:
+    return max((row for row in rows if row[column] is not None), key=lambda row: row["first_seen"], default=None)
 
 
-def word_of(row: Row | None) -> Row | None:
-    """On whose word something stands."""
-    return row and {"time": plain(row["first_seen"]), "source": row["source"], "connection": row["connection"]}
+def stated_by(row: Row) -> StatedBy:
+    return of_row(StatedBy, row, time_ns=row["first_seen"])
 
 
-def partition_states(rows: list[Row], at: dt.datetime) -> list[Row]:
+def partition_states(rows: list[Row], at_ns: int) -> list[Row]:
     """The state each partition was in, by number."""
     latest: dict[int, Row] = {}
     for row in rows:
         other = latest.get(row["partition"])
-        if other is None or order(row, at) > order(other, at):
+        if other is None or order(row, at_ns) > order(other, at_ns):
             latest[row["partition"]] = row
     return [latest[number] for number in sorted(latest)]
 
 
-def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:
+def order(row: Row, at_ns: int) -> tuple[Any, ...]:
     """The highest leader epoch, then what held at that time, then what was stated last."""
-    until = row["until"] or FOREVER
-    return row["leader_epoch"], until >= at, row["first_seen"] if until >= at else until
+    until_ns = row["until"] or FOREVER_NS
+    return row["leader_epoch"], until_ns >= at_ns, row["first_seen"] if until_ns >= at_ns else until_ns
 
 
-def partition(row: Row) -> Row:
-    columns = ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
-    return {**{name: row[name] for name in columns}, **(word_of(row) or {})}
+def partition(row: Row) -> Partition:
+    offline = row["offline_replicas"]
+    return of_row(
+        Partition, row, time_ns=row["first_seen"], offline_replicas=None if offline is None else tuple(offline)
+    )

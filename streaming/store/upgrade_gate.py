@@ -9,7 +9,7 @@ from wirecheck.client_ids import TO_BROKERS
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import BETWEEN_BROKERS, keys
 from wirecheck.judge.topology import releases
-from wirecheck.streaming.store.run_result import Row
+from wirecheck.story.seen import Client
 
 
 def lines() -> list[str]:
@@ -25,23 +25,23 @@ def lowest(target: str) -> dict[int, int]:
     return versions
 
 
-def between_brokers(client: Row) -> bool:
-    """Whether a row is a broker or a controller: by its client ID, or because it uses an API that only these use."""
-    used = {keys().get(api) for api in client["apis"]}
-    return bool(TO_BROKERS.fullmatch(client["client_id"] or "") or used & BETWEEN_BROKERS)
+def between_brokers(client: Client) -> bool:
+    """Whether a client is a broker or a controller: by its client ID, or because it uses an API that only these use."""
+    used = {keys().get(api) for api in client.apis}
+    return bool(TO_BROKERS.fullmatch(client.client_id or "") or used & BETWEEN_BROKERS)
 
 
-def rejected(client: Row, target: str) -> list[list[str | int]]:
-    """[api, version] of what a client of a replay's JSON sent and the release does not serve any more."""
+def rejected(client: Client, target: str) -> tuple[tuple[str, int], ...]:
+    """(api, version) of what a client sent and the release does not serve any more."""
     serves = lowest(target)
     if between_brokers(client):
-        return []
-    return [
-        [api, version]
-        for api, versions in sorted(client["apis"].items())
+        return ()
+    return tuple(
+        (api, version)
+        for api, versions in sorted(client.apis.items())
         for version in versions
         if (key := keys().get(api)) in serves and key not in BETWEEN_BROKERS and version < serves[key]
-    ]
+    )
 
 
 DISPENSABLE = frozenset({60, 71, 72, 75})
@@ -49,16 +49,16 @@ DISPENSABLE = frozenset({60, 71, 72, 75})
 GetTelemetrySubscriptions, PushTelemetry, DescribeTopicPartitions."""
 
 
-def not_served(client: Row, target: str) -> list[list[str | int]]:
-    """[api, lowest version] of what a client of a replay's JSON uses and the release does not have at all."""
+def not_served(client: Client, target: str) -> tuple[tuple[str, int], ...]:
+    """(api, lowest version) of what a client uses and the release does not have at all."""
     serves = lowest(target)
     if between_brokers(client):
-        return []
-    return [
-        [api, min(versions)]
-        for api, versions in sorted(client["apis"].items())
+        return ()
+    return tuple(
+        (api, min(versions))
+        for api, versions in sorted(client.apis.items())
         if versions
         and (key := keys().get(api)) is not None
         and key not in serves
         and key not in BETWEEN_BROKERS | DISPENSABLE
-    ]
+    )

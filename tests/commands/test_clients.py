@@ -5,12 +5,14 @@ import gzip
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests import traffic
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.judge.lab import Lab
+from tests.story.values import client
 
 ZOO = ROOT / "tests/scenarios/captures/kraft-clients-zoo/capture.pcap.gz"
 TOO_OLD = {"java-0.9.0.1", "java-0.10.0.1", "java-0.10.2.2", "sarama-0.10.2.0"}
@@ -116,13 +118,9 @@ def test_one_client_is_one(capsys, refused, seen, said):
 
     from wirecheck.dashboards.terminal_tables import show_gate
 
-    client = {
-        "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
-        "last_seen": "2026-11-21T00:20:03.000000Z", "rejected_by_target": [("Fetch", 3)], "cluster": "east",
-        "between_brokers": False,
-    }  # fmt: skip
-    every = [client] * seen + [client | {"between_brokers": True}]
-    show_gate([client] * refused, every, "4.0", Console(width=100))
+    one = client(rejected_by_target=(("Fetch", 3),), between_brokers=False)
+    every = [one] * seen + [replace(one, between_brokers=True)]
+    show_gate([one] * refused, every, "4.0", Console(width=100))
     assert capsys.readouterr().out.splitlines()[0] == said
 
 

@@ -14,6 +14,8 @@ from tests.commands.conftest import EXAMPLE, ROOT
 from wirecheck.commands import findings as findings_command
 from wirecheck.session.results import latest
 from wirecheck.session.session import Session
+from wirecheck.story.seen import Coverage
+from wirecheck.story.verdict import Verdict
 
 ID = "yuqnnqvukzik2vec"
 
@@ -160,7 +162,7 @@ def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verd
         rows = MappingProxyType({"findings": ()})
 
         def verdict(self, *_, **_options):
-            return {"findings": self.findings, "coverage": {}}
+            return Verdict(coverage=Coverage(), findings=tuple(self.findings))
 
     monkeypatch.setattr(findings_command, "latest", lambda _session, _out: Grown())
     result = run("findings", verdict, "--follow", "--format", "json")

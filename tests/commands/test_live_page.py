@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.run.web_server import AGE
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.run_result import SPANNED, Result
+from wirecheck.wording import DAY_NS
 
 TAG = re.compile(r"<[^>]+>")
 
@@ -35,8 +35,8 @@ def commands(page):
 def agent(plan, days):
     """One that went on for so long after what was seen last."""
     rows = Result.latest(Path(plan.out)).rows
-    last = max(row["last_seen"] for name in SPANNED for row in rows[name])
-    return JudgedAgent("default", "a", int((last + timedelta(days=days)).timestamp() * 1e9))
+    last_ns = max(row["last_seen"] for name in SPANNED for row in rows[name])
+    return JudgedAgent("default", "a", last_ns + days * DAY_NS)
 
 
 def test_every_command_of_the_page_runs_as_printed(plan, run, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,8 +124,8 @@ def test_a_tab_makes_the_line_whole(tmp_path, shell, line, rest):
 
 
 def test_names_that_a_shell_would_run_are_not_offered(monkeypatch, tmp_path):
-    topics = [{"name": name} for name in ("orders", "$(reboot)", "a b", "; ls", None)]
-    monkeypatch.setattr(completion, "_named", lambda _ctx: [{"topics": topics}])
+    topics = [SimpleNamespace(name=name) for name in ("orders", "$(reboot)", "a b", "; ls", None)]
+    monkeypatch.setattr(completion, "_named", lambda _ctx: [SimpleNamespace(topics=topics)])
     assert [item.value for item in completion.topic(None, None, "")] == ["orders"]
 
 

@@ -5,10 +5,13 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.story.values import NOON_NS, client
+from wirecheck.story.seen import TopicDescription
 
 SHIPMENTS = "da2uCyqPT-6vP4yDIMcDSw"
 WITHOUT_SPARK = """
@@ -130,11 +133,11 @@ def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lyin
 
 
 @pytest.mark.parametrize("columns", ["20", "60", "200"])
-def test_a_narrow_terminal_loses_no_column_but_leaders_and_isr(run, verdict, monkeypatch, columns):
+def test_a_narrow_terminal_loses_no_column_but_leaders_isr_and_bytes(run, verdict, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     listing = run("topics", verdict).stdout
-    brokers = ["leaders", "least", "ISR"] if columns == "200" else []
-    headings = ["topic", "topic", "ID", "state", "parts", *brokers, "last", "seen", "remarks"]
+    more = ["leaders", "least", "ISR", "written", "read"] if columns == "200" else []
+    headings = ["topic", "topic", "ID", "state", "parts", *more, "last", "seen", "remarks"]
     assert listing.splitlines()[0].split() == headings
     assert listing.count("internal") == 1
     heads = run("clients", "--from", verdict).stdout.splitlines()[0]
@@ -180,27 +183,23 @@ def test_two_clusters_are_told_apart(capsys):
 
     from wirecheck.dashboards import terminal_tables
 
-    topic = {
-        "cluster": "east", "name": "orders", "topic_id": SHIPMENTS, "state": "current", "partitions": [],
-        "last_seen": "2026-11-21T00:20:03.000000Z", "internal": None,
-    }  # fmt: skip
-    client = {
-        "cluster": "east", "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
-        "requests": 1, "last_seen": topic["last_seen"], "apis": {"Fetch": [3]}, "between_brokers": False,
-    }  # fmt: skip
-    shows = (
-        lambda rows: terminal_tables.list_topics([{**topic, **row} for row in rows], Console(width=160)),
-        lambda rows: terminal_tables.list_clients([{**client, **row} for row in rows], Console(width=160)),
-    )
-    for show in shows:
-        show([{}, {"cluster": "west"}])
+    topic = TopicDescription(
+        cluster="east", name="orders", topic_id=SHIPMENTS, topic_id_hex="", state="current", earlier_ids=(),
+        first_ns=NOON_NS, last_ns=NOON_NS, internal=None, internal_claim=None, authorized_operations=None,
+        authorized_operations_claim=None, partitions=(),
+    )  # fmt: skip
+    for one, show in (
+        (topic, terminal_tables.list_topics),
+        (client(cluster="east", between_brokers=False), terminal_tables.list_clients),
+    ):
+        show([one, replace(one, cluster="west")], Console(width=160))
         lines = capsys.readouterr().out.splitlines()
         assert [line.split()[0] for line in lines if line.startswith(("cluster", "east", "west"))] == [
             "cluster", "east", "west",
         ]  # fmt: skip
-        show([{}, {}])
+        show([one, one], Console(width=160))
         assert "cluster" not in capsys.readouterr().out
-        show([{}, {"cluster": None}])  # of none that is known
+        show([one, replace(one, cluster=None)], Console(width=160))  # of none that is known
         assert "unknown cluster" in capsys.readouterr().out
 
 

@@ -1,16 +1,16 @@
 """Results of a replay for the tests of this room: objects in its form, and names that try to break out of them."""
 
-import copy
 import itertools
 from dataclasses import replace
 
 from wirecheck.frame import Frame
 from wirecheck.session.local_check import checked
 from wirecheck.session.session import Session
-from wirecheck.session.verdict_document import about, for_programs
+from wirecheck.session.verdict_document import for_programs, with_about
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
-from wirecheck.story.verdict import Finding, Side
+from wirecheck.story.seen import Client, Cluster, Coverage, Topic
+from wirecheck.story.verdict import About, Finding, Grace, Side, Verdict
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.wording import ns_of
 
@@ -45,7 +45,7 @@ TIMES = {"time": "time_ns", "first_seen": "first_ns", "last_seen": "last_ns"}
 
 
 def changed(value, fields):
-    """The same finding or side with other fields; times and frames are given as JSON has them."""
+    """The same value with other fields; times and frames are given as JSON has them."""
     found = {}
     for name, cell in fields.items():
         made = ns_of(cell) if name in TIMES else tuple(cell) if isinstance(cell, list) else cell
@@ -53,53 +53,67 @@ def changed(value, fields):
     return replace(value, **found)
 
 
-TOPIC = {
-    "cluster": "aqj98zPCSGyEHO5efX6mPg",
-    "name": "shipments",
-    "topic_id": "da2uCyqPT-6vP4yDIMcDSw",
-    "first_seen": "2026-11-20T22:13:08.994000Z",
-    "last_seen": "2026-11-20T22:13:46.000000Z",
-    "sources": ["leader-and-isr"],
-    "state": "current",
-    "earlier_ids": [],
-}
-RESULT = {
-    "coverage": {
-        "frames": 9045,
-        "connections": 61,
-        "messages": 4200,
-        "exchanges": 2100,
-        "decoded_messages": 4199,
-        "unseen_bytes": 0,
-        "encrypted_connections": 2,
-        "undecoded_messages": 1,
-        "input_errors": ["b.pcap: truncated packet at byte offset 77"],
-    },
-    "clusters": [{"label": "default", "cluster_id": "aqj98zPCSGyEHO5efX6mPg", "endpoints": ["127.0.1.3:19093"]}],
-    "topics": [TOPIC],
-    "clients": [],
-    "harms": [],
-    "findings": [
+TOPIC = Topic(
+    cluster="aqj98zPCSGyEHO5efX6mPg",
+    name="shipments",
+    topic_id="da2uCyqPT-6vP4yDIMcDSw",
+    first_ns=ns_of("2026-11-20T22:13:08.994000Z"),
+    last_ns=ns_of("2026-11-20T22:13:46.000000Z"),
+    sources=("leader-and-isr",),
+    state="current",
+    earlier_ids=(),
+)
+RESULT = Verdict(
+    coverage=Coverage(
+        frames=9045,
+        connections=61,
+        messages=4200,
+        exchanges=2100,
+        decoded_messages=4199,
+        encrypted_connections=2,
+        undecoded_messages=1,
+        input_errors=("b.pcap: truncated packet at byte offset 77",),
+    ),
+    clusters=(
+        Cluster(
+            label="default",
+            cluster_id="aqj98zPCSGyEHO5efX6mPg",
+            endpoints=("127.0.1.3:19093",),
+            brokers=(),
+            first_ns=TOPIC.first_ns,
+            last_ns=TOPIC.last_ns,
+        ),
+    ),
+    topics=(TOPIC,),
+    findings=(
         changed(FINDING, {"id": "b" * 16, "code": "TID001", "kind": "information", "name": "topic-recreated"}),
         FINDING,
-    ],
-}
+    ),
+)
+ABOUT = About(
+    engine="local",
+    captured=None,
+    verdict="v",
+    schema_version=1,
+    wirecheck="9.8",
+    inputs=("capture.pcap",),
+    keylogs=(),
+    grace_s=Grace(30, 300),
+)
 
 
 def read(result, every=()):
-    """The same with its findings as entries and their cards, as the JSON has them."""
-    findings = {finding.id: finding for finding in (*every, *result["findings"])}
+    """The same with its findings as entries and their cards."""
+    findings = {finding.id: finding for finding in (*every, *result.findings)}
     context = CardContext(findings, 0)
-    made = with_cards(entries(result["findings"], every), result["harms"], context)
-    return result | {"entries": made}
+    return replace(result, entries=tuple(with_cards(entries(result.findings, every), result.harms, context)))
 
 
 def replayed(capture):
     """The verdict of a capture, as `replay` has it before it prints it."""
     inputs = (str(capture),)
     found = checked(Session(), inputs, "default", Settings()).run.result().verdict(inputs=inputs)
-    found |= about(found, inputs, (), {})
-    return found | for_programs(found, inputs)
+    return for_programs(with_about(found, inputs, (), {}), inputs)
 
 
 RESULT = read(RESULT)
@@ -114,50 +128,57 @@ HOSTILE = (
     "javascript:document.title='owned'",
     "&lt;already&gt;&amp;",
 )
-CLIENT = {
-    "cluster": "aqj98zPCSGyEHO5efX6mPg",
-    "client_id": "billing",
-    "address": "10.0.0.7",
-    "software_name": "apache-kafka-java",
-    "software_version": "3.9.1",
-    "apis": {"Fetch": [4, 5, 12], "Metadata": [11, 12]},
-    "requests": 1234,
-    "first_seen": "2026-11-20T22:13:08.994000Z",
-    "last_seen": "2026-11-20T22:13:46.000000Z",
-}
+CLIENT = Client(
+    cluster="aqj98zPCSGyEHO5efX6mPg",
+    client_id="billing",
+    address="10.0.0.7",
+    software_name="apache-kafka-java",
+    software_version="3.9.1",
+    apis={"Fetch": (4, 5, 12), "Metadata": (11, 12)},
+    requests=1234,
+    granted=True,
+    through=(),
+    first_ns=ns_of("2026-11-20T22:13:08.994000Z"),
+    last_ns=ns_of("2026-11-20T22:13:46.000000Z"),
+)
 KINDS = (("TID002", "violation"), ("TID005", "anomaly"), ("TID001", "information"), ("VIS001", "visibility"))
 
 
 def result(findings):
-    """A replay's object with that many findings, over a tenth as many topics."""
-    made = copy.deepcopy(RESULT)
-    made["coverage"]["details"] = {"connections": {"kafka": 61}}
-    made["clients"] = [copy.deepcopy(CLIENT)]
+    """A replay's verdict with that many findings, over a tenth as many topics."""
     topics = [f"topic-{n:05}" for n in range(max(findings // 10, 1))]
-    made["topics"] = [{**TOPIC, "name": name} for name in topics]
     kinds = itertools.cycle(KINDS)
-    made["findings"] = [
-        changed(FINDING, {"id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind})
-        for n, (code, kind) in zip(range(findings), kinds, strict=False)
-    ]
-    return read(made)
+    about = {
+        "coverage": replace(RESULT.coverage, details={"connections": {"kafka": 61}}),
+        "clients": [CLIENT],
+        "topics": [replace(TOPIC, name=name) for name in topics],
+        "findings": [
+            changed(FINDING, {"id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind})
+            for n, (code, kind) in zip(range(findings), kinds, strict=False)
+        ],
+    }
+    return read(changed(RESULT, about))
 
 
 def hostile():
     """Every place that a stranger's text can reach holds a name that tries to break out."""
     made = result(len(HOSTILE))
-    for n, name in enumerate(HOSTILE):
-        finding = made["findings"][n]
+    findings = []
+    for finding, name in zip(made.findings, HOSTILE, strict=True):
         frame = {"source": name, "first": 1, "last": 2}
         side = changed(SIDE, {"claim": name, "connection": name, "api": name, "frame": frame})
         about = {"topic": name, "summary": f"Topic {name} is wrong.", "client_ids": [name], "name": name}
-        made["findings"][n] = changed(finding, about | {"sides": [side]})
-    made["topics"] = [{**TOPIC, "name": name} for name in HOSTILE]
-    made["clients"] = [
-        {**CLIENT, "client_id": name, "software_name": name, "software_version": name, "apis": {name: [1]}}
+        findings.append(changed(finding, about | {"sides": [side]}))
+    clients = [
+        replace(CLIENT, client_id=name, software_name=name, software_version=name, apis={name: (1,)})
         for name in HOSTILE
     ]
-    made["coverage"]["input_errors"] = list(HOSTILE)
-    made["coverage"]["details"] = {"undecoded_messages": dict.fromkeys(HOSTILE, 1)}
-    made["clusters"][0] |= {"label": HOSTILE[0], "endpoints": list(HOSTILE), "brokers": [1]}
-    return read(made)
+    details = {"undecoded_messages": dict.fromkeys(HOSTILE, 1)}
+    about = {
+        "findings": findings,
+        "topics": [replace(TOPIC, name=name) for name in HOSTILE],
+        "clients": clients,
+        "coverage": replace(made.coverage, input_errors=HOSTILE, details=details),
+        "clusters": [replace(made.clusters[0], label=HOSTILE[0], endpoints=HOSTILE, brokers=(1,))],
+    }
+    return read(changed(made, about))

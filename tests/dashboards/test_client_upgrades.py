@@ -1,20 +1,25 @@
 """What to do about a client that a release rejects: by stated software, by versions, by configuration, or unknown."""
 
+from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import pytest
 
+from tests.story.values import client as client_value
 from wirecheck.dashboards import client_upgrades
 from wirecheck.dashboards.client_upgrades import advice, group_of, groups, looks_like, numbers, page, upgrades
+from wirecheck.wording import ns_of
+
+APIS = MappingProxyType({"Produce": (2,), "Metadata": (2,)})
 
 
-def client(name=None, version=None, refused=(("Produce", 2),), missing=(), **more):
-    return {
-        "cluster": "c", "client_id": "billing-7", "address": "10.0.4.12", "software_name": name,
-        "software_version": version, "apis": {"Produce": [2], "Metadata": [2]}, "requests": 3,
-        "rejected_by_target": [list(one) for one in refused], "not_in_target": [list(one) for one in missing],
-        "first_seen": "2026-11-21T00:35:12Z", "last_seen": "2026-11-21T00:35:46Z", **more,
-    }  # fmt: skip
+def client(name=None, version=None, refused=(("Produce", 2),), missing=(), apis=APIS, **more):
+    return client_value(
+        client_id="billing-7", address="10.0.4.12", software_name=name, software_version=version, apis=apis, requests=3,
+        first_ns=ns_of("2026-11-21T00:35:12Z"), last_ns=ns_of("2026-11-21T00:35:46Z"), rejected_by_target=refused,
+        not_in_target=missing, **more,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "version", "first", "words"), [
@@ -64,17 +69,12 @@ def test_software_that_is_stated_is_not_guessed():
 )
 def test_groups(by, name):
     assert group_of(client(), by) == name
-    (row,) = groups([client() | {"upgrade_to": "2.1.0"}, client(refused=()) | {"upgrade_to": None}], by)
-    assert (row["clients"], row["rejected"], row["upgrade_to"], row["rejected_versions"]) == (
-        2,
-        1,
-        ["2.1.0"],
-        ["Produce v2"],
-    )
+    (row,) = groups([client(upgrade_to="2.1.0"), client(refused=(), upgrade_to=None)], by)
+    assert (row.clients, row.rejected, row.upgrade_to, row.rejected_versions) == (2, 1, ("2.1.0",), ("Produce v2",))
 
 
 def test_a_page_loads_nothing_and_escapes():
-    text = page([client(client_id="<script>", advice="upgrade")], [client()], "4.0")
+    text = page([replace(client(advice="upgrade"), client_id="<script>")], [client()], "4.0")
     assert "&lt;script&gt;" in text
     assert "<script" not in text
     assert "http" not in text

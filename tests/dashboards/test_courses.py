@@ -9,7 +9,7 @@ OFFSETS = [{"who": who, "what": "", "values": values} for who, values in (("2", 
 
 
 def test_the_line_of_the_finding_is_first_and_stands_out():
-    (chart,) = courses.charts(RESULT | {"findings": [STILL]}, {"offsets": OFFSETS})
+    (chart,) = courses.charts(changed(RESULT, {"findings": [STILL]}), {"offsets": OFFSETS})
     assert [(row["name"], row["odd"], row["last"]) for row in chart["rows"]] == [
         ("broker 4", True, 1),
         ("broker 2", False, 9),
@@ -20,7 +20,7 @@ def test_the_line_of_the_finding_is_first_and_stands_out():
 
 def test_without_its_finding_nothing_is_drawn():
     assert list(courses.charts(RESULT, {"offsets": OFFSETS})) == []
-    assert list(courses.charts(RESULT | {"findings": [STILL]}, {})) == []
+    assert list(courses.charts(changed(RESULT, {"findings": [STILL]}), {})) == []
 
 
 def test_the_most_errors_come_first_and_a_page_names_them():

@@ -24,7 +24,7 @@ def run(command):
 
 
 def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
-    sides = replayed(EXAMPLE)["findings"][0].sides
+    sides = replayed(EXAMPLE).findings[0].sides
     (command,) = commands(sides)
     rows = run(command)
     assert [row.rpartition(" ")[2] for row in rows] == [f"#{side.frame.first}" for side in sides]
@@ -33,7 +33,7 @@ def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
 
 def test_of_an_agents_frames_it_goes_by_connection_and_time(tmp_path):
     write_frames([EXAMPLE], tmp_path / "my frames", "default")
-    sides = replayed(tmp_path / "my frames")["findings"][0].sides
+    sides = replayed(tmp_path / "my frames").findings[0].sides
     away = [changed(side, {"frame": {"source": "eth0", "first": 1, "last": 1}}) for side in sides]
     assert list(commands(away)) == []  # where the frames lie is not known
     found = list(commands(away, [str(tmp_path / "my frames")]))

@@ -4,15 +4,17 @@ import itertools
 
 import pytest
 
-from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, changed, read
+from tests.dashboards.results import ABOUT, FINDING, HOSTILE, RESULT, TOPIC, changed, read
 from tests.dashboards.test_report import Document
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.report import axis as axes
 from wirecheck.dashboards.report import lanes
 from wirecheck.dashboards.report import page as report
+from wirecheck.story.seen import Statement
+from wirecheck.wording import ns_of
 
 OLD, NEW = "A" * 21 + "w", "B" * 21 + "w"
-CLUSTER = TOPIC["cluster"]
+CLUSTER = TOPIC.cluster
 
 
 def at(seconds):
@@ -21,14 +23,14 @@ def at(seconds):
 
 def said(topic_id, broker, first, last, **more):
     row = {"cluster": CLUSTER, "name": "shipments", "topic_id": topic_id, "speaker": "broker", "does": "says"}
-    row |= {"who": f"10.0.0.{broker}:9092", "broker": broker, "first_seen": at(first), "last_seen": at(last)}
-    return row | {"count": 3} | more
+    row |= {"who": f"10.0.0.{broker}:9092", "broker": broker, "count": 3}
+    return Statement(**row | more, first_ns=ns_of(at(first)), last_ns=ns_of(at(last)))
 
 
 SLEPT = changed(FINDING, {"code": "TID007", "topic_ids": [OLD, NEW], "brokers": [3], "first_seen": at(60)})
 TOPICS = [
-    {**TOPIC, "topic_id": OLD, "state": "replaced", "first_seen": at(0), "last_seen": at(100)},
-    {**TOPIC, "topic_id": NEW, "first_seen": at(50), "last_seen": at(100)},
+    changed(TOPIC, {"topic_id": OLD, "state": "replaced", "first_seen": at(0), "last_seen": at(100)}),
+    changed(TOPIC, {"topic_id": NEW, "first_seen": at(50), "last_seen": at(100)}),
 ]
 STATEMENTS = [
     said(OLD, 1, 1, 48),
@@ -39,8 +41,12 @@ STATEMENTS = [
 ]
 
 
+def traffic(first, last, *payload_bytes):
+    return axes.Traffic(ns_of(at(first)), ns_of(at(last)), payload_bytes)
+
+
 def result_of(findings=(SLEPT,), topics=TOPICS):
-    return read(RESULT | {"findings": list(findings), "topics": list(topics)})
+    return read(changed(RESULT, {"findings": list(findings), "topics": list(topics)}))
 
 
 def drawn(result, statements):
@@ -78,7 +84,7 @@ def test_a_broker_that_a_finding_does_not_name_never_stands_out():
 def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
     finding = changed(FINDING, {"topic_ids": [OLD], "brokers": [3]})
     refused = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
-    (topic,) = drawn(result_of([finding], [{**TOPICS[0], "state": "current"}]), refused)
+    (topic,) = drawn(result_of([finding], [changed(TOPICS[0], {"state": "current"})]), refused)
     (odd,) = [lane for lane in topic["lanes"] if lane["odd"]]
     assert [(bar["refused"], bar["track"], bar["code"]) for bar in odd["bars"]] == [
         (False, 0, None),
@@ -105,7 +111,7 @@ def test_bars_of_a_lane_follow_each_other():
 
 def test_the_worst_topic_is_drawn_first_and_lanes_are_bounded():
     many = [said(OLD, number, 1, 2) for number in range(40)]
-    calm = [{**row, "name": "calm"} for row in STATEMENTS]
+    calm = [changed(row, {"name": "calm"}) for row in STATEMENTS]
     first, second = drawn(result_of(), [*calm, *many])
     assert (first["name"], len(first["lanes"]), first["left"]) == ("shipments", lanes.LANES, 40 - lanes.LANES)
     assert second["name"] == "calm"
@@ -122,7 +128,7 @@ def test_the_odd_one_out_is_the_marked_cell():
 def test_who_refuses_is_marked_although_it_says_the_id_later():
     finding = changed(FINDING, {"topic_ids": [OLD], "brokers": [3]})
     rows = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
-    ((row,), _) = (lanes.who_says(result_of([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
+    ((row,), _) = (lanes.who_says(result_of([finding], [changed(TOPICS[0], {"state": "current"})]), rows)["rows"], None)
     assert [(cell["does"], cell["code"]) for cell in row["cells"]] == [("says", None), ("refuses", "TID002")]
 
 
@@ -135,19 +141,19 @@ def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
 
 
 def test_traffic_fills_its_height_and_its_part_of_the_axis():
-    axis = axes.Axis([at(0), at(100)])
-    made = lanes.traffic({"first": at(25), "last": at(75), "payload_bytes": (0, 10, 5)}, axis)
+    axis = axes.Axis([ns_of(at(0)), ns_of(at(100))])
+    made = lanes.traffic(traffic(25, 75, 0, 10, 5), axis)
     assert (made["path"], made["start"], made["width"]) == ("M0 100V100H1V0H2V50H3V100Z", 25, 50)
-    assert lanes.traffic({"first": at(0), "last": at(1), "payload_bytes": (0, 0)}, axis) is None
+    assert lanes.traffic(traffic(0, 1, 0, 0), axis) is None
 
 
 def whole(**attached):
     finding = changed(SLEPT, {"next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]})
-    result = result_of([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
+    result = changed(result_of([finding]), {"about": ABOUT})
     exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3, "client_id": "app"}
     given = {
         "statements": STATEMENTS,
-        "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
+        "traffic": traffic(0, 100, 1, 2),
         "exchanges": {finding.id: [{**exchange, "request": ["topics: null"], "response": None}]},
         "explanations": {"TID007": {"Detects": "Brokers that disagree."}},
     }
@@ -156,7 +162,14 @@ def whole(**attached):
 
 def test_the_page_has_the_picture_the_matrix_the_messages_the_commands_the_codes_and_the_ticket():
     document = Document(whole())
-    for text in ("broker 3", "Who uses which ID", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
+    for text in (
+        "broker 3",
+        "Who uses which ID",
+        "topics: null",
+        "not captured",
+        "decode a.pcap --frame 3",
+        ABOUT.wirecheck,
+    ):
         assert text in document.text
     assert "Brokers that disagree." in document.text
     assert "Restart it." in document.text
@@ -177,7 +190,7 @@ def test_links_of_the_picture_say_where_they_lead():
 
 
 def test_what_is_attached_stays_text():
-    rows = [{**STATEMENTS[0], "name": name, "who": name, "broker": None} for name in HOSTILE]
+    rows = [changed(STATEMENTS[0], {"name": name, "who": name, "broker": None}) for name in HOSTILE]
     side = {"connection": HOSTILE[0], "api": HOSTILE[1], "version": 1, "correlation_id": 1, "client_id": HOSTILE[2]}
     exchanges = {SLEPT.id: [{**side, "request": list(HOSTILE), "response": list(HOSTILE)}]}
     plain = Document(whole(statements=legible(rows), exchanges=legible(exchanges)))
@@ -187,7 +200,7 @@ def test_what_is_attached_stays_text():
 
 
 def test_many_topics_are_folded_and_counted():
-    rows = [{**row, "name": f"topic-{n:04}"} for n in range(200) for row in STATEMENTS]
+    rows = [changed(row, {"name": f"topic-{n:04}"}) for n in range(200) for row in STATEMENTS]
     text = " ".join(Document(whole(statements=rows)).texts)
     assert f"{200 - lanes.DRAWN} more topics with several IDs" in text
     assert f"and {200 - lanes.DRAWN - lanes.FOLDED} more, in the table of statements" in text

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.dashboards.results import FINDING, changed
+from tests.dashboards.test_lanes import OLD, said
 from wirecheck.dashboards.report.sequence import LIFELINES, MESSAGES, deciding, names_of, sequence
 
-OLD = "A" * 21 + "w"
 NAMES = names_of(
     {"10.0.0.4:9092": 4},
     [
-        {"speaker": "broker", "who": "10.0.0.1:9092", "broker": 1},
-        {"speaker": "broker", "who": "10.0.0.9:9092", "broker": None},
-        {"speaker": "client", "who": "billing", "broker": None},
+        said(OLD, 1, 0, 0, who="10.0.0.1:9092"),
+        said(OLD, None, 0, 0, who="10.0.0.9:9092"),
+        said(OLD, None, 0, 0, speaker="client", who="billing"),
     ],
 )
 

@@ -1,13 +1,14 @@
 """Verdicts for tickets and CI: each form holds what the verdict says, and nothing from the wire breaks out of it."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
 
 from tests.commands.conftest import EXAMPLE
-from tests.dashboards.results import FINDING, changed, replayed
+from tests.dashboards.results import FINDING, RESULT, changed, replayed
 from tests.story.values import card, card_entry, hurt
 from wirecheck import cli
 from wirecheck.commands.screen import legible
@@ -23,8 +24,9 @@ def verdict():
 
 def spoilt(verdict):
     """As the commands hand it over: what a terminal would obey is written out."""
-    (finding,) = verdict["findings"]
-    return legible({**verdict, "verdict": EVIL, "findings": [changed(finding, {"summary": EVIL, "name": EVIL})]})
+    (finding,) = verdict.findings
+    findings = (changed(finding, {"summary": EVIL, "name": EVIL}),)
+    return legible(replace(verdict, about=replace(verdict.about, verdict=EVIL), findings=findings))
 
 
 def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
@@ -39,10 +41,10 @@ def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
 def test_a_failure_of_junit_is_what_somebody_has_to_look_into(verdict):
     suite = ET.fromstring(junit(verdict))
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
-    assert suite.find("testcase/failure").get("message") == verdict["findings"][0].summary
-    note = changed(verdict["findings"][0], {"kind": "information"})
-    assert ET.fromstring(junit({**verdict, "findings": [note], "entries": []})).get("failures") == "0"
-    assert ET.fromstring(junit({**verdict, "findings": []})).find("testcase").get("name") == verdict["verdict"]
+    assert suite.find("testcase/failure").get("message") == verdict.findings[0].summary
+    note = changed(verdict.findings[0], {"kind": "information"})
+    assert ET.fromstring(junit(replace(verdict, findings=(note,), entries=()))).get("failures") == "0"
+    assert ET.fromstring(junit(replace(verdict, findings=()))).find("testcase").get("name") == verdict.about.verdict
 
 
 def test_sarif_has_a_rule_a_level_and_a_place(verdict):
@@ -58,8 +60,8 @@ def test_nothing_breaks_out(verdict):
     lines = markdown(hostile).splitlines()
     assert not any(line.startswith("# ") for line in lines)
     assert not any("<b>" in line for line in lines)
-    assert ET.fromstring(junit(hostile)).find("testcase/failure").get("message") == hostile["findings"][0].summary
-    assert json.loads(sarif(hostile))["runs"][0]["results"][0]["message"]["text"] == hostile["findings"][0].summary
+    assert ET.fromstring(junit(hostile)).find("testcase/failure").get("message") == hostile.findings[0].summary
+    assert json.loads(sarif(hostile))["runs"][0]["results"][0]["message"]["text"] == hostile.findings[0].summary
     assert all("\x1b" not in FORMS[form](hostile) for form in FORMS)
 
 
@@ -80,7 +82,7 @@ def test_markdown_has_no_mention_and_no_bare_link():
 def test_junit_is_xml_whatever_a_client_is_called():
     finding = changed(FINDING, {"id": "i", "summary": "a\ufffe\uffffb"})
     entry = card_entry(card(), findings=["i"], kind="violation")
-    ticket = junit(legible({"findings": [finding], "entries": [entry], "verdict": ""}))
+    ticket = junit(legible(changed(RESULT, {"findings": [finding], "entries": [entry]})))
     assert ET.fromstring(ticket).find("testcase/failure").get("message") == r"a\ufffe\uffffb"
 
 
@@ -91,5 +93,5 @@ def test_junit_is_xml_whatever_a_client_is_called():
 def test_what_fails_is_a_violation_or_hurts_a_client(kind, clients, failures):
     finding = changed(FINDING, {"id": "i", "kind": kind})
     entry = card_entry(card(*map(hurt, clients)), findings=["i"], kind=kind)
-    suite = ET.fromstring(junit({"findings": [finding], "entries": [entry], "verdict": ""}))
+    suite = ET.fromstring(junit(changed(RESULT, {"findings": [finding], "entries": [entry]})))
     assert suite.get("failures") == str(failures)

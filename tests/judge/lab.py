@@ -7,7 +7,6 @@ of capture time; every connection was seen from its start unless told otherwise.
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from wirecheck.judge.judge import Judge
 from wirecheck.judge.thresholds import Settings
 from wirecheck.streaming.store.run_result import refused_without_cause
 
-EPOCH = datetime.fromtimestamp(0, UTC)
 S = 1_000_000_000
 START = 1_800_000_000 * S
 CLUSTER = "lab-cluster-id-22-char"
@@ -353,29 +351,13 @@ def with_unexplained(rows):
     if not rows["harms"]:
         return rows
     tables = {
-        table: [dated({"label": "lab", "revision": 0, "others": None, **row, "id": key}) for key, row in found.items()]
+        table: [{"label": "lab", "revision": 0, "others": None, **row, "id": key} for key, row in found.items()]
         for table, found in rows.items()
         if table in {"findings", "harms"}
     }
     for found in refused_without_cause({"findings": [], **tables}):
-        times = {name: ns_of(found[name]) for name in ("first_seen", "last_seen")}
-        sides = [{**side, "time": ns_of(side["time"])} for side in found["sides"]]
-        rows["findings"][found["id"]] = {**found, **times, "sides": sides}
+        rows["findings"][found["id"]] = found
     return rows
-
-
-def dated(row):
-    """A row with times as the tables have them."""
-    sides = [{**side, "time": dated_ns(side["time"])} for side in row["sides"]]
-    return {**row, **{name: dated_ns(row[name]) for name in ("first_seen", "last_seen")}, "sides": sides}
-
-
-def dated_ns(ts_ns):
-    return EPOCH + timedelta(microseconds=ts_ns // 1000)
-
-
-def ns_of(time):
-    return (time - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def open_rows(rows):

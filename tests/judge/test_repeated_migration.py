@@ -9,7 +9,7 @@ from tests.judge.cases_lives import (
     repeated,
     shows,
 )
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, Lab, dated, ns
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, Lab, ns
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.story.causes import linked
 from wirecheck.story.verdict import Finding
@@ -34,7 +34,7 @@ def test_the_log_is_the_cause_and_begins_with_the_first_answer():
     assert began["summary"].endswith("; controller 3000 took over with it, and topic orders is gone.")
     assert rows["CTL008"]["summary"].startswith("Broker 1 has sent CreateTopics to broker 3 (10.0.0.3:9092)")
     assert not rows.keys() & {"VER006", "CTL001"}
-    every = [dated({"label": "lab", "others": None, "id": code, **row}) for code, row in rows.items()]
+    every = [{"label": "lab", "others": None, "id": code, **row} for code, row in rows.items()]
     causes = {one.code: one.cause for one in linked(list(map(Finding.of, every)))}
     assert causes["TID007"] == causes["CTL008"] == "LOG005"
 

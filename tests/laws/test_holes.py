@@ -82,4 +82,4 @@ def test_holes_break_nothing(name, mss, seed, tmp_path):
             read(path)
         library.why("1", path)
     assert [finding.summary for finding in verdict.findings if finding.code == "VIS006"] == []
-    assert [line for line in verdict.coverage["input_errors"] if "could not be judged" in line] == []
+    assert [line for line in verdict.coverage.input_errors if "could not be judged" in line] == []

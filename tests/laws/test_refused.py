@@ -256,8 +256,8 @@ def test_a_refused_request_changes_nothing_about_others(capture, seed, tmp_path)
     apis = sorted({key for key, _ in CARRYING})
     cases = [dice.choice([case for case in CARRYING if case[0] == api]) for api in apis for _ in range(HOSTS)]
     after = library.replay(with_outsiders(name, cases, dice, tmp_path / "outsiders.pcap"))
-    assert after.coverage["messages"] > before.coverage["messages"]
-    assert after.coverage["decoded_messages"] == after.coverage["messages"]
+    assert after.coverage.messages > before.coverage.messages
+    assert after.coverage.decoded_messages == after.coverage.messages
     assert findings_of(after) == findings_of(before)
     assert cards_of(after) == cards_of(before)
     blamed = {one.code for one in after.findings if of_outsiders(one) and one.kind == "violation"}

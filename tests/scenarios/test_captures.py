@@ -173,6 +173,6 @@ def test_each_fault_is_one_story_and_health_is_none(found):
     scenario, result = found[0], found[1].verdict()
     stories = [(entry.code, sorted(under.code for under in entry.consequences)) for entry in blamed(result)]
     assert stories == STORIES.get(scenario.name, [])
-    assert not any(finding.possible_causes for finding in result["findings"])
+    assert not any(finding.possible_causes for finding in result.findings)
     healthy = sentence(result).startswith("No contradiction about topic IDs or versions was found")
     assert healthy == (scenario.name not in STORIES)

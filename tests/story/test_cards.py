@@ -47,6 +47,7 @@ from wirecheck.story.cards import (
     with_cards,
 )
 from wirecheck.story.entries import entries
+from wirecheck.story.seen import Coverage
 from wirecheck.story.verdict import CardCause, Lack, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
@@ -480,8 +481,8 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     for text in (*words, card["evidence"]["command"]):
         assert all(" ".join(text.split()) in screen for screen in screens)
     ticket = printed("--format", "markdown").replace("\\", "")
-    (first, *_) = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])["entries"]
-    below_it = [text for _, text in below(first.card, clients_seen(result["clients"]))]
+    stored = Result.latest(tmp_path / "out").verdict(inputs=[str(HURT)])
+    below_it = [text for _, text in below(stored.entries[0].card, clients_seen(stored.clients))]
     assert all(text in ticket for text in (card["headline"], *below_it))
     printed("--report", str(tmp_path / "page.html"))
     shown = html.unescape(re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text()))
@@ -490,7 +491,7 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
     samples = [sample for family in page.collect() for sample in family.samples]
     named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
-    shown_as = [(one.findings[0], severity.label(one)) for one in Result.latest(tmp_path / "out").verdict()["entries"]]
+    shown_as = [(one.findings[0], severity.label(one)) for one in stored.entries]
     assert all(named[name] == text for name, text in shown_as)
     assert card["headline"].startswith(shown_as[0][1])
     affected = {one.labels["id"]: one.value for one in samples if one.name == "wirecheck_finding_affected_clients"}
@@ -506,9 +507,8 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     from tests.dashboards.results import RESULT
     from wirecheck.dashboards.terminal import show_first_screen
 
-    coverage = {**RESULT["coverage"], "encrypted_connections": 0, "undecoded_messages": 0, "input_errors": []}
-    coverage["decoded_messages"] = coverage["messages"]
-    show_first_screen({**RESULT, "coverage": coverage, "findings": [], "entries": []}, Console(width=200))
+    coverage = Coverage(messages=4200, decoded_messages=4200)
+    show_first_screen(replace(RESULT, coverage=coverage, findings=(), entries=()), Console(width=200))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
@@ -523,11 +523,11 @@ def test_who_is_blocked_by_what_no_finding_explains_is_named_below():
     denied = refused("denied", errors=["TOPIC_AUTHORIZATION_FAILED"], blocked_ms=48_000)
     partly = refused("partly", errors=["CORRUPT_MESSAGE"], blocked_ms=500)
     brief = refused("brief", level="briefly", blocked_ms=48_000)
-    result = {**RESULT, "entries": [], "harms": [denied, partly, brief]}
+    result = replace(RESULT, entries=(), harms=(denied, partly, brief))
     assert refused_besides(result) == "denied, which no finding explains (TOPIC_AUTHORIZATION_FAILED): wirecheck errors"
-    assert refused_besides({**result, "entries": [card_entry(made_card(hurt("denied")))]}) == ""
-    assert refused_besides({**result, "entries": [card_entry(made_card(others=3))]}) == ""
-    assert refused_besides({**result, "not_listed": 1}) == ""
+    assert refused_besides(replace(result, entries=(card_entry(made_card(hurt("denied"))),))) == ""
+    assert refused_besides(replace(result, entries=(card_entry(made_card(others=3)),))) == ""
+    assert refused_besides(replace(result, not_listed=1)) == ""
 
 
 def test_an_address_that_refuses_connections_is_named_below():
@@ -536,8 +536,8 @@ def test_an_address_that_refuses_connections_is_named_below():
 
     headline = "Brokers name h:1 for broker 6, but it has refused all connections since 16:25:42 UTC, 175 times"
     one = made_card(headline=headline)
-    assert without_card({**RESULT, "entries": [card_entry(one, code="WIR008")]}, "WIR008") == headline
-    assert without_card({**RESULT, "entries": [card_entry(one, code="WIR007")]}, "WIR008") == ""
+    assert without_card(replace(RESULT, entries=(card_entry(one, code="WIR008"),)), "WIR008") == headline
+    assert without_card(replace(RESULT, entries=(card_entry(one, code="WIR007"),)), "WIR008") == ""
 
 
 def test_records_that_an_unclean_election_lost_are_named_below():
@@ -547,9 +547,9 @@ def test_records_that_an_unclean_election_lost_are_named_below():
 
     headline = "Broker 6 became leader of t partition 1 at 21:30:36 UTC in an unclean election"
     harmless, hurts = made_card(headline=headline), made_card(hurt("reader"), headline=headline)
-    assert without_card({**RESULT, "entries": [card_entry(harmless, code="CTL013")]}, "CTL013") == headline
-    assert without_card({**RESULT, "entries": [card_entry(harmless, code="CTL014")]}, "CTL013") == ""
-    assert without_card({**RESULT, "entries": [card_entry(hurts, code="CTL013")]}, "CTL013") == ""
+    assert without_card(replace(RESULT, entries=(card_entry(harmless, code="CTL013"),)), "CTL013") == headline
+    assert without_card(replace(RESULT, entries=(card_entry(harmless, code="CTL014"),)), "CTL013") == ""
+    assert without_card(replace(RESULT, entries=(card_entry(hurts, code="CTL013"),)), "CTL013") == ""
 
 
 def test_errors_that_go_on_in_the_next_cluster_count_once():

@@ -1,17 +1,16 @@
 """Which findings are named in metrics, and by which values."""
 
-import datetime as dt
-
 from wirecheck.story.worst_findings import LONGEST, MOST, kept, under, worst
+from wirecheck.wording import NS_PER_S, ns_of
 
-T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+T_NS = ns_of("2026-01-01T00:00:00Z")
 
 
 def row(number, kind="violation", **more):
     return {
         "name": "x",
         "label": "prod", "code": "TID002", "kind": kind, "topic": "orders", "brokers": [3], "id": f"f{number:03}",
-        "first_seen": T, "last_seen": T + dt.timedelta(minutes=3 * number), "topic_ids": ["1kItcVyISSW2qinBWMWing"],
+        "first_seen": T_NS, "last_seen": T_NS + 3 * 60 * number * NS_PER_S, "topic_ids": ["1kItcVyISSW2qinBWMWing"],
     } | more  # fmt: skip
 
 
@@ -25,10 +24,10 @@ def test_the_worst_come_first_and_then_what_was_seen_last():
 
 
 def test_whose_turn_it_is_to_be_told_changes_nothing():
-    at = [T + dt.timedelta(seconds=second) for second in range(60)]
+    at = [T_NS + second * NS_PER_S for second in range(60)]
     rows = [row(n, last_seen=at[n % 60]) for n in range(2 * MOST)]
     assert ids(rows) == ids([row(n, last_seen=at[(n + 30) % 60]) for n in range(2 * MOST)])
-    assert ids([*rows, row(999, last_seen=T - dt.timedelta(hours=1))]) == ids(rows)
+    assert ids([*rows, row(999, last_seen=T_NS - 3600 * NS_PER_S)]) == ids(rows)
 
 
 def test_there_are_never_more_than_so_many():

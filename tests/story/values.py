@@ -2,8 +2,10 @@
 
 import datetime as dt
 
+from wirecheck.document import of_row
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story import causes
+from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
     Card,
     CardAction,
@@ -16,19 +18,24 @@ from wirecheck.story.verdict import (
     Harm,
     HurtClient,
 )
-from wirecheck.wording import NS_PER_S, ns_of
+from wirecheck.wording import NS_PER_S, TimeSpan, ns_of
 
 NOON_NS = ns_of("2026-11-21T12:00:00Z")
-NO_SIDE = {"time": dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC), "claim": "", "connection": None, "api": None}
+NO_SIDE = {"time": NOON_NS, "claim": "", "connection": None, "api": None}
 NO_SIDE |= {"version": None, "correlation_id": None, "frame": None}
+
+
+def in_ns(row):
+    """Tests write some times as Python has them."""
+    return {name: TimeSpan.of(cell).ns if isinstance(cell, dt.datetime) else cell for name, cell in row.items()}
 
 
 def finding(row, **more):
     """Of a row of the table of findings that may lack columns, and has its words as a mapping."""
     row = {"summary": f"{row['code']} of {row['topic']}.", "count": 1, "name": CHECKS[row["code"]].name, **row, **more}
-    sides = [{**NO_SIDE, **side} for side in row["sides"]]
+    sides = [in_ns({**NO_SIDE, **side}) for side in row["sides"]]
     words = [{"name": name, "value": value} for name, value in row["words"].items()]
-    return Finding.of({**row, "sides": sides, "words": words})
+    return Finding.of({**in_ns(row), "sides": sides, "words": words})
 
 
 def findings(rows):
@@ -43,8 +50,15 @@ def linked(rows):
 
 def harm(**row):
     """Of a row of the table of harms, with times as JSON has them."""
-    times = {name: dt.datetime.fromisoformat(row[name]) for name in ("first_seen", "last_seen")}
-    return Harm.of({"granted_before": False, "others": None, **row, **times})
+    times = {name: ns_of(row[name]) for name in ("first_seen", "last_seen")}
+    return of_row(Harm, {"granted_before": False, "others": None, **row, **times})
+
+
+def client(**more):
+    """One that sent a request at noon."""
+    plain = {"cluster": "C", "client_id": "app", "address": "10.0.0.7", "requests": 1, "granted": True, "through": ()}
+    plain |= {"software_name": None, "software_version": None, "apis": {"Fetch": (3,)}}
+    return Client(**{**plain, "first_ns": NOON_NS, "last_ns": NOON_NS, **more})
 
 
 def hurt(client_id="teller", count=10, **more):

@@ -241,7 +241,7 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
     assert len(named) == sum(len(known) for known in [page.open["findings"]])
     assert all('code="TID001"' in name and 'topic="' in name for name in named if "TID001" in name)
     seen = {name: value for name, value in values(page).items() if name.startswith("finding_first_seen")}
-    first_seen_s = [row["first_seen"].timestamp() for row in page.cards.rows["findings"].values()]
+    first_seen_s = [row["first_seen"] / 1e9 for row in page.cards.rows["findings"].values()]
     assert sorted(seen.values()) == sorted(first_seen_s)
     page.forget()
     assert [name for name in values(page) if name.startswith("finding_info{")] == []

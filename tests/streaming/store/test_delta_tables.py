@@ -7,6 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests import object_store
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.store import batches, delta_tables, result_folder
 from wirecheck.streaming.store.delta_tables import NOW, DeltaTables
 from wirecheck.streaming.store.result_folder import DELTA, PARQUET
@@ -64,7 +65,7 @@ def every(out, table, run="r"):
 
 
 def now(out):
-    return DeltaTable(f"{out}/{NOW}").to_pyarrow_table().sort_by("id").to_pylist()
+    return rows_of(DeltaTable(f"{out}/{NOW}").to_pyarrow_table().sort_by("id"))
 
 
 def of_open(out, run="r"):

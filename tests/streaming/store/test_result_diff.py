@@ -1,17 +1,16 @@
 """What differs between the results of two runs, and between two times of one."""
 
-import datetime as dt
-
 import pytest
 
 from wirecheck.streaming.store.result_diff import Side, at_times, differences
 from wirecheck.streaming.store.run_result import IN_RESULT, Result
+from wirecheck.wording import NS_PER_S, ns_of
 
-NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+NOON_NS = ns_of("2026-11-21T12:00:00Z")
 
 
 def at(minutes):
-    return NOON + dt.timedelta(minutes=minutes)
+    return NOON_NS + minutes * 60 * NS_PER_S
 
 
 def seen(first, last, **columns):
@@ -36,7 +35,7 @@ def harm(first=0, last=0, recovered=False):
 
 
 def topic(topic_id, first=0, last=0, state="current"):
-    return seen(first, last, cluster="C", name="orders", topic_id=topic_id, state=state, earlier_ids=[])
+    return seen(first, last, cluster="C", name="orders", topic_id=topic_id, state=state, earlier_ids=[], sources=[])
 
 
 def result(**rows):

@@ -40,7 +40,6 @@ def test_what_a_table_says_of_itself_is_there(table):
     assert len(columns) == len(table.columns)
     assert table.rows.keys() <= SPACES.keys()
     assert "others" in columns or not table.bounded
-    if table.shown:
-        assert {*table.shown.order_by, *table.shown.as_object} <= columns
-        assert table.in_result
+    assert {*table.order_by} <= columns
+    assert table.in_result or not table.order_by
     assert table.revised == ({"id", "revision", "label"} <= columns)

@@ -1,5 +1,6 @@
 """The last revision of an id holds."""
 
+from wirecheck.document import document
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import MOST_DETAILS, Result, coverage
@@ -85,9 +86,9 @@ def test_coverage_sums_measures_and_lists_input_errors():
         {"measure": "input_errors", "count": 1, "detail": "x.pcap: cut at byte 7"},
     ]
     found = coverage(rows)
-    assert (found["frames"], found["undecoded_messages"], found["decoded_messages"]) == (7, 2, 0)
-    assert found["input_errors"] == ["x.pcap: cut at byte 7"]
-    assert found["details"] == {"undecoded_messages": {"unknown-api": 2}}
+    assert (found.frames, found.undecoded_messages, found.decoded_messages) == (7, 2, 0)
+    assert found.input_errors == ("x.pcap: cut at byte 7",)
+    assert found.details == {"undecoded_messages": {"unknown-api": 2}}
 
 
 def test_of_what_is_of_no_known_cluster_the_first_are_named_and_the_others_counted():
@@ -95,9 +96,9 @@ def test_of_what_is_of_no_known_cluster_the_first_are_named_and_the_others_count
     rows = [{"measure": "unassigned_topics", "count": 1, "detail": name} for name in names]
     rows += [{"measure": "unassigned_endpoints", "count": 7, "detail": "(others)"}]
     found = coverage(rows)
-    assert found["unassigned_topics"] == MOST_DETAILS + 5
-    assert found["details"]["unassigned_topics"] == dict.fromkeys(names[:MOST_DETAILS], 1) | {"(others)": 5}
-    assert found["details"]["unassigned_endpoints"] == {"(others)": 7}
+    assert found.unassigned_topics == MOST_DETAILS + 5
+    assert found.details["unassigned_topics"] == dict.fromkeys(names[:MOST_DETAILS], 1) | {"(others)": 5}
+    assert found.details["unassigned_endpoints"] == {"(others)": 7}
 
 
 def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp_path):
@@ -117,7 +118,7 @@ def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp
     fence = {"label": "L", "cluster": "C"}
     fence |= {"first_seen": "1970-01-01T00:00:01.000000Z", "last_seen": "1970-01-01T00:00:02.000000Z"}
     assert shown["others"] == [{"table": "topics", **fence, "count": 12}, {"table": "clients", **fence, "count": 3}]
-    assert result.overflow_rows("clients") == {"others": shown["others"][1:]}
+    assert document(result.not_kept("clients")) == shown["others"][1:]
     assert "others" not in written(tmp_path / "none").json()
 
 

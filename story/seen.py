@@ -1,0 +1,350 @@
+"""What was seen, as values: how much of the traffic was read, and the topics, clients and clusters in it.
+
+Findings rest on it; nothing here is wrong or right.
+
+Rule: as in `verdict.py`, whose values these stand beside.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from wirecheck.document import SPREAD, left_out, of_row
+from wirecheck.wording import NS_PER_S, rfc3339
+
+TopicState = Literal["current", "replaced", "deleted", "former", "unresolved"]
+Speaker = Literal["broker", "controller", "metadata-log", "client"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """How much was read, of a connection, of an endpoint, or of everything."""
+
+    frames: int = 0
+    """TCP segments."""
+    messages: int = 0
+    """Kafka requests and responses."""
+    decoded_messages: int = 0
+    """Those of which every byte is known."""
+    unseen_bytes: int = 0
+    """Bytes that were sent and not captured."""
+    encrypted_connections: int = 0
+    """Connections that stayed encrypted."""
+    undecoded_messages: int = 0
+    """Messages that could not be decoded."""
+
+    @property
+    def share(self) -> str:
+        """Decoded share, cut and not rounded: 100 % means all messages."""
+        return f"{self.decoded_messages * 1000 // self.messages / 10:g} %" if self.messages else "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionRead(Read):
+    """How much of one connection was read."""
+
+    connection: str
+    """`ip:port>ip:port`, the client first."""
+    protocol: str = ""
+    """kafka, tls, other, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointRead(Read):
+    """How much of the connections to one server was read."""
+
+    endpoint: str
+    """`ip:port`."""
+    connections: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage(Read):
+    """How much of the traffic was captured and read: what a verdict rests on."""
+
+    connections: int = 0
+    """TCP connections."""
+    exchanges: int = 0
+    """Requests with their responses, or with one of the two."""
+    unlisted_connections: int = left_out(0)
+    """Connections without a response that are too many to be listed one by one."""
+    decrypted_connections: int = left_out(0)
+    """Connections that a key log decrypted."""
+    dropped_frames: int = left_out(0)
+    """Packets that were lost while capturing."""
+    quarantined_files: int = left_out(0)
+    """Files of frames that could not be read."""
+    missing_files: int = left_out(0)
+    """Files of frames that an agent wrote and that did not arrive."""
+    unassigned_endpoints: int = left_out(0)
+    """Endpoints whose cluster is not known: nothing is compared with them. Named under details, the first 100."""
+    unassigned_topics: int = left_out(0)
+    """Topics whose cluster is not known: nothing is compared with them. Named under details, the first 100."""
+    unassigned_clients: int = left_out(0)
+    """Clients whose cluster is not known: nothing is compared with them. Named under details, the first 100."""
+    measures: Mapping[str, int] = field(default_factory=dict, metadata=SPREAD)
+    """Other measures by their names, if there is something to count."""
+    input_errors: tuple[str, ...] = ()
+    """What could not be read, a line each."""
+    details: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By measure its parts: reasons, protocols, names."""
+
+    def parts(self, measure: str) -> Mapping[str, int]:
+        """Of a measure by reason, protocol or name; empty where it has none."""
+        return self.details.get(measure, {})
+
+    @property
+    def has_kafka(self) -> bool:
+        """Whether there was Kafka traffic, or what may have been."""
+        return bool(self.messages or self.encrypted_connections)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the input could be read."""
+        return not (self.input_errors or self.quarantined_files or self.missing_files)
+
+
+class Lasting:
+    """What was seen from a first time to a last one."""
+
+    __slots__ = ()
+    first_ns: int
+    last_ns: int
+
+    @property
+    def first_seen(self) -> str:
+        """RFC 3339, UTC."""
+        return rfc3339(self.first_ns)
+
+    @property
+    def last_seen(self) -> str:
+        """RFC 3339, UTC."""
+        return rfc3339(self.last_ns)
+
+    @property
+    def lasted_s(self) -> float:
+        return (self.last_ns - self.first_ns) / NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster(Lasting):
+    """A cluster and its endpoints."""
+
+    label: str
+    """The agent's cluster label."""
+    cluster_id: str | None
+    """None until a server reports it, and for endpoints that match no known cluster."""
+    endpoints: tuple[str, ...]
+    """Servers, `ip:port`."""
+    brokers: tuple[int, ...]
+    """Known broker IDs."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic(Lasting):
+    """One topic ID under one name."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    name: str | None
+    """None where no message named the ID."""
+    topic_id: str | None
+    """In Kafka's base64; None where topics have no ID."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    sources: tuple[str, ...]
+    """Kinds of messages that named it: metadata, leader-and-isr, metadata-log, ..."""
+    state: TopicState
+    """current, replaced, deleted, former or unresolved."""
+    earlier_ids: tuple[str, ...]
+    """Of a current topic: the IDs that its name had before, the oldest first."""
+    written_bytes: int | None = None
+    """Bytes of records that clients wrote; None in tables of an earlier release."""
+    read_bytes: int | None = None
+    """Bytes of records that clients read; None in tables of an earlier release."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedBy:
+    """The message that stated something."""
+
+    time_ns: int
+    """When it was seen."""
+    source: str
+    """Kind of the message: metadata, leader-and-isr, metadata-log, ..."""
+    connection: str
+    """`ip:port>ip:port`, the client first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The state of a partition, with the message that stated it."""
+
+    partition: int
+    """Number of the partition."""
+    leader: int
+    """Broker ID; -1 for none."""
+    leader_epoch: int
+    """-1 if the version has none."""
+    replicas: tuple[int, ...]
+    """Broker IDs, the preferred leader first."""
+    isr: tuple[int, ...]
+    """Broker IDs of the in-sync replicas."""
+    offline_replicas: tuple[int, ...] | None
+    """None if no message listed them."""
+    time_ns: int
+    """When it was seen."""
+    source: str
+    """Kind of the message: metadata, leader-and-isr, metadata-log, ..."""
+    connection: str
+    """`ip:port>ip:port`, the client first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription(Lasting):
+    """A topic as it was observed, at the end of a capture or at a time."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    name: str | None
+    """None where no message named the ID."""
+    topic_id: str | None
+    """In Kafka's base64; None where topics have no ID."""
+    topic_id_hex: str | None
+    """The same ID in hex with dashes, as in log directories."""
+    state: TopicState
+    """current, replaced, deleted, former or unresolved."""
+    earlier_ids: tuple[str, ...]
+    """IDs that the name had before, the oldest first."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    internal: bool | None
+    """None where no message stated it."""
+    internal_claim: StatedBy | None
+    """What stated it."""
+    authorized_operations: tuple[str, ...] | None
+    """Operations that the requester may perform; None if no requester asked."""
+    authorized_operations_claim: StatedBy | None
+    """What stated them."""
+    partitions: tuple[Partition, ...]
+    """By number."""
+    written_bytes: int | None = None
+    """Bytes of records that clients wrote, in the whole capture; None in tables of an earlier release."""
+    read_bytes: int | None = None
+    """Bytes of records that clients read, in the whole capture; None in tables of an earlier release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client(Lasting):
+    """A client ID at one address, and the API versions it uses."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    client_id: str | None
+    """None where requests carry none."""
+    address: str
+    """IP address, without the port."""
+    software_name: str | None
+    """From ApiVersions: apache-kafka-java, librdkafka, ..."""
+    software_version: str | None
+    """From ApiVersions."""
+    apis: Mapping[str, tuple[int, ...]]
+    """By API the versions that it sent."""
+    requests: int
+    """Requests it sent."""
+    granted: bool | None
+    """Whether a server granted it anything; None if no answer to it was seen."""
+    through: tuple[str, ...]
+    """Proxies and balancers that sent its requests on, if both of their legs were captured (CLU005)."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    request_bytes: int | None = None
+    """Bytes of its requests; None in tables of an earlier release."""
+    response_bytes: int | None = None
+    """Bytes of the responses to them; None in tables of an earlier release."""
+    security_protocols: tuple[str, ...] = ()
+    """As in security.protocol: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; empty where no connection was captured from
+    its first request on.
+    """
+    between_brokers: bool | None = left_out(None)
+    """It is a broker or a controller."""
+    looks_like: str | None = left_out("")
+    """What its versions suggest, where it never sent its software: Java 0.11."""
+    rejected_by_target: tuple[tuple[str, int], ...] | None = left_out(None)
+    """(API, version) of what it sent and the release asked for (`target`) does not serve."""
+    not_in_target: tuple[tuple[str, int], ...] | None = left_out(None)
+    """(API, lowest version) of what it uses and that release does not have at all."""
+    upgrade_to: str | None = left_out("")
+    """The first version of its library that works with that release; None where it is not known, or not needed."""
+    advice: str | None = left_out("")
+    """What to do before an upgrade to that release; None where nothing is."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Client":
+        """Of a row of the table of clients."""
+        return of_row(cls, row, apis={used["api"]: tuple(used["versions"]) for used in row["apis"] or ()})
+
+    @property
+    def key(self) -> tuple[str | None, str]:
+        """Client ID and address, as of a harm."""
+        return self.client_id, self.address
+
+    @property
+    def rejected(self) -> tuple[tuple[str, int], ...]:
+        """(API, version) of both directions: versions too old for the release asked for, and APIs that it lacks."""
+        return (*(self.rejected_by_target or ()), *(self.not_in_target or ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Lasting):
+    """Who states, uses or rejects a disputed topic ID."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    name: str | None
+    """Topic name; None if no message named the ID."""
+    topic_id: str
+    """In Kafka's base64."""
+    speaker: Speaker
+    """What it is that speaks."""
+    who: str
+    """A broker's ip:port, controller@epoch, or a client ID; empty for the metadata log."""
+    does: Literal["says", "orders", "uses", "refuses"]
+    """says (in responses or the log), orders (a controller's request), uses (a client) or refuses."""
+    broker: int | None
+    """Broker ID, if the endpoint's is known."""
+    first_ns: int
+    """When it was seen first."""
+    last_ns: int
+    """When it was seen last."""
+    count: int
+    """How often it was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """How many topics or clients of a label were seen beyond the bound, and are not kept."""
+
+    table: Literal["topics", "clients"]
+    """What they are."""
+    label: str
+    """The agent's cluster label."""
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    first_ns: int | None
+    """When the first of them was seen first."""
+    last_ns: int | None
+    """When the last of them was seen last."""
+    count: int
+    """How many there are."""
