@@ -4,7 +4,7 @@ Nothing is shown that is not in the replay's JSON object; a cell without a value
 terminal must not get is escaped by the command.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -256,28 +256,41 @@ def list_clients(
     problems = problems_of(harms)
     clients = [client for client in every if brokers or not client.between_brokers]
     clients.sort(key=lambda client: problems.get(client.key, NO_PROBLEM))
-    many, day = several(every), one_day(clients)
-    proxied = [through] if any(map(through, clients)) else []
-    more = ("bytes", "security") if console.width >= WIDE else ()
-    named = ("client ID", "address", "software", "requests", *more, "last seen")
-    made = table(*many, *named, *["through"] * len(proxied), "problem")
-    for client in clients:
-        problem = problems.get(client.key, NO_PROBLEM).text
-        shown = problem if console.width >= WIDE else problem.partition(" (")[0]
-        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, wide=bool(more)))
-        style = "dim" if client.between_brokers else ""
-        by = [Text(one(client)) for one in proxied]
-        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
     if clients:
-        put(made, console)
+        day = one_day(clients)
+        if console.width < WIDE:
+            problems = {key: one._replace(text=one.text.partition(" (")[0]) for key, one in problems.items()}
+        forms = [clients_table(clients, problems, several(every), day, volumes=more) for more in (True, False)]
+        put(forms[0] if fits(forms[0], console) else forms[1], console)
+        of_day = f"times of {day}; " if day else ""
+        console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
     else:
         console.print("no client was seen")
-    if clients:
-        of_day = f"times of {day}; " if (day := one_day(clients)) else ""
-        console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
     if left := len(every) - len(clients):
         what = "broker or controller is" if left == 1 else "brokers and controllers are"
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
+
+
+def clients_table(
+    clients: Sequence[Client],
+    problems: Mapping[tuple[Any, ...], "Problem"],
+    many: list[str],
+    day: str,
+    *,
+    volumes: bool,
+) -> Table:
+    """`volumes`: with the bytes that each sent and received, and its security protocols."""
+    proxied = [through] if any(map(through, clients)) else []
+    more = ("bytes", "security") if volumes else ()
+    named = ("client ID", "address", "software", "requests", *more, "last seen")
+    made = table(*many, *named, *["through"] * len(proxied), "problem")
+    for client in clients:
+        shown = problems.get(client.key, NO_PROBLEM).text
+        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, volumes=volumes))
+        style = "dim" if client.between_brokers else ""
+        by = [Text(one(client)) for one in proxied]
+        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
+    return made
 
 
 def through(client: Client) -> str:
@@ -310,15 +323,14 @@ def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
     return found
 
 
-def client_cells(client: Client, *, wide: bool) -> tuple[str, ...]:
-    """`wide`: with what it sent and received, and its security protocols."""
+def client_cells(client: Client, *, volumes: bool) -> tuple[str, ...]:
     volume = size((client.request_bytes or 0) + (client.response_bytes or 0))
     return (
         name(client),
         client.address,
         software(client),
         f"{client.requests:,}",
-        *((volume, ", ".join(client.security_protocols)) if wide else ()),
+        *((volume, ", ".join(client.security_protocols)) if volumes else ()),
         clock(client.last_ns),
     )
 

@@ -20,7 +20,7 @@ from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import BLAMED, cause_sentences, origin, shown_time
+from wirecheck.story.entries import BLAMED, cause_sentences, origin
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
@@ -38,7 +38,7 @@ from wirecheck.story.verdict import (
     Lack,
     Requester,
 )
-from wirecheck.wording import and_list, clock, ns_of, plural
+from wirecheck.wording import and_list, clock, plural
 
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
@@ -72,7 +72,7 @@ NO_HARM = CardHarm("", (), (), (), (), 0)
 FRAMES_SHOWN = 4
 MOST_CARDS = 5
 """So many causes are read at once."""
-FULL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}(?= UTC)", re.ASCII)
+FULL_TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\.\d{3}(?= UTC)", re.ASCII)
 UTC_TIME = re.compile(r"\d\d:\d\d:\d\d(?= UTC)", re.ASCII)
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
@@ -209,7 +209,8 @@ def summary(finding: Finding, context: CardContext) -> str:
 
 
 def short_times(text: str, context: CardContext) -> str:
-    return FULL_TIME.sub(lambda time: shown_time(time[0], dated=context.dated), text)
+    """Times of the judge's sentences to the second; with their day where there are several."""
+    return FULL_TIME.sub(r"\1 \2" if context.dated else r"\2", text)
 
 
 def capitalized(text: str) -> str:
@@ -390,7 +391,7 @@ def partitions_of(entry: Entry, context: CardContext) -> list[HurtPartitions]:
                     what=what,
                     brokers=tuple(sorted(requesters(finding))) or finding.brokers,
                     first_ns=finding.first_ns,
-                    until_ns=written_ns(words["until"]) if words.get("until") else None,
+                    until_ns=finding.times.get("until"),
                 )
             )
     return sorted(found, key=lambda one: (one.what != LEADERLESS, one.first_ns, str(one.topic)))
@@ -444,8 +445,7 @@ def cause_of(facts: CardFacts) -> CardCause:
         brokers = sorted({broker for one in misled for broker in facts.context.findings[one.finding].brokers})
         names = list(dict.fromkeys(one.harm.client_id or "a client" for one in misled))
         text += f"; {numbered(brokers)} gave {listed(names)} the old topic ID"
-    began_ns = written_ns(finding.words["ended"]) if finding.words.get("ended") else finding.first_ns
-    time_ns = min([began_ns, *(one.harm.first_ns for one in harms)])
+    time_ns = min([finding.times.get("ended", finding.first_ns), *(one.harm.first_ns for one in harms)])
     return CardCause(text, time_ns, by_of(facts))
 
 
@@ -455,11 +455,6 @@ def names_all(facts: CardFacts) -> bool:
     if facts.finding.words.get("addresses"):
         return True
     return code == RECREATED or (code == RETURNED and facts.every_is_of_a_broker)
-
-
-def written_ns(clock: str) -> int:
-    """Of `2026-11-21 00:44:48.284 UTC`."""
-    return ns_of(clock.removesuffix(" UTC") + "Z")
 
 
 DELETED, CREATED = "deleted_by", "created_by"
@@ -655,8 +650,8 @@ def sentence(part: str, facts: CardFacts) -> str | None:
 
 def words_of(facts: CardFacts) -> dict[str, str]:
     entry, finding, dated = facts.entry, facts.finding, facts.context.dated
-    deleted = shown_time(finding.words.get("ended", ""), dated=dated)
-    created = shown_time(finding.words.get("time", ""), dated=dated) or clock(finding.last_ns, dated=dated)
+    deleted = clock(finding.times["ended"], dated=dated) if "ended" in finding.times else ""
+    created = clock(finding.times.get("time", finding.last_ns), dated=dated)
     return {
         **finding.words,
         "clients": affected(entry, facts.harmed, facts.context),

@@ -202,14 +202,9 @@ def words(finding: Finding, *, dated: bool) -> dict[str, str]:
         "clients": ", ".join(client or "(no client ID)" for client in finding.client_ids),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(finding.first_ns, dated=dated),
-        "began": shown_time(finding.words.get("since", ""), dated=dated) or clock(finding.first_ns, dated=dated),
+        "began": clock(finding.times.get("since", finding.first_ns), dated=dated),
         "last": clock(finding.last_ns, dated=dated),
     }
-
-
-def shown_time(word: str, *, dated: bool) -> str:
-    """`2026-11-21 00:44:48.284 UTC`, as words of findings have it, to the second; its day where there are several."""
-    return word[: len("2026-11-21 00:44:48")] if dated else word[11:19]
 
 
 def remedies_of(findings: Iterable[Finding]) -> dict[str, str]:

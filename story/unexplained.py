@@ -107,6 +107,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
         "brokers": sorted({broker for row in rows for broker in row["brokers"]}),
         "summary": check.summary.format(client=client or "(no client ID)", about=about, **words),
         "words": [{"name": name, "value": words[name]} for name in sorted(words)],
+        "times": [],
         "first_seen": first_ns,
         "last_seen": last_ns,
         "count": count,

@@ -95,6 +95,8 @@ class Finding(Lasting):
     """One sentence: who, what, since when."""
     words: Mapping[str, str]
     """What its check knows besides: the names depend on the check (`judge/checks`), and only story reads them."""
+    times: Mapping[str, int] = field(metadata=HIDDEN)
+    """Times among these words, in nanoseconds."""
     first_ns: int
     """When it was seen first."""
     last_ns: int
@@ -120,7 +122,8 @@ class Finding(Lasting):
     def of(cls, row: Mapping[str, Any]) -> "Finding":
         """Of a row of the table of findings, linked to no other."""
         words = {word["name"]: word["value"] for word in row["words"] or ()}
-        return of_row(cls, row, words=words, sides=tuple(map(Side.of, row["sides"] or ())))
+        times = {each["name"]: each["time"] for each in row.get("times") or ()}
+        return of_row(cls, row, words=words, times=times, sides=tuple(map(Side.of, row["sides"] or ())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
         carries = context.stated_by("carries", endpoint)
         ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
         if old and new:
-            words = {"former": before.group.cluster_id, "latter": after.group.cluster_id, "address": endpoint}
+            words: dict[str, object] = {"former": before.group.cluster_id, "latter": after.group.cluster_id}
+            words["address"] = endpoint
             if all_moved(before.group, after.group, context):
                 words["addresses"] = f"{len(before.group.endpoints)} addresses"
             words |= {"since": clock(after.since_ns), "until": clock(old[-1].sighting.ts_ns)}

@@ -40,7 +40,7 @@ from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run
 from wirecheck.judge.claims.overlaps import MOST_BESIDE, overlapping
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, name_of, topic_of
@@ -475,7 +475,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
                 yield replace(found, words={**found.words, **missed})
 
 
-def missed_recreation(found: Evidence, subject: Subject, group: Group, context: CheckContext) -> dict[str, str]:
+def missed_recreation(found: Evidence, subject: Subject, group: Group, context: CheckContext) -> dict[str, Time]:
     """When the topic was recreated while the replica's broker was away, if it was: brokers stated that the replica was
     offline, and it has never been in the ISR under the new ID, as one that is there at the creation is.
     """

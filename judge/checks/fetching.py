@@ -33,7 +33,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, RESERVED, Claim, Sighting, Subject, error_name
 from wirecheck.judge.claims.extract.client_sets import UNASKED
 from wirecheck.judge.claims.outcomes import SLOT_NS
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import Streak
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
@@ -243,7 +243,7 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
             yield replace(evidence, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 
 
-def disagreed(claim: Claim, error: int | str, what: str, since: str, context: CheckContext) -> Evidence:
+def disagreed(claim: Claim, error: int | str, what: str, since: Time, context: CheckContext) -> Evidence:
     return resting_on(
         [claim],
         *(claim["client_id"], claim["host"], context.node(claim), error),

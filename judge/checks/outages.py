@@ -453,4 +453,4 @@ def without_brokers(away: Away, refused: Mapping[str, list[Claim]], nodes: list[
     words |= {"until": clock(away.until_ns)} if away.until_ns else {}
     count = sum(run.count for _, run in away.refused)
     times = {"first_ns": away.first_ns, "last_ns": away.last_ns, "count": count}
-    return resting_on(claims, clock(away.first_ns), brokers=tuple(nodes), **times, words=words)
+    return resting_on(claims, str(clock(away.first_ns)), brokers=tuple(nodes), **times, words=words)

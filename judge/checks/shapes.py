@@ -13,7 +13,7 @@ from wirecheck.judge.check_context import STALE_CONTROLLER_EPOCH, CheckContext
 from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
 from wirecheck.judge.claims.outcomes import SLOT_NS, Run
 from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.streaks import PAUSE_NS, Streak, longest_of, stuck, with_successes, without_pause
 from wirecheck.judge.topic_history import History, Topic, name_of
 from wirecheck.judge.topology.clusters import Group
@@ -79,10 +79,9 @@ def end_ns(slot: int) -> int:
 Key = tuple[Any, ...]
 
 
-def clock(ts_ns: int) -> str:
+def clock(ts_ns: int) -> Time:
     """As 2026-11-21 00:10:25.616 UTC."""
-    seconds, rest = divmod(ts_ns, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1_000_000:03d} UTC"
+    return Time(ts_ns)
 
 
 def about(ts_ns: int) -> str:

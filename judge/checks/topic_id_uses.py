@@ -99,7 +99,11 @@ def uses_of_a_foreign_id(subject: Subject, group: Group, context: CheckContext, 
             given[claim["name"]] = current.last
     for (name, *whose), claims in sorted(found.items(), key=str):
         actual = given[name]
-        words = {"does": "uses", "which": f"is not that of {name} ({actual['topic_id']})", "ended": ""}
+        words: dict[str, object] = {
+            "does": "uses",
+            "which": f"is not that of {name} ({actual['topic_id']})",
+            "ended": "",
+        }
         words |= {"last": clock(max(claim.last.ts_ns for claim in claims)), "apis": apis_of(claims)}
         first_ns = max(min(claim.first.ts_ns for claim in claims), actual.first.ts_ns)
         about = {"topic": name, "topic_ids": (subject[1], actual["topic_id"]), "client_ids": clients_of(claims)}

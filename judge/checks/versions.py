@@ -208,7 +208,7 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
         went = "was upgraded" if order_of(old) < order_of(new) else "went back"
         key, sides = (first.where, spelled(first.old), spelled(first.new)), (c.sides() for c in changes)
-        words = {"who": server_in_words(first), "went": went, "before": old, "after": new}
+        words: dict[str, object] = {"who": server_in_words(first), "went": went, "before": old, "after": new}
         words["time"] = clock(first.after.first.ts_ns)
         found = tuple(chain.from_iterable(sides))
         about: dict[str, Any] = {"brokers": if_broker(first.where), "first_ns": first.after.first.ts_ns}

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -73,7 +74,7 @@ class Evidence:
     """Where the sides do not show the first time."""
     last_ns: int | None = None
     words: Mapping[str, object] = field(default_factory=dict)
-    """What the check's summary names besides the columns."""
+    """What the check's summary names besides the columns; a Time is kept with its nanoseconds, too."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,24 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
         "client_ids": [client or "" for client in evidence.client_ids],
         "brokers": brokers,
         "summary": capitalized(rule.summary.format(**words)),
-        "words": [{"name": name, "value": str(evidence.words[name])} for name in sorted(evidence.words)],
+        "words": [{"name": name, "value": str(word)} for name, word in sorted(evidence.words.items())],
+        "times": [{"name": n, "time": int(word)} for n, word in sorted(evidence.words.items()) if type(word) is Time],
         "first_seen": min(times) if evidence.first_ns is None else evidence.first_ns,
         "last_seen": max(times) if evidence.last_ns is None else evidence.last_ns,
         "count": evidence.count,
         "sides": [side.row() for side in sides[: SIDES // 2] + sides[SIDES // 2 :][-SIDES // 2 :]],
     }
+
+
+class Time(int):
+    """A time among the words of a finding, in nanoseconds: as 2026-11-21 00:10:25.616 UTC in a sentence."""
+
+    def __str__(self) -> str:
+        seconds, rest = divmod(int(self), 1_000_000_000)
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest // 1_000_000:03d} UTC"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
 
 class Number(int):

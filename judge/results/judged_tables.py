@@ -36,6 +36,7 @@ TYPES = {
     "int64": pa.int64(),
     "sides": pa.list_(pa.struct([("time", TIME), ("claim", TEXT), *MESSAGE])),
     "words": pa.list_(pa.struct([("name", TEXT), ("value", TEXT)])),
+    "times": pa.list_(pa.struct([("name", TEXT), ("time", TIME)])),
     "apis": pa.list_(pa.struct([("api", TEXT), ("versions", NUMBERS)])),
 }
 SHARED = {column.name: column for column in (CLUSTER, *SPAN)}

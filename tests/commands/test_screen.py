@@ -12,6 +12,7 @@ from tests.story.values import hurt
 from wirecheck.commands import screen
 from wirecheck.commands.screen import ERASE, Progress, as_json, legible, progress, tell
 from wirecheck.decode.peer import Peer
+from wirecheck.story.seen import NotKept
 
 
 def test_escapes_and_turned_text_are_written_out():
@@ -100,7 +101,7 @@ def test_what_cannot_take_back_is_shown_no_progress(shown, monkeypatch, terminal
 
 
 def test_quiet_is_neither_progress_nor_notes_until_it_is_taken_back(terminal):
-    others = {"others": [{"count": 2, "table": "topics", "cluster": "C"}]}
+    others = [NotKept("topics", "L", "C", None, None, 2)]
     for quiet in (True, False):
         screen.be_quiet(quiet=quiet)
         with progress("reading"):

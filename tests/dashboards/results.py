@@ -36,6 +36,7 @@ FINDING = Finding(
     brokers=(3,),
     summary="Broker 3 carries another id for shipments on disk.",
     words={"where": "3", "partitions": "partition 0", "earlier": ""},
+    times={},
     first_ns=ns_of("2026-11-20T22:13:23.131025Z"),
     last_ns=ns_of("2026-11-20T22:13:30.264000Z"),
     count=2,

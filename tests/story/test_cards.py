@@ -134,7 +134,7 @@ def changed(action, by):
     ],
 )
 def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text, by):
-    words = {"ended": "2026-11-21 12:00:10.250 UTC", "time": "2026-11-21 12:00:11.500 UTC"}
+    words = {"ended": ns_of("2026-11-21T12:00:10.250Z"), "time": ns_of("2026-11-21T12:00:11.500Z")}
     words |= changed("deleted", deleted) | changed("created", created)
     (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
     sentence = f"Topic t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID"
@@ -352,7 +352,7 @@ def test_a_replica_that_is_in_sync_again_is_not_short(case, repaired):
     (finding,) = [one for one in lab.findings() if one["code"] == "TID002"]
     words = {word["name"]: word["value"] for word in finding["words"]}
     assert bool(words["until"]) == repaired
-    until = {"until": words["until"] and "2026-11-21 12:00:40.000 UTC"}
+    until = {"until": words["until"] and ns_of("2026-11-21T12:00:40Z")}
     rejects = found("TID002", at_s=10, topic="t", topic_ids=[NEW], brokers=[3], words=words | until)
     (card,) = cards([rejects], [])
     does = "did not replicate" if repaired else "does not replicate"

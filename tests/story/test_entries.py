@@ -10,6 +10,7 @@ from tests.story.values import finding, findings
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries, remedies_of
+from wirecheck.wording import ns_of
 
 
 def read(rows):
@@ -110,7 +111,11 @@ def test_what_a_server_advertised_is_not_what_its_client_sends():
 
 def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
     def stuck(n):
-        words = {"errors": "UNKNOWN_TOPIC_ID (100)", "since": "2026-11-21 00:42:10 UTC", "servers": f"10.0.0.{n}:9092"}
+        words = {
+            "errors": "UNKNOWN_TOPIC_ID (100)",
+            "since": ns_of("2026-11-21T00:42:10Z"),
+            "servers": f"10.0.0.{n}:9092",
+        }
         columns = {"topic": f"t-{n}", "topic_ids": [f"{n:022}"], "client_ids": [f"reader-{n}"], "words": words}
         return found("FET001", f"s{n:03}", **columns)
 

@@ -4,6 +4,7 @@ import datetime as dt
 
 from wirecheck.document import of_row
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.results.finding import Time
 from wirecheck.story import causes
 from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
@@ -31,11 +32,14 @@ def in_ns(row):
 
 
 def finding(row, **more):
-    """Of a row of the table of findings that may lack columns, and has its words as a mapping."""
+    """Of a row of the table of findings that may lack columns, and has its words as a mapping; an integer is a time."""
     row = {"summary": f"{row['code']} of {row['topic']}.", "count": 1, "name": CHECKS[row["code"]].name, **row, **more}
     sides = [in_ns({**NO_SIDE, **side}) for side in row["sides"]]
-    words = [{"name": name, "value": value} for name, value in row["words"].items()]
-    return Finding.of({**in_ns(row), "sides": sides, "words": words})
+    times = {name: word for name, word in row["words"].items() if type(word) is int}
+    words = row["words"] | {name: str(Time(time_ns)) for name, time_ns in times.items()}
+    lists = {"words": [{"name": name, "value": word} for name, word in words.items()]}
+    lists |= {"times": [{"name": name, "time": time_ns} for name, time_ns in times.items()]}
+    return Finding.of({**in_ns(row), "sides": sides, **lists})
 
 
 def findings(rows):
