@@ -549,6 +549,10 @@ def answering(nodes: list[str]) -> str:
     return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
 
 
+NAMES_SHOWN = 3
+"""So many names of one ID a summary has."""
+
+
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     bindings = context.claims("binding", group, *subject)
     names = tuple(sorted({claim["name"] for claim in bindings}))
@@ -556,5 +560,9 @@ def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext
         by_name = {claim["name"]: claim for claim in reversed(bindings)}
         first = [by_name[name] for name in names]
         about: dict[str, Any] = {"topic": names[0], "topic_ids": (subject[1],)}
-        about |= {"words": {"names": " and ".join(names)}, "first_ns": sorted(claim.first.ts_ns for claim in first)[1]}
+        more = (f"{len(names) - NAMES_SHOWN:,} more",) if len(names) > NAMES_SHOWN else ()
+        about |= {
+            "words": {"names": " and ".join((*names[:NAMES_SHOWN], *more))},
+            "first_ns": sorted(claim.first.ts_ns for claim in first)[1],
+        }
         yield resting_on(bindings, subject[1], names, sides=tuple(map(first_of, first)), **about)
