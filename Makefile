@@ -121,15 +121,16 @@ cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster, all on an 
 archive: $(SET_UP) ## all that a Spark cluster's Pythons need, as one file in dist/
 	@$(BIN)/python -m tools.archive
 
-fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [TLS=20000] [CAPTURES=20000] [FRAMES=5000] [TRAFFIC=1000]
-	@$(BIN)/python -m fuzz.machine --inputs $(or $(INPUTS),10000000)
-	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage bytes
-	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage net
-	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage net
-	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage bytes
-	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
-	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
-	@$(BIN)/python -m fuzz.files traffic --inputs $(or $(TRAFFIC),1000)
+UPTO = $(if $(MINUTES),--minutes $(MINUTES),$(1))  # of a fuzzer: a time, or a count
+fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [MINUTES=20 each] or [INPUTS=10000000] [SEQUENCES=20000] [TLS=20000] [CAPTURES=20000] [FRAMES=5000] [TRAFFIC=1000], [SEED=1]
+	@$(BIN)/python -m fuzz.machine $(call UPTO,--inputs $(or $(INPUTS),10000000)) --seed $(or $(SEED),1)
+	@$(BIN)/python -m fuzz.following $(call UPTO,--sequences $(or $(SEQUENCES),20000)) --seed $(or $(SEED),1) --damage bytes
+	@$(BIN)/python -m fuzz.following $(call UPTO,--sequences $(or $(SEQUENCES),20000)) --seed $(or $(SEED),1) --damage net
+	@$(BIN)/python -m fuzz.tls $(call UPTO,--sequences $(or $(TLS),20000)) --seed $(or $(SEED),1) --damage net
+	@$(BIN)/python -m fuzz.tls $(call UPTO,--sequences $(or $(TLS),20000)) --seed $(or $(SEED),1) --damage bytes
+	@$(BIN)/python -m fuzz.files captures $(call UPTO,--inputs $(or $(CAPTURES),20000)) --seed $(or $(SEED),1)
+	@$(BIN)/python -m fuzz.files frames $(call UPTO,--inputs $(or $(FRAMES),5000)) --seed $(or $(SEED),1)
+	@$(BIN)/python -m fuzz.files traffic $(call UPTO,--inputs $(or $(TRAFFIC),1000)) --seed $(or $(SEED),1)
 
 .PHONY: site
 site: $(SET_UP) ## the documentation as a site, in build/site: a page for each check, an index by Kafka's error names

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,13 +25,16 @@ from wirecheck.decode.log.metadata_log import field_entries
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets
 
+if TYPE_CHECKING:
+    from fuzz.bound import Bound
+
 LIMIT = 1 << 20
 
 
-def run(rng: np.random.Generator, inputs: int) -> int:
+def run(rng: np.random.Generator, bound: Bound) -> int:
     seeds, begin, outcomes = fields(), time.monotonic(), Counter[str]()
     draws = Draws(int(rng.integers(1, 2**62)))
-    for _ in range(inputs):
+    while not bound.over(outcomes.total()):
         source, other = (seeds[i] for i in rng.integers(0, len(seeds), 2))
         data = np.frombuffer(bytearray(bend(source, other, draws)), np.uint8)
         if rng.random() < 0.75:
@@ -41,7 +45,7 @@ def run(rng: np.random.Generator, inputs: int) -> int:
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is the finding
             print(f"BREACH {error!r}: {data.tobytes().hex()} left out {left_out}")
             return 1
-    print(f"records: {inputs} fields in {time.monotonic() - begin:.0f} s, no breach")
+    print(f"records: {outcomes.total()} fields in {time.monotonic() - begin:.0f} s, no breach")
     print("  " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()))
     return 0
 

@@ -1,4 +1,4 @@
-"""python -m fuzz.files captures --inputs 100000: files that lie or are damaged, against who reads them.
+"""python -m fuzz.files captures --minutes 20: files that lie or are damaged, against what reads them.
 
 Knows: how inputs are made again from their numbers, and that whoever reads them runs in a process of its own, where
 memory is bounded. Compiled code checks every index: one outside is an IndexError there, and a breach here.
@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from fuzz.bound import Bound, add_minutes
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -46,6 +48,7 @@ class Options(Protocol):
     seed: int
     first: int
     inputs: int
+    minutes: float | None
     child: Path | None
 
 
@@ -69,10 +72,10 @@ def made(kind: str, seed: int, number: int) -> tuple[bytes, np.random.Generator]
 
 
 def read_all(options: Options) -> int:
-    """In the process of its own: every input of a range, until one is a breach."""
+    """In the process of its own: every input of a range, until one is a breach or the minutes are over."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     assert options.child is not None
-    kind, outcomes = subject(options.kind), Counter[str]()
+    kind, outcomes, bound = subject(options.kind), Counter[str](), Bound(options.inputs, options.minutes)
     path = options.child / f"a-0000000001.{kind.SUFFIX}"
     with (options.child / "number").open("r+b", buffering=0) as progress:
         for number in range(options.first, options.first + options.inputs):
@@ -86,16 +89,20 @@ def read_all(options: Options) -> int:
                 said = f"{type(error).__name__} {str(error)[:200]} at {Path(last.filename).name}:{last.lineno}"
                 (options.child / "breach").write_text(said)
                 break
+            if bound.over(number + 1 - options.first):
+                break
     (options.child / "outcomes").write_text(json.dumps(outcomes))
     return 0
 
 
-def in_a_process(options: Options, first: int, inputs: int, run: Run) -> int:
+def in_a_process(options: Options, first: int, bound: Bound, run: Run) -> int:
     """Read a range there; the number of the first input that is not read yet."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "number").write_text(f"{first:12}")
+        inputs = bound.next(first - options.first, INPUTS_PER_PROCESS)
         words = ["--seed", options.seed, "--first", first, "--inputs", inputs, "--child", folder]
+        words += [] if bound.minutes is None else ["--minutes", bound.left_minutes()]
         command = [sys.executable, "-m", "fuzz.files", options.kind, *map(str, words)]
         process = subprocess.Popen(command)  # noqa: S603 -- ourselves
         hung = not ends(process, folder / "number")
@@ -109,7 +116,7 @@ def in_a_process(options: Options, first: int, inputs: int, run: Run) -> int:
             code = process.returncode
             breach = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         if breach is None:
-            return first + inputs
+            return number + 1
         kept = keep(options, number)
         print(f"BREACH input {number}: {breach}; {kept}", flush=True)
         run.breaches.append(breach)
@@ -146,6 +153,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
+    add_minutes(parser)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -155,10 +163,10 @@ def main() -> int:
     if options.child is not None:
         return read_all(options)
     run, begin, number = Run(), time.monotonic(), options.first
-    upto = options.first + options.inputs
-    print(f"{options.kind}: {options.inputs} inputs of seed {options.seed}, every index checked", flush=True)
-    while number < upto and len(run.breaches) < MOST_BREACHES:
-        number = in_a_process(options, number, min(INPUTS_PER_PROCESS, upto - number), run)
+    bound = Bound(options.inputs, options.minutes)
+    print(f"{options.kind}: inputs of seed {options.seed}, every index checked", flush=True)
+    while not bound.over(number - options.first) and len(run.breaches) < MOST_BREACHES:
+        number = in_a_process(options, number, bound, run)
     minutes = (time.monotonic() - begin) / 60
     print(f"  {number - options.first} inputs in {minutes:.1f} minutes, {len(run.breaches)} breaches", flush=True)
     print("  " + ", ".join(f"{name} {count}" for name, count in run.outcomes.most_common()))

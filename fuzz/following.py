@@ -1,4 +1,4 @@
-"""python -m fuzz.following --sequences 100000 --damage bytes: damaged frames through following, decoding and trim.
+"""python -m fuzz.following --minutes 20 --damage bytes: damaged frames through following, decoding and trim.
 
 Knows: what must hold of any frames. Nothing is raised, whatever the bounds and wherever calls end, snapshots between;
     trim gives back every row, in order, with its length and no byte that was not there; canaries, which stand wherever
@@ -9,7 +9,7 @@ numbers before the error, which docs/limits.md says are kept: never in its texts
 error. Anywhere else it is a breach.
 Before the sequences, one connection of many segments in random order behind a hole: CPU per byte is bounded, and all of
     its messages are given once the hole is filled.
-Rule: ends by itself after the sequences it was told, says seed, counts and time, and exits 1 on a breach, with the
+Rule: ends by itself after its sequences or minutes, prints seed, counts and time, and exits 1 on a breach, with the
 frames in a file under build/fuzz. The same seed damages the same frames.
 """
 
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from fuzz.bound import Bound, add_minutes
 from fuzz.damage import damaged
 from fuzz.files import BUILD
 from fuzz.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
@@ -284,8 +285,9 @@ def run(options: argparse.Namespace) -> int:
     bases = [base(path) for path in sorted(options.captures.glob("*/capture.pcap*"))]
     print(f"following: {len(bases)} captures, seed {options.seed}, damage {options.damage}", flush=True)
     rng, seen, begin = np.random.default_rng(options.seed), Seen(), time.monotonic()
+    bound, number = Bound(options.sequences, options.minutes), 0
     breaches = int(held_in_random_order(np.random.default_rng(options.seed)))
-    for number in range(options.sequences):
+    while not bound.over(number):
         rows = sequence(rng, bases, bend=options.damage == "bytes")
         try:
             if rows:
@@ -294,9 +296,10 @@ def run(options: argparse.Namespace) -> int:
             breaches += 1
             print(f"BREACH in sequence {number}, frames in {keep(options, number, rows)}:", flush=True)
             traceback.print_exc(limit=-3)
-        if (number + 1) % REPORT_EVERY == 0:
-            print(f"  {number + 1} in {time.monotonic() - begin:.0f} s, {breaches} breaches", flush=True)
-    print(f"  {options.sequences} sequences in {time.monotonic() - begin:.0f} s, {breaches} breaches")
+        number += 1
+        if number % REPORT_EVERY == 0:
+            print(f"  {number} in {time.monotonic() - begin:.0f} s, {breaches} breaches", flush=True)
+    print(f"  {number} sequences in {time.monotonic() - begin:.0f} s, {breaches} breaches")
     print("  " + ", ".join(f"{name} {count}" for name, count in seen.counts.most_common()))
     for place, count in Counter(seen.moved).most_common():
         print(f"  canary {place}: {count}")
@@ -316,6 +319,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sequences", type=int, default=5_000)
     parser.add_argument("--damage", choices=["bytes", "net"], default="bytes")
     parser.add_argument("--seed", type=int, default=1)
+    add_minutes(parser)
     parser.add_argument("--captures", type=Path, default=CAPTURES, help="captures are FOLDER/*/capture.pcap[.gz]")
     return parser.parse_args()
 

@@ -1,10 +1,10 @@
-"""python -m fuzz.machine --inputs 10000000: mutated messages through the interpreter, mutated fields of records too.
+"""python -m fuzz.machine --minutes 20: mutated messages through the interpreter, mutated fields of records too.
 
 Knows: what must hold for any bytes at all. Each batch of inputs is decoded at once; some of each are looked at closely.
     a status of the closed list; a failed message leaves no token; tokens, time and memory in proportion to the bytes;
     a message alone gets what it gets among others; what decoded has values and columns; in the plain source
     (`--plain`, a sample) no index lies in front of its bytes.
-Rule: ends by itself after the inputs it was told, says seed and time, and exits 1 with the bytes of the first breach.
+Rule: ends by itself after its inputs or minutes, prints seed and time, and exits 1 with the bytes of the first breach.
 """
 
 # ruff: noqa: T201 -- a report on the terminal is what it is for
@@ -25,6 +25,7 @@ import numpy as np
 
 from fuzz import fields
 from fuzz.bend import Draws, bend_all
+from fuzz.bound import Bound, add_minutes
 from fuzz.guarded import Guarded
 from fuzz.seeds import Seeds, messages
 from wirecheck import extension_modules
@@ -46,6 +47,7 @@ MOST_TOKENS_PER_BYTE, MOST_TOKENS_BESIDE = 4, 64
 MOST_NS_PER_BYTE = 2_000  # of a batch; a quadratic step would show far above, a busy machine stays far below
 PLAIN_ONE_IN = 500  # of the inputs
 FIELDS_ONE_IN = 100
+PLAIN_SHARE, FIELDS_SHARE = 0.1, 0.1  # of the minutes
 
 
 class Breach(AssertionError):  # noqa: N818 -- what the report calls it
@@ -169,26 +171,31 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--inputs", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="the plain source under bounds checks, nothing else")
+    add_minutes(parser)
     return parser.parse_args()
 
 
-def plain(inputs: int, seed: int) -> int:
+def plain(bound: Bound, seed: int) -> int:
     """The same again with the plain source: which one runs is chosen when it is imported, so in another process."""
-    command = [sys.executable, "-m", "fuzz.machine", "--plain", "--seed", str(seed), "--inputs", str(inputs)]
+    words = ["--seed", str(seed), "--inputs", str(bound.inputs)]
+    words += [] if bound.minutes is None else ["--minutes", str(bound.left_minutes())]
+    command = [sys.executable, "-m", "fuzz.machine", "--plain", *words]
     return subprocess.run(command, env=os.environ | {"WIRECHECK_PURE": "1"}, check=False).returncode  # noqa: S603 -- ourselves
 
 
 def main() -> int:
     options = arguments()
+    bound = Bound(options.inputs, options.minutes)
     if options.plain and not extension_modules.PLAIN:
-        return plain(options.inputs, options.seed)
+        return plain(bound, options.seed)
     rng, seeds = np.random.default_rng(options.seed), messages()
     run, begin = Run(rng, options.plain), time.monotonic()
     checked = ", every index checked" if run.plain else ""
     print(f"interpreter, {extension_modules.running()}{checked}: {len(seeds)} seeds", flush=True)
     try:
-        while run.inputs < options.inputs:
-            run.batch(seeds, min(PLAIN_BATCH if run.plain else BATCH, options.inputs - run.inputs))
+        mutated = bound if run.plain or bound.minutes is None else bound.part(1 - PLAIN_SHARE - FIELDS_SHARE)
+        while not mutated.over(run.inputs):
+            run.batch(seeds, mutated.next(run.inputs, PLAIN_BATCH if run.plain else BATCH))
     except Breach as breach:
         print(f"BREACH after {run.inputs} inputs of seed {options.seed}: {breach}")
         return 1
@@ -197,8 +204,9 @@ def main() -> int:
     if run.plain:
         return 0
     print(f"  slowest batch {run.slowest_ns_per_byte:.0f} ns per byte")
-    return fields.run(rng, max(options.inputs // FIELDS_ONE_IN, 1)) or plain(
-        max(options.inputs // PLAIN_ONE_IN, 1), options.seed
+    timed = bound.minutes is not None
+    return fields.run(rng, bound.part(FIELDS_SHARE if timed else 1 / FIELDS_ONE_IN)) or plain(
+        bound.part(PLAIN_SHARE if timed else 1 / PLAIN_ONE_IN), options.seed
     )
 
 

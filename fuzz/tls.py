@@ -34,6 +34,7 @@ import numpy as np
 import pyarrow as pa
 
 from fuzz.bend import Draws, bend
+from fuzz.bound import Bound, add_minutes
 from fuzz.damage import damaged
 from fuzz.files import BUILD
 from fuzz.following import batch, cuts
@@ -238,13 +239,13 @@ def joined(damaged_ones: Sequences, row: Row, ends: dict[tuple[int, int, int], b
 def run(options: argparse.Namespace) -> int:
     print(f"tls: {len(KINDS)} kinds of conversations, seed {options.seed}, damage {options.damage}", flush=True)
     rng, counts, begin = np.random.default_rng(options.seed), Counter[str](), time.monotonic()
-    dice, done = (rng, Draws(options.seed + 1)), 0
+    dice, done, end = (rng, Draws(options.seed + 1)), 0, Bound(options.sequences, options.minutes)
     with tempfile.TemporaryDirectory(prefix="wirecheck-fuzz-") as name:
         sources = Sources(Path(name))
-        while done < options.sequences:
+        while not end.over(done):
             if done % SEQUENCES_OF_A_BASE == 0:
                 bases = sources.bases(rng)
-            count = min(TOGETHER, options.sequences - done)
+            count = end.next(done, TOGETHER)
             damaged_ones = sequences(bases, dice, count, bent=options.damage == "bytes")
             done += count
             try:
@@ -276,6 +277,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sequences", type=int, default=5_000)
     parser.add_argument("--damage", choices=["bytes", "net"], default="net")
     parser.add_argument("--seed", type=int, default=1)
+    add_minutes(parser)
     return parser.parse_args()
 
 

@@ -38,7 +38,7 @@ from wirecheck.story.verdict import (
     Lack,
     Requester,
 )
-from wirecheck.wording import and_list, clock, plural
+from wirecheck.wording import and_list, clock, filled, plural, shortened
 
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
@@ -253,7 +253,7 @@ def loss(entry: Entry, context: CardContext) -> str:
     finding = context.findings[entry.findings[0]]
     words = {**finding.words, "clients": affected(entry, NO_HARM, context)}
     known = sentences().get((finding.code, "unhurt"), ())
-    return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), "")
+    return next((filled(one.text, words) for one in known if all(words.get(name) for name in one.needs)), "")
 
 
 def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, list[str]]:
@@ -297,7 +297,7 @@ def names_clients(entry: Entry, context: CardContext) -> bool:
 
 def who(client_id: str | None, *more: str | None) -> str:
     known = ", ".join(filter(None, more))
-    return f"{client_id or 'a client without an ID'}{f' ({known})' if known else ''}"
+    return f"{shortened(client_id or 'a client without an ID')}{f' ({known})' if known else ''}"
 
 
 def does_not(hurt: HurtClient, *, counted: bool = True) -> str:
@@ -644,7 +644,7 @@ def sentence(part: str, facts: CardFacts) -> str | None:
     if known is None:
         return None
     words = words_of(facts)
-    text = next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), None)
+    text = next((filled(one.text, words) for one in known if all(words.get(name) for name in one.needs)), None)
     return text and short_times(text, facts.context)
 
 

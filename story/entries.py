@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.verdict import Entry, Finding
-from wirecheck.wording import DAY_NS, and_list, clock
+from wirecheck.wording import DAY_NS, and_list, clock, filled
 
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
@@ -183,7 +183,7 @@ def sentence(finding: Finding, more: int, following: int, *, dated: bool) -> str
 
 def origin(finding: Finding, *, dated: bool) -> str:
     """What a finding is called as a cause."""
-    return cause_sentences()[finding.code].template.format(**words(finding, dated=dated))
+    return filled(cause_sentences()[finding.code].template, words(finding, dated=dated))
 
 
 ADVERTISES = "ApiVersions"

@@ -20,7 +20,7 @@ from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries
 from wirecheck.story.verdict import Finding, Harm
-from wirecheck.wording import NS_PER_S, and_list
+from wirecheck.wording import NS_PER_S, and_list, filled
 
 Row = Mapping[str, Any]
 CODE = "CLI006"
@@ -105,7 +105,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
         "topic_ids": sorted({row["topic_id"] for row in rows} - {None}),
         "client_ids": [client],
         "brokers": sorted({broker for row in rows for broker in row["brokers"]}),
-        "summary": check.summary.format(client=client or "(no client ID)", about=about, **words),
+        "summary": filled(check.summary, {**words, "client": client or "(no client ID)", "about": about}),
         "words": [{"name": name, "value": words[name]} for name in sorted(words)],
         "times": [],
         "first_seen": first_ns,

@@ -15,6 +15,8 @@ WITHOUT = {
     "test_fuzz.py::test_the_same_seed_bends_the_same_bytes": "about the fuzzer: it runs no code of the product",
     "test_fuzz.py::test_guarded_bytes_are_read_inside_only": "about the fuzzer: it runs no code of the product",
     "test_fuzz_files.py::test_an_input_is_made_again_from_its_number": "about the fuzzer: reads no file",
+    "test_fuzz_files.py::test_a_run_of_minutes_ends_at_its_time_with_its_count":
+        "about the fuzzer: when its run ends",
     "test_fuzz_files.py::test_what_must_not_be_is_a_breach_and_the_run_goes_on_behind_it":
         "about the fuzzer: other programs run in place of its own",
     "test_fuzz_tls.py::test_bytes_at_another_place_than_their_ciphertexts_are_a_breach":

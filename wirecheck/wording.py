@@ -5,7 +5,7 @@ It imports nothing of the project, so that every package can use it.
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -67,6 +67,20 @@ TIMES = {
 def and_list(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+MOST_IN_A_SENTENCE = 1_000
+"""Characters of one value. A client ID may have 32,767, and a list of names may have any number of them."""
+
+
+def shortened(value: str) -> str:
+    """A value as a sentence has it: of what is too long, the beginning and an ellipsis."""
+    return value if len(value) <= MOST_IN_A_SENTENCE else f"{value[: MOST_IN_A_SENTENCE - 1]}…"
+
+
+def filled(sentence: str, words: Mapping[str, str]) -> str:
+    """A sentence with its words in place of `{name}`, each shortened. Raises KeyError for one that is missing."""
+    return sentence.format(**{name: shortened(word) for name, word in words.items()})
 
 
 def plural(count: int, noun: str) -> str:

@@ -9,7 +9,7 @@ the session timeout are two.
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
@@ -20,6 +20,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     answers_as,
     by_id_and_name,
+    by_key,
     clients_of,
     clock,
     ends,
@@ -34,7 +35,7 @@ from wirecheck.judge.checks.shapes import (
     stuck_client,
 )
 from wirecheck.judge.checks.topic_ids import recreation
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject, error_name, slot_of
+from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject, error_name, slot_of
 from wirecheck.judge.claims.extract.drafts import DELETE
 from wirecheck.judge.claims.extract.peers import DUPLICATE_BROKER_REGISTRATION
 from wirecheck.judge.claims.kinds import FORWARDED
@@ -316,9 +317,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
     yield from present
     found = {evidence.key[1:] for evidence in present}
     refused = [claim for claim in fenced if claim["error"] in DENIALS]
-    states = context.claims("partition", group, *subject)
-    served = by_id_and_name("serves", subject, name, group, context) if refused else []
-    for where, stretches in former_denials(refused, states, served, group, context).items():
+    for where, stretches in former_denials(subject, refused, group, context).items():
         if where not in found:
             claims, streaks, leads = (list(each) for each in zip(*stretches, strict=True))
             about = {"topic": name, "topic_ids": (subject[1],), "count": sum(streak.count for streak in streaks)}
@@ -332,14 +331,14 @@ def present_denials(subject: Subject, group: Group, context: CheckContext) -> It
     """Those of leaders in the highest epoch known that serve nothing of the partition since."""
     name, grace_ns = name_of(subject, group, context), context.settings.broker_grace_ns
     denials, served = (by_id_and_name(kind, subject, name, group, context) for kind in ("denies", "serves"))
-    states = latest(context.claims("partition", group, *subject))
+    states, served_at = latest(context.claims("partition", group, *subject)), by_key(served, "partition endpoint")
     for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
         state = states.get(partition)
         broker = context.broker(max(claims, key=lambda claim: claim.last))
         if state is None or broker is None or state[0]["leader"] != broker:
             continue
-        here = [claim for claim in served if (claim["partition"], claim["endpoint"]) == (partition, endpoint)]
-        since = max([min(claim.first.ts_ns for claim in state), *(claim.peak["latest"] for claim in here)])
+        here = [claim.peak["latest"] for claim in served_at.get((partition, endpoint), ())]
+        since = max([min(claim.first.ts_ns for claim in state), *here])
         late = [claim for claim in claims if claim.last.ts_ns > since + grace_ns and not (here and spans(claim, since))]
         still = max(claim.last.ts_ns for claim in state) > since + grace_ns
         early = min(max(claim.first.ts_ns, since) for claim in claims)
@@ -373,12 +372,16 @@ Stretch = tuple[Claim, Streak, Claim]
 
 
 def former_denials(
-    refused: list[Claim], states: list[Claim], served: list[Claim], group: Group, context: CheckContext
+    subject: Subject, refused: list[Claim], group: Group, context: CheckContext
 ) -> dict[tuple[int, int], list[Stretch]]:
     """By partition and broker the clients that it refused while it was named as the leader, whatever came later."""
     found: dict[tuple[int, int], list[Stretch]] = {}
+    states = context.by("partition", "partition", group, *subject)
+    name = name_of(subject, group, context)
+    served = by_id_and_name("serves", subject, name, group, context) if refused else []
+    served_at = by_key(served, "partition endpoint")
     for (partition,), claims in gathered(refused, "partition"):
-        about_it = [state for state in states if state["partition"] == partition]
+        about_it = states.get((partition,), [])
         for (leader,), named in gathered(about_it, "leader"):
             answered = [(claim, answers_as(leader, [claim], context)) for claim in claims]
             terms = [denials_in_epoch(same, about_it, answered, context) for _, same in gathered(named, "leader_epoch")]
@@ -386,7 +389,7 @@ def former_denials(
                 one
                 for term in terms
                 for one in term
-                if not succeeded(*one[:2], group, context) and not served_others(*one[:2], served)
+                if not succeeded(*one[:2], group, context) and not served_others(*one[:2], served_at)
             ]
             if stretches:
                 found[partition, leader] = stretches
@@ -414,20 +417,19 @@ def succeeded(refused: Claim, streak: Streak, group: Group, context: CheckContex
     context.watch()
     client_id, host, name, topic_id = (refused[word] for word in ("client_id", "host", "name", "topic_id"))
     if topic_id is None:
-        answers = context.claims("named_answer", group, "client", client_id or "", host)
-        mine = [claim for claim in answers if claim["name"] == name]
+        answers = context.by("name", "named_answer", group, "client", client_id or "", host)
+        mine = answers.get((name,), [])
         runs = (run for claim in mine for run in claim.outcomes.runs({SUCCESS}, refused["partition"]))
         return any(streak.first_ns < run.last_ns and run.first_ns < streak.last_ns for run in runs)
-    uses = context.claims("use", group, "id", topic_id)
-    same = (c for c in uses if (c["client_id"], c["host"], c["endpoint"]) == (client_id, host, refused["endpoint"]))
+    uses = context.by("client_id host endpoint", "use", group, "id", topic_id)
+    same = uses.get((client_id, host, refused["endpoint"]), [])
     good = (run for claim in same for run in claim.outcomes.runs({SUCCESS}))
     return any(streak.first_ns < run.last_ns and run.first_ns < streak.last_ns for run in good)
 
 
-def served_others(refused: Claim, streak: Streak, served: list[Claim]) -> bool:
+def served_others(refused: Claim, streak: Streak, served_at: Mapping[Key, list[Claim]]) -> bool:
     """Whether the broker served the partition to anyone meanwhile."""
-    where = refused["partition"], refused["endpoint"]
-    here = [claim for claim in served if (claim["partition"], claim["endpoint"]) == where]
+    here = served_at.get((refused["partition"], refused["endpoint"]), [])
     times = [ts_ns for claim in here for ts_ns in (claim.first.ts_ns, claim.peak["latest"])]
     within = range(streak.first_ns // SLOT_NS + 1, streak.last_ns // SLOT_NS)
     by_slot = (slot_of(name) for claim in here for name in claim.peak)
@@ -451,7 +453,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     if not states:
         return
     deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
-    asked = context.claims("follows", group, *subject)
+    asked = context.by("broker partition", "follows", group, *subject)
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key))) if len(state) > 1 else state[0]
         if newest["replicas"] == newest["isr"]:
@@ -463,9 +465,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             sessions = context.claims("follower", group, "follower", replica)
             sessions = [one for one in sessions if context.acts_as(int(replica), one["host"], group)]
             hosts = {session["host"] for session in sessions}
-            mine = [
-                c for c in asked if (c["broker"], c["partition"]) == (int(replica), partition) and c["host"] in hosts
-            ]
+            mine = [claim for claim in asked.get((int(replica), partition), ()) if claim["host"] in hosts]
             here = [session for session in sessions if context.broker(session) == newest["leader"]]
             context.watch()
             since, session = silent_at(newest, mine, here, context)
@@ -481,9 +481,9 @@ def missed_recreation(found: Evidence, subject: Subject, group: Group, context: 
     """
     _, partition, replica = found.key
     of_replica = {str(replica)}
-    offline = (one for one in context.claims("offline", group, *subject) if one["partition"] == partition)
+    offline = context.by("partition", "offline", group, *subject).get((partition,), [])
     away = any(of_replica <= {*one["offline"].split(",")} for one in offline)
-    states = (one for one in context.claims("partition", group, *subject) if one["partition"] == partition)
+    states = context.by("partition", "partition", group, *subject).get((partition,), [])
     if found.topic is None or not away or any(of_replica <= {*one["isr"].split(",")} for one in states):
         return {}
     topic = topic_of(found.topic, group, context)
@@ -539,12 +539,12 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
     if not fulls or not states or context.claims("deletion", group, *subject):
         return
     name = name_of(subject, group, context)
-    orders = context.claims("ordered", group, "name", name) if name else []
+    orders = context.by("partition endpoint", "ordered", group, "name", name) if name else {}
     for partition, claims in sorted(latest(states).items()):
         for full in fulls:
             broker = context.broker(full)
             before = [claim for claim in claims if claim.first < full.last and has(claim, broker)]
-            here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
+            here = orders.get((partition, full["endpoint"]), [])
             own = [o for o in here if o["topic_id"] == subject[1]]
             now = [o for o in here if o["how"] == "full" and o.last.ts_ns >= full.last.ts_ns]
             if not before or len(before) < len(claims) or any(o in own for o in now) or was_deleted(own, full):
@@ -575,20 +575,21 @@ def has(claim: Claim, broker: int | None) -> bool:
 
 
 def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for stop in context.claims("stopped", group, *subject):
-        context.watch()
+    stops = context.claims("stopped", group, *subject)
+    if not stops:
+        return
+    context.watch()
+    histories = topic_of(subject[1], group, context).histories
+    partitions = {one.topic_id: by_key(one.partitions, "partition leader_epoch") for one in histories}
+    for stop in stops:
         broker = context.broker(stop)
-        histories = topic_of(subject[1], group, context).histories
         history = next((one for one in reversed(histories) if one.born_ns <= stop.first.ts_ns), None)
         after = stop.first.ts_ns + context.settings.broker_grace_ns
         partition, epoch = stop["partition"], stop["leader_epoch"]
         back = [
             claim
-            for claim in (history.partitions if history else ())
-            if claim["source"] in CONTROL
-            and (claim["partition"], claim["leader_epoch"]) == (partition, epoch)
-            and has(claim, broker)
-            and claim.last.ts_ns > after
+            for claim in (partitions[history.topic_id].get((partition, epoch), ()) if history else ())
+            if claim["source"] in CONTROL and has(claim, broker) and claim.last.ts_ns > after
         ]
         if history and back and not turned_away(back, group, context):
             words = {"partition": partition, "broker": broker, "epoch": epoch, "time": clock(stop.first.ts_ns)}
@@ -616,12 +617,11 @@ AT_ONCE_NS = 10_000_000_000
 
 def who_asked(name: str | None, partition: int, at_ns: int, group: Group, context: CheckContext) -> Claim | None:
     """The request for an unclean election that was granted for this partition."""
-    requests = context.claims("election_asked", group, "name", name) if name is not None else []
+    requests = context.by("partition", "election_asked", group, "name", name) if name is not None else {}
     near = [
         claim
-        for claim in requests
-        if claim["partition"] == partition
-        and min(abs(seen.ts_ns - at_ns) for seen in (claim.first, claim.last)) <= AT_ONCE_NS
+        for claim in requests.get((partition,), ())
+        if min(abs(seen.ts_ns - at_ns) for seen in (claim.first, claim.last)) <= AT_ONCE_NS
     ]
     clients = {claim["client_id"] for claim in near}
     return max(near, key=lambda claim: claim["how"] == FORWARDED) if len(clients) == 1 else None

@@ -111,6 +111,7 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
 def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     settings = context.settings
     fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
+    denied: dict[tuple[str | None, str | None], set[int]] = {}
     for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
         streak = storm(run for claim in claims for run in claim.outcomes.runs())
         if not streak.is_long(settings):
@@ -120,8 +121,11 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
             continue
         bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
         errors = {claim["error"] for claim in claims}
-        if UNKNOWN_LEADER_EPOCH in errors and denied(bound, topic_id, partition, group, context):
-            continue
+        if UNKNOWN_LEADER_EPOCH in errors:
+            if (bound, topic_id) not in denied:
+                denied[bound, topic_id] = denied_partitions(bound, topic_id, group, context)
+            if partition in denied[bound, topic_id]:
+                continue
         yield resting_on(
             claims,
             *(bound or topic_id, partition, *subject[1:]),
@@ -136,20 +140,20 @@ def storm_of(streak: Streak, name: str | None, topic_id: str | None, claims: lis
     return {**about, "count": streak.count, "first_ns": streak.first_ns}
 
 
-def denied(name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext) -> bool:
-    """Whether a broker denies leading the partition: then its client's epoch is not what is wrong."""
+def denied_partitions(name: str | None, topic_id: str | None, group: Group, context: CheckContext) -> set[int]:
+    """Partitions of a topic that a broker denies leading: of these, the client's epoch is not what is wrong."""
     ids = [history.topic_id for history in topic_of(name, group, context).histories[-1:]] if name else []
-    return any(
-        evidence.key[1] == partition
+    return {
+        evidence.key[1]
         for known in dict.fromkeys([topic_id, *ids] if topic_id else ids)
         for evidence in present_denials(("id", known), group, context)
-    )
+    }
 
 
 def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, context: CheckContext) -> bool:
     """Whether the partition's leader epoch is known from before a stretch to its end, and one."""
-    states = context.claims("partition", group, "id", topic_id) if topic_id else []
-    mine = [claim for claim in states if claim["partition"] == partition]
+    states = context.by("partition", "partition", group, "id", topic_id) if topic_id else {}
+    mine = states.get((partition,), [])
     newest = max((claim["leader_epoch"] for claim in mine), default=-1)
     last = [claim for claim in mine if claim["leader_epoch"] == newest]
     if newest < 0:
@@ -187,11 +191,12 @@ def partition_states(
     name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext
 ) -> list[Claim]:
     """The claims about a partition by the topic's ID, by every ID that its name had, and by the name alone."""
-    states = context.claims("unnumbered", group, "name", name) if name else []
+    states = context.by("partition", "unnumbered", group, "name", name) if name else {}
+    found = [*states.get((partition,), ())]
     bound = context.claims("binding", group, "name", name) if name and not topic_id else []
     for known in sorted({claim["topic_id"] for claim in bound} - {None} | ({topic_id} if topic_id else set())):
-        states = states + context.claims("partition", group, "id", known)
-    return [claim for claim in states if claim["partition"] == partition]
+        found += context.by("partition", "partition", group, "id", known).get((partition,), ())
+    return found
 
 
 def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int) -> Claim | None:

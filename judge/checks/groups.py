@@ -16,6 +16,7 @@ from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.idle_members import waiting_member
 from wirecheck.judge.checks.shapes import (
     brokers_of,
+    by_key,
     clients_of,
     clock,
     counted,
@@ -42,11 +43,11 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
     if not commits or not topic.replaces():
         return
     current, grace_ns = topic.histories[-1], context.settings.broker_grace_ns
-    reaches = context.claims("reaches", group, "id", current.topic_id)
+    reaches = context.by("partition", "reaches", group, "id", current.topic_id)
     found: dict[tuple[str, int], tuple[Claim, int, list[Claim]]] = {}
     for claim in commits:
         ts_ns, offset = claim.peak["committed"]
-        mine = [reach for reach in reaches if reach["partition"] == claim["partition"]]
+        mine = reaches.get((claim["partition"],), [])
         after = any(reach.peak["latest"] >= ts_ns + grace_ns for reach in mine)
         past_end = all(reach.peak["highest"] < offset for reach in mine)
         if claim["topic_id"] is None and ts_ns >= current.born_ns + grace_ns and after and past_end:
@@ -69,11 +70,11 @@ def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext)
     name = topic_id if space == "name" else name_of(subject, group, context) or topic_id
     if space == "name":
         topic_id = current_id(name, group, context)
-    states = context.claims("partition", group, "id", topic_id) if topic_id else []
+    states = context.by("partition", "partition", group, "id", topic_id) if topic_id else {}
     for (who, partition), found in gathered(claims, "group partition"):
         latest = max(found, key=lambda claim: claim.peak["epoch"])
         ts_ns, epoch = latest.peak["epoch"]
-        after = [one for one in states if one["partition"] == partition and one.last.ts_ns > ts_ns]
+        after = [one for one in states.get((partition,), ()) if one.last.ts_ns > ts_ns]
         current = max(after, key=lambda one: (one["leader_epoch"], one.last), default=None)
         if current is None or current["leader_epoch"] >= epoch or current["leader_epoch"] < 0:
             continue
@@ -148,9 +149,10 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
     before = [claim for claim in earlier_commits(topic, context) if claim.peak["committed"][0] < current.born_ns]
     had = {(claim["group"], claim["partition"]) for claim in before}
     gone = [c for c in context.claims("offset_gone", group, "id", current.topic_id) if c.last.ts_ns > current.born_ns]
+    committed = by_key(before, "group")
     for (who,), claims in gathered((c for c in gone if (c["group"], c["partition"]) in had), "group"):
         partitions = {claim["partition"] for claim in claims}
-        mine = [claim for claim in before if claim["group"] == who and claim["partition"] in partitions]
+        mine = [claim for claim in committed[who,] if claim["partition"] in partitions]
         latest = [max(ones, key=lambda claim: claim.last) for _, ones in gathered(mine, "partition")]
         sides = (*map(last_of, [*claims, *latest]), first_of(current.first))
         words = {"group": who, "partitions": counted(len(partitions), "partition")}

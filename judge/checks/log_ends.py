@@ -60,7 +60,7 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
     topic_id = subject[1]
     if topic_id in RESERVED:
         return
-    name, states = name_of(subject, group, context), context.claims("partition", group, *subject)
+    name, states = name_of(subject, group, context), context.by("partition", "partition", group, *subject)
     every = by_id_and_name("serves", subject, name, group, context)
     served = [one for one in every if one["topic_id"] in {None, ZERO, topic_id}]
     if not served:
@@ -69,7 +69,7 @@ def acknowledged_records_lost(subject: Subject, group: Group, context: CheckCont
     for (partition,), claims in gathered(served, "partition"):
         if not may_fall(claims):
             continue
-        mine = [one for one in states if one["partition"] == partition]
+        mine = states.get((partition,), [])
         fall, kind = worst(claims, mine, alive, context, alone=False), None
         if fall is None:
             fall, kind = worst(claims, mine, alive, context, alone=True), "information"

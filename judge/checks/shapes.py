@@ -95,12 +95,20 @@ def counted(number: int, noun: str) -> str:
 
 def gathered(claims: Iterable[Claim], by: str | Callable[[Claim], Key]) -> list[tuple[Key, list[Claim]]]:
     """Claims that make one finding, by fields of their keys or by what a function makes of each; in order."""
+    found = by_key(claims, by)
+    return sorted(found.items(), key=lambda item: str(item[0])) if len(found) > 1 else [*found.items()]
+
+
+def by_key(claims: Iterable[Claim], by: str | Callable[[Claim], Key]) -> dict[Key, list[Claim]]:
+    """Claims by fields of their keys or by what a function makes of each: for looking up, as claims of all partitions
+    are not gone through for each of them. Those of one kind and subject: `CheckContext.by`.
+    """
     found: dict[Key, list[Claim]] = {}
     fields = by.split() if isinstance(by, str) else ()
     for claim in claims:
         key = tuple(claim[field] for field in fields) if isinstance(by, str) else by(claim)
         found.setdefault(key, []).append(claim)
-    return sorted(found.items(), key=lambda item: str(item[0])) if len(found) > 1 else [*found.items()]
+    return found
 
 
 def ends(claims: Iterable[Claim]) -> tuple[Side, ...]:

@@ -283,7 +283,8 @@ def users_of(uses: list[Claim], group: Group, context: CheckContext) -> str:
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for order in context.claims("ordered", group, *subject):
-        before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
+        orders = context.by("endpoint partition", "ordered", group, "name", order["name"])
+        before = replica_before(order, orders.get((order["endpoint"], order["partition"]), []))
         if order["how"] == "incremental" and before is not None:
             partition, where, old = order["partition"], context.node(order), before["topic_id"]
             about = {"topic": order["name"], "topic_ids": (old, subject[1]), "brokers": (context.broker(order),)}
@@ -296,14 +297,10 @@ def stale_partition_in_incremental(subject: Subject, group: Group, context: Chec
 
 
 def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
-    """The order by which this broker has the partition under another id when this order comes."""
-    same = [
-        other
-        for other in orders
-        if (other["endpoint"], other["partition"]) == (order["endpoint"], order["partition"])
-        and other["topic_id"] != order["topic_id"]
-        and other.first < order.first
-    ]
+    """The order by which this broker has the partition under another id when this order comes. `orders` are all that
+    it got for the partition.
+    """
+    same = [other for other in orders if other["topic_id"] != order["topic_id"] and other.first < order.first]
     deleted = {other["topic_id"]: other for other in same if other["how"] == "delete"}
     has = [
         other

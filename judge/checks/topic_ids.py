@@ -14,6 +14,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_id_and_name,
+    by_key,
     clock,
     controllers_named,
     ends,
@@ -28,7 +29,7 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
     whole,
 )
-from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -127,13 +128,14 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     refused = context.claims("id_refused", group, *subject)
-    served = by_id_and_name("serves", subject, name, group, context)
+    served = by_key(by_id_and_name("serves", subject, name, group, context), "partition")
+    states = context.by("partition", "partition", group, *subject)
     for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
         numbers = f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"
-        again_ns = in_sync_again_ns(where, claims, context.claims("partition", group, *subject), served)
+        again_ns = in_sync_again_ns(where, claims, states, served)
         offline = f"was offline until {clock(again_ns)}" if again_ns else "stays offline"
         words = {"where": where, "partitions": numbers, "until": clock(again_ns) if again_ns else ""}
         words |= {"does": "rejected", "what": "was"} if again_ns else {"does": "rejects", "what": "is"}
@@ -143,13 +145,16 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
         yield resting_on(claims, topic_id, where, sides=ends(orders + claims), **about, words=words)
 
 
-def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim], served: list[Claim]) -> int | None:
+def in_sync_again_ns(
+    broker: int | str, refused: list[Claim], states: dict[Key, list[Claim]], served: dict[Key, list[Claim]]
+) -> int | None:
     """When a broker that refused partitions was back in the ISR of all of them, or led and served them; None if it was
     not seen to be. A broker that never left the ISR may still refuse the ID: a new leader epoch alone proves nothing.
+    `states` and `served` are by partition.
     """
     found = []
     for (partition,), claims in gathered(refused, "partition"):
-        mine = [state for state in states if state["partition"] == partition]
+        mine = states.get((partition,), [])
         latest = max(mine, key=lambda state: (state["leader_epoch"], state.last_word, repr(state.key)), default=None)
         last_ns = max(claim.last.ts_ns for claim in claims)
         if latest is None or latest.first.ts_ns <= last_ns or not is_in_isr(broker, latest):
@@ -157,8 +162,7 @@ def in_sync_again_ns(broker: int | str, refused: list[Claim], states: list[Claim
         since_ns, places = latest.first.ts_ns, {claim["endpoint"] for claim in claims}
         was_out = any(not is_in_isr(broker, state) for state in mine)
         serves = any(
-            one["partition"] == partition and one["endpoint"] in places and one.peak["latest"] >= since_ns
-            for one in served
+            one["endpoint"] in places and one.peak["latest"] >= since_ns for one in served.get((partition,), ())
         )
         if not was_out and not (serves and latest["leader"] == broker):
             return None
@@ -213,23 +217,23 @@ def renumbered(topic: Topic, old: History, new: History) -> bool:
     before, after = replicas(old, common), replicas(new, common)
     moved = {partition for partition in common if before.get(partition) != after.get(partition)}
     led_on = any(new.epochs[p][0] > 0 for p in common)
-    return goes_on and led_on and all(reassigned(old, p, before, after, new.epochs[p][0]) for p in moved)
+    stated = by_key(old.partitions, "partition") if moved else {}
+    return (
+        goes_on
+        and led_on
+        and all(reassigned(stated.get((p,), []), before.get(p), after.get(p), new.epochs[p][0]) for p in moved)
+    )
 
 
-def reassigned(
-    old: History, partition: int, before: dict[int, set[int]], after: dict[int, set[int]], epoch: int
-) -> bool:
-    """Whether a partition was assigned to these brokers, or on its way to them, while its topic still had the old ID. A
-    controller that does not know topic IDs sends that by name, and removes the ID from the topic's ZooKeeper node
-    (KAFKA-12835). During a reassignment a partition has the replicas of both ends (KIP-455), and there may be no
-    request after its end.
+def reassigned(stated: list[Claim], before: set[int] | None, assigned: set[int] | None, epoch: int) -> bool:
+    """Whether a partition was assigned to these brokers, or on its way to them, while its topic still had the old ID:
+    `stated` about the partition then. A controller that does not know topic IDs sends that by name, and removes the ID
+    from the topic's ZooKeeper node (KAFKA-12835). During a reassignment a partition has the replicas of both ends
+    (KIP-455), and there may be no request after its end.
     """
-    assigned = after.get(partition)
     return assigned is not None and any(
-        claim["partition"] == partition
-        and before.get(partition) != set(integers(claim["replicas"])) >= assigned
-        and 0 < claim["leader_epoch"] <= epoch
-        for claim in old.partitions
+        before != set(integers(claim["replicas"])) >= assigned and 0 < claim["leader_epoch"] <= epoch
+        for claim in stated
     )
 
 
@@ -545,6 +549,10 @@ def answering(nodes: list[str]) -> str:
     return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
 
 
+NAMES_SHOWN = 3
+"""So many names of one ID a summary has."""
+
+
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     bindings = context.claims("binding", group, *subject)
     names = tuple(sorted({claim["name"] for claim in bindings}))
@@ -552,5 +560,9 @@ def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext
         by_name = {claim["name"]: claim for claim in reversed(bindings)}
         first = [by_name[name] for name in names]
         about: dict[str, Any] = {"topic": names[0], "topic_ids": (subject[1],)}
-        about |= {"words": {"names": " and ".join(names)}, "first_ns": sorted(claim.first.ts_ns for claim in first)[1]}
+        more = (f"{len(names) - NAMES_SHOWN:,} more",) if len(names) > NAMES_SHOWN else ()
+        about |= {
+            "words": {"names": " and ".join((*names[:NAMES_SHOWN], *more))},
+            "first_ns": sorted(claim.first.ts_ns for claim in first)[1],
+        }
         yield resting_on(bindings, subject[1], names, sides=tuple(map(first_of, first)), **about)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.wording import shortened
 
 CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 SIDES = 16
@@ -155,7 +156,10 @@ def words_of(rule: Rule, evidence: Evidence, brokers: list[int]) -> dict[str, ob
         "count": evidence.count,
         **evidence.words,
     }
-    return {name: Number(word) if type(word) is int else word for name, word in words.items()}
+    return {
+        name: Number(word) if type(word) is int else shortened(word) if isinstance(word, str) else word
+        for name, word in words.items()
+    }
 
 
 def news_of(row: Mapping[str, Any]) -> list[Any]:

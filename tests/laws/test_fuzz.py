@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fuzz import fields, seeds
+from fuzz.bound import Bound
 from fuzz.guarded import Guarded
 from fuzz.machine import Breach, Run, bent, check, guarded
 from tests.build import CASES
@@ -23,7 +24,7 @@ def test_a_short_run_finds_nothing():
     assert run.inputs == 100
     assert run.statuses["OK"] > 0
     assert len(run.statuses) > 4
-    assert fields.run(np.random.default_rng(7), 100) == 0
+    assert fields.run(np.random.default_rng(7), Bound(100)) == 0
 
 
 def test_every_layout_is_bent():

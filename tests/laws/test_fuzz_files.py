@@ -3,11 +3,13 @@
 import argparse
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
 
 from fuzz import files
+from fuzz.bound import Bound
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,15 @@ def test_what_must_not_be_is_a_breach_and_the_run_goes_on_behind_it(program, sai
     monkeypatch.setattr(files, "COMPILES_S", patience_s)
     monkeypatch.setattr(files, "BUILD", tmp_path)
     run = files.Run()
-    assert files.in_a_process(argparse.Namespace(kind="captures", seed=1, child=None), 5, 10, run) == 6
+    assert files.in_a_process(argparse.Namespace(kind="captures", seed=1, first=5, child=None), 5, Bound(10), run) == 6
     assert run.breaches == [said]
     assert (tmp_path / "fuzz" / "captures-1-5.capture").read_bytes() == files.made("captures", 1, 5)[0]
+
+
+def test_a_run_of_minutes_ends_at_its_time_with_its_count():
+    timed, counted = Bound(10, 60.0), Bound(10)
+    assert (timed.next(8, 5), counted.next(8, 5)) == (5, 2)
+    assert (timed.over(10**6), counted.over(9), counted.over(10)) == (False, False, True)
+    assert [(part.inputs, part.minutes) for part in (timed.part(0.5), counted.part(0.5))] == [(5, 30.0), (5, None)]
+    assert Bound(10, 60.0, time.monotonic() - 3600).over(0)
+    assert Bound(10, 60.0, time.monotonic() - 3600).left_minutes() == 0

@@ -12,7 +12,7 @@ from fuzz.bend import Draws
 
 @pytest.mark.parametrize("damage", ["net", "bytes"])
 def test_a_short_run_finds_nothing(damage, capsys):
-    assert tls.run(argparse.Namespace(sequences=20, damage=damage, seed=7)) == 0
+    assert tls.run(argparse.Namespace(sequences=20, minutes=None, damage=damage, seed=7)) == 0
     counts = capsys.readouterr().out.splitlines()[-1]
     assert "plain bytes" in counts
 

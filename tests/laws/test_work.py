@@ -165,3 +165,35 @@ def test_clusters_cost_no_more_than_there_are(of):
         for count in (1, FEW_CLUSTERS, MANY_CLUSTERS)
     )
     assert many - alone <= (few - alone) * (MANY_CLUSTERS / FEW_CLUSTERS) * SAME, (alone, few, many)
+
+
+FEW_PARTITIONS, MANY_PARTITIONS = 100, 300
+"""Of one topic. Going through the claims of all partitions for each of them would show."""
+ONE_OF_EACH = {"client_id": "app", "host": "10.77.0.1", "group": "readers"}
+
+
+def about_all_partitions(samples, same, number):
+    """Every kind of statement about a partition, about so many partitions; `same`: what their other fields have."""
+    for sample in samples:
+        fields = KINDS[sample.kind].fields
+        values = dict(zip(fields, sample.key, strict=True))
+        values |= {field: value for field, value in same.items() if values.get(field) is not None}
+        for partition in range(number):
+            yield Claim(
+                sample.kind, tuple({**values, "partition": partition}[field] for field in fields), sample.first,
+                sample.last, count=sample.count, tally={**sample.tally}, peak={**sample.peak},
+                outcomes=sample.outcomes.copy(),
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("capture", ["zk39-inconsistent-id", "zk28-recreate"])
+def test_partitions_of_one_topic_cost_no_more_than_there_are(capture, samples, claims_of_capture):  # noqa: F811
+    around = claims_of_capture(capture)
+    every = [claim for _, claim in samples.values() if "partition" in KINDS[claim.kind].fields]
+    bound = max((one for one in around if one.kind == "binding" and one["name"]), key=lambda one: one.count)
+    same = {"name": bound["name"], "topic_id": bound["topic_id"], "endpoint": bound.last.server, **ONE_OF_EACH}
+    alone, few, many = (
+        steps(around, [*about_all_partitions(every, same, number)]) for number in (1, FEW_PARTITIONS, MANY_PARTITIONS)
+    )
+    in_proportion = (few - alone) * (MANY_PARTITIONS / FEW_PARTITIONS) * AS_MUCH
+    assert many - alone <= in_proportion + alone / 10, (alone, few, many)
