@@ -151,7 +151,7 @@ def show_one(result: "Verdict", name: str, form: str) -> None:
         click.echo(as_json(found[0]))
         return
     from wirecheck.dashboards import terminal
-    from wirecheck.dashboards.report.axis import axis_of
+    from wirecheck.dashboards.axis import axis_of
     from wirecheck.story.entries import entries
 
     for entry in result.entries:

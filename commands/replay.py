@@ -209,7 +209,7 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
     """What the frames show besides the verdict: how much was captured when, and the messages behind findings."""
     with progress("decoding evidence"):
         from wirecheck.capture.traffic import traffic
-        from wirecheck.dashboards.report.axis import Traffic
+        from wirecheck.dashboards.axis import Traffic
         from wirecheck.streaming.run.evidence_messages import evidence_messages
 
         result, slots = found.verdict(), traffic(files)

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.colours import AMBER, GREEN, KIND_STYLES, PURPLE, RED, shade
+from wirecheck.dashboards.axis import Axis, axis_of
 from wirecheck.dashboards.evidence_commands import commands
-from wirecheck.dashboards.report.axis import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put
 from wirecheck.dashboards.verdict import (
     LINES,

@@ -187,6 +187,32 @@ def test_no_modules_import_each_other_in_a_circle():
     assert sorted(edges) == []
 
 
+BOTH_WAYS = {
+    ("capture", "capture.agent"),
+    ("capture", "capture.source"),
+    ("decode", "decode.connection"),
+    ("decode", "decode.layouts"),
+    ("decode.connection", "decode.connection.framing"),
+    ("judge", "judge.checks"),
+    ("judge", "judge.results"),
+    ("judge", "judge.topology"),
+    ("judge.checks", "judge.results"),
+    ("judge.claims", "judge.claims.extract"),
+    ("judge.claims.extract", "judge.topology"),
+}
+"""Folders of a package of which each has modules that import some of the other. This set may only shrink."""
+
+
+def test_folders_of_a_package_import_each_other_one_way():
+    arrows = {
+        (name.rpartition(".")[0], other.rpartition(".")[0])
+        for name, path in MODULES.items()
+        for other in modules_of(path)
+        if name.split(".")[0] == other.split(".")[0] in PACKAGES
+    }
+    assert {(one, other) for one, other in arrows if one < other and (other, one) in arrows} == BOTH_WAYS
+
+
 def test_a_package_is_imported_by_the_packages_name_only():
     bare = {
         relative(path): sorted(n for n in imported(ast.parse(path.read_text())) if n.split(".")[0] in PACKAGES)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from wirecheck.dashboards.report.axis import THINNEST, Axis, Traffic
+from wirecheck.dashboards.axis import THINNEST, Axis, Traffic
 from wirecheck.dashboards.report.courses import outline
 from wirecheck.dashboards.verdict import named_cluster
 from wirecheck.story.entries import BLAMED, by_time

@@ -16,8 +16,8 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
+from wirecheck.dashboards.axis import Axis, Traffic, axis_of
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
-from wirecheck.dashboards.report.axis import Axis, Traffic, axis_of
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.seen import ConnectionRead, Statement
 from wirecheck.story.verdict import Finding, Verdict

@@ -7,7 +7,7 @@ import pytest
 from tests.dashboards.results import ABOUT, FINDING, HOSTILE, RESULT, TOPIC, changed, read
 from tests.dashboards.test_report import Document
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.report import axis as axes
+from wirecheck.dashboards import axis as axes
 from wirecheck.dashboards.report import lanes
 from wirecheck.dashboards.report import page as report
 from wirecheck.story.seen import Statement
