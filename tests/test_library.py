@@ -21,6 +21,7 @@ from tools import run_notebook
 from wirecheck import cli
 from wirecheck.decode.schemas import errors
 from wirecheck.document import document
+from wirecheck.library_values import Values
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -264,3 +265,7 @@ def test_the_notebook_is_committed_with_what_its_cells_print():
     shown = [output["output_type"] for cell in committed["cells"] for output in cell.get("outputs", ())]
     assert (shown.count("stream"), shown.count("execute_result")) == (2, 4)
     assert "TID002" in json.dumps(committed)
+
+
+def test_a_notebook_shows_no_row_of_an_empty_table():
+    assert "<tr></tr><tr>" not in Values([], "cards", lambda: pa.Table.from_pylist([]))._repr_html_()

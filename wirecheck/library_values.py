@@ -198,12 +198,12 @@ class Values(Sequence[Value], Table, Generic[Value]):
 
     def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
         names = [name for name in self._table.column_names if name not in NOT_SHOWN]
-        rows = ([row[name] for name in names] for row in self._table.slice(0, SHOWN_ROWS).to_pylist())
+        rows = ([row[name] for name in names] for row in self._table.slice(0, min(SHOWN_ROWS, len(self))).to_pylist())
         more = len(self) - SHOWN_ROWS
         return names, rows, f"{self._name}: {len(self):,}" + (f", {more:,} not shown" if more > 0 else "")
 
 
-NOT_SHOWN = {"sides", "apis", "evidence", "partitions", "run", "batch_id"}
+NOT_SHOWN = {"sides", "times", "apis", "evidence", "partitions", "run", "batch_id"}
 """Columns that a notebook's table leaves out: they are tables themselves, or of the store."""
 
 
