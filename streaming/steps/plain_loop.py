@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.steps.decode_step import decode_row
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.judge_step import judge_rows
@@ -47,8 +48,8 @@ class Loop:
             yield from emitted
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Every revision, in order."""
-        return [line for row in self.emitted if row.route == table for line in from_ipc(row.cell).to_pylist()]
+        """Every revision, in order; times in nanoseconds."""
+        return [line for row in self.emitted if row.route == table for line in rows_of(from_ipc(row.cell))]
 
     def result(self) -> Result:
         return Result.of({table: self.rows(table) for table in {row.route for row in self.emitted}})

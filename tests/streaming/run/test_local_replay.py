@@ -9,6 +9,7 @@ import pytest
 from tests.depth import some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -51,7 +52,7 @@ def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path,
         run.add(table)
     assert run.messages
     assert run.result().json() == loop.result().json()
-    told = (run._latest.tables()["exchanges"].to_pylist(), loop.rows("exchanges"))
+    told = (rows_of(run._latest.tables()["exchanges"]), loop.rows("exchanges"))
     assert sorted(map(str, told[0])) == sorted(map(str, told[1])) != []
 
 

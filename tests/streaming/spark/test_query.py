@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tests.depth import some
+from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.checkpoint import read_files, written_down
 from wirecheck.streaming.run.failure import in_one_line
 from wirecheck.streaming.run.metrics_page import Page
@@ -79,7 +80,7 @@ def test_all_at_once_is_what_the_plain_loop_says_exchanges_on_request_included(
     assert sizes(tmp_path) == [len(frames_files)]
     assert verdict == expected
     (written,) = batches.read(batches.Folders(f"{tmp_path}/out/exchanges/run={found.run}"))
-    assert sorted(map(str, written.to_pylist())) == sorted(map(str, loop.rows("exchanges")))
+    assert sorted(map(str, rows_of(written))) == sorted(map(str, loop.rows("exchanges")))
     assert written.num_rows == expected["coverage"]["exchanges"]
 
 
