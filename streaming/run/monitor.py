@@ -56,6 +56,8 @@ from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, spelled
 from wirecheck.wording import reason_of
 
+SLOW_START_S = 30
+"""Only a busy machine takes so long to start Spark."""
 FORCED_S = 25.0
 """So long an end that was asked for waits for the batch that runs: service managers kill after 30 s and more."""
 LOOK_S = 0.2
@@ -121,7 +123,8 @@ def begin(settings: Settings, watch: "Watch") -> None:
             if spark is None or watch.stopping.is_set():  # a batch would only make the end later
                 say(UNSTARTED)
                 return
-            say(f"Spark is up after {time.monotonic() - began_s:.0f} s")
+            if (took_s := time.monotonic() - began_s) >= SLOW_START_S:
+                say(f"Spark is up after {took_s:.0f} s")
             with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch, feed)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed

@@ -158,8 +158,8 @@ STORIES = {
     "kraft-clients-zoo": [("VER005", ["VER001"])],
     "kraft-version-sweep": [("ADM001", []), ("ADM001", []), ("ADM002", []), ("ADM002", [])],
     "kraft4-groups-recreate": [("TID001", ["GRP004"])],
-    # A producer and a consumer keep the old ID: the recreation hurts them, and broker 4 only may be why.
-    "kraft4-stale-broker": [("TID001", []), ("LOG003", ["FET001", "LOG001", "TID007", "TID010", "TID017"])],
+    # A producer and a consumer asked broker 4 for metadata, which gave them the ID of before the recreation.
+    "kraft4-stale-broker": [("LOG003", ["FET001", "LOG001", "TID007", "TID010", "TID017"])],
     "kraft4-wrong-cluster": [("CLU001", [])],
     "zk39-inconsistent-id": [("TID002", [])],
     "zk39-stubborn-client": [("TID001", ["FET001", "FET001"])],

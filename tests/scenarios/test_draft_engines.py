@@ -155,7 +155,7 @@ def test_a_draft_that_nobody_named_is_suggested_and_nothing_is_malformed(every_l
     undecoded = result["coverage"]["details"]["undecoded_messages"]
     assert set(undecoded) == {"possibly_a_draft"}
     assert sum(suggested.values()) == undecoded["possibly_a_draft"]
-    assert suggestions(result["coverage"])[1] == (
+    assert suggestions(loop.result().coverage())[1] == (
         f"{suggested['kip516-draft']:,} messages decode as kip516-draft: use `--dialect kip516-draft`"
     )
     assert not {finding["code"] for finding in result["findings"]} & {"DRF001", "WIR003"}
