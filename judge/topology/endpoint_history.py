@@ -47,8 +47,8 @@ class Statement(NamedTuple):
     cluster_id: str
 
 
-SUM = "_bytes"
-"""How counters end that add up bytes, of all times together."""
+SUMS = frozenset({"written_bytes", "read_bytes", "request_bytes", "response_bytes", "tls_requests"})
+"""Counters of volumes, which add up all times together."""
 
 
 def unknown(_endpoint: str) -> Iterable[tuple[int, int]]:
@@ -207,8 +207,8 @@ def pieces(claim: Claim, places: Iterable[int]) -> Iterable[tuple[int, Claim]]:
 
 
 def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
-    """The part of a claim before a time and the part after it, each with the one known sighting. What adds up bytes of
-    all times stays with the later one.
+    """The part of a claim before a time and the part after it, each with the one known sighting. Volumes stay with the
+    later one.
     """
     slot = at_ns // SLOT_NS
     parts = []
@@ -244,7 +244,7 @@ def of_part(claim: Claim, name: str, at_ns: int, *, early: bool) -> bool:
 def belongs(name: str, slot: int, *, early: bool) -> bool:
     """Whether a counter is of the part before a slot, or after it; those that no slot names are of both."""
     mine = slot_of(name)
-    if name.endswith(SUM):
+    if name in SUMS:
         return not early
     return mine is None or (mine < slot) is early
 

@@ -158,3 +158,9 @@ def test_a_session_that_was_cut_in_two_began_nobody_knows_when():
 
 def sighting(ts_ns, client):
     return Sighting(ts_ns, f"{client}>10.0.0.1:9092", "Fetch", 12, 1, "x", 1, 1)
+
+
+def test_volumes_stay_with_the_later_part_and_other_counters_are_of_both():
+    tally = {"written_bytes": 9, "payload_bytes": 5}
+    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally=tally), 90 * S)
+    assert (first.tally, last.tally) == ({"payload_bytes": 5}, tally)
