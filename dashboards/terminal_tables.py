@@ -78,6 +78,14 @@ def fits(made: Table, console: Console) -> bool:
     return Measurement.get(console, console.options.update(width=WIDEST), made).maximum <= console.width
 
 
+def widest(forms: Iterable[Table], console: Console) -> Table:
+    """The first that fits, else the last; those behind it are not made."""
+    for made in forms:
+        if fits(made, console):
+            break
+    return made
+
+
 def list_topics(topics: Sequence[TopicDescription], console: Console) -> None:
     """A day that all were last seen on is said once, where that keeps their names from folding; where even that does
     not, bytes are left out, and then leaders and ISR.
@@ -87,8 +95,7 @@ def list_topics(topics: Sequence[TopicDescription], console: Console) -> None:
         return
     day = one_day(topics)
     widths: tuple[dict[str, bool], ...] = ({"described": True, "volumes": True}, {"described": True}, {})
-    forms = [topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)]
-    put(next((made for made in forms if fits(made, console)), forms[-1]), console)
+    put(widest((topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)), console), console)
 
 
 LEADERS_SHOWN = 4
@@ -126,12 +133,18 @@ def topics_table(
             topic.state,
             str(len(topic.partitions) or ""),
             *((leaders(topic.partitions), least_isr(topic.partitions)) if described else ()),
-            *((size(topic.written_bytes or 0), size(topic.read_bytes or 0)) if volumes else ()),
+            *((volume(topic.written_bytes), volume(topic.read_bytes)) if volumes else ()),
             clock(topic.last_ns).removeprefix(f"{day} "),
             ", ".join(filter(None, ("internal" if topic.internal else "", troubles(topic)))),
         )
         made.add_row(*map(Text, cells), style=None if topic.state == "current" else "dim")
     return made
+
+
+def volume(*parts: int | None) -> str:
+    """Bytes together; empty where a table of an earlier release does not have them."""
+    known = [part for part in parts if part is not None]
+    return size(sum(known)) if len(known) == len(parts) else ""
 
 
 def clock(time_ns: int) -> str:
@@ -260,8 +273,8 @@ def list_clients(
         day = one_day(clients)
         if console.width < WIDE:
             problems = {key: one._replace(text=one.text.partition(" (")[0]) for key, one in problems.items()}
-        forms = [clients_table(clients, problems, several(every), day, volumes=more) for more in (True, False)]
-        put(forms[0] if fits(forms[0], console) else forms[1], console)
+        forms = (clients_table(clients, problems, several(every), day, volumes=more) for more in (True, False))
+        put(widest(forms, console), console)
         of_day = f"times of {day}; " if day else ""
         console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
     else:
@@ -324,13 +337,13 @@ def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
 
 
 def client_cells(client: Client, *, volumes: bool) -> tuple[str, ...]:
-    volume = size((client.request_bytes or 0) + (client.response_bytes or 0))
+    parts = client.request_bytes, client.response_bytes
     return (
         name(client),
         client.address,
         software(client),
         f"{client.requests:,}",
-        *((volume, ", ".join(client.security_protocols)) if volumes else ()),
+        *((volume(*parts), ", ".join(client.security_protocols)) if volumes else ()),
         clock(client.last_ns),
     )
 

@@ -103,6 +103,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 FIRST_OF_A_CONNECTION = {"ApiVersions", "SaslHandshake"}
+"""A client that sends one has a connection that was captured from its first request on."""
 
 
 def security_protocols(apis: Collection[str], tls_requests: int, requests: Sequence[Claim]) -> list[str]:

@@ -303,3 +303,9 @@ def test_leaders_and_the_isr_that_lacks_most_of_a_topic(partitions, shown):
         for number, (leader, replicas, isr) in enumerate(partitions)
     ]
     assert (terminal_tables.leaders(rows), terminal_tables.least_isr(rows)) == shown
+
+
+def test_bytes_that_tables_of_an_earlier_release_lack_are_not_shown_as_none_at_all():
+    from wirecheck.dashboards.terminal_tables import volume
+
+    assert (volume(0), volume(700, 300), volume(None), volume(700, None)) == ("0 B", "1000 B", "", "")

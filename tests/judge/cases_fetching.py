@@ -213,7 +213,7 @@ def fet006_near_miss(lab):
 
 
 def fet006_near_miss__it_is_served(lab):
-    """Only a broker that has not heard of the new partitions was asked for Metadata."""
+    """Only a broker that does not know the new partitions yet was asked for Metadata."""
     counted(lab, 0)
     lab.fetches(range(1, 20, 2), ID_1, partition=3)
 

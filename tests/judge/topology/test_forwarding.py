@@ -72,7 +72,7 @@ def test_harm_names_the_client_in_front_and_counts_once():
 
 
 def test_every_claim_about_a_client_names_the_server():
-    """Without it nothing tells a back leg's from its own."""
+    """Without it nothing distinguishes a back leg's from its own."""
     of_clients = {name for name, kind in KINDS.items() if "client" in {space for space, *_ in kind.subjects}}
     assert of_clients - PLACES.keys() == set()
 
