@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
-from wirecheck.lasting import goes_on, patience_ns
+from wirecheck.lasting import OFTEN, goes_on, patience_ns
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Count, Rejection, Traffic
@@ -46,8 +46,8 @@ ROUTINE = frozenset({
 SHORT_NS, LONG_NS = 2_000_000_000, 10_000_000_000
 """An error about a topic is over when the client asked for it later than this without it: three of the error's
 intervals, at least the first and at most the second."""
-OFTEN, SHARE = 3, 0.1
-"""An error that goes on was seen so often, in this share of the client's requests of that time ..."""
+SHARE = 0.1
+"""An error that goes on was seen OFTEN, in this share of the client's requests of that time ..."""
 MANY, QUICKLY_NS = 10, 5_000_000_000
 """... or so often, with no more time in between than this: each leader change gives every client an error or two."""
 

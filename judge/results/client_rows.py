@@ -10,6 +10,7 @@ MOST rows are kept, and one more row counts the others. The story decides which 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ from wirecheck.judge.streaks import (
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import former_name_of, name_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.lasting import OFTEN
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -444,20 +446,21 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     """None where it was refused too little to be worth a row."""
     answers = ((claim, with_unseen(claim, group, context)) for claim in one.answers)
     every = ((claim, worst(perhaps, context)) for claim, perhaps in answers)
-    found = [
-        (pair[0], carried_on(pair[1], claim) if pair[0] == HURT else pair[1], claim)
-        for claim, pair in every
-        if pair is not None
-    ]
-    levels = {level for level, *_ in found}
-    level = HURT if HURT in levels else BRIEFLY
+    found = [(pair[0], as_known(pair[1], claim), claim) for claim, pair in every if pair is not None]
+    level = HURT if any(of == HURT for of, *_ in found) else BRIEFLY
     settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
-    of_level = [
-        replace(streak, ended=streak.ended or streak.last_ns < settled_ns) for mine, streak, _ in found if mine == level
-    ]
-    if not of_level or (level == BRIEFLY and max(streak.count for streak in of_level) < BRIEF_ANSWERS):
+    where = {
+        claim["endpoint"]: replace(streak, ended=streak.ended or streak.last_ns < settled_ns)
+        for of, streak, claim in found
+        if of == level
+    }
+    if level == BRIEFLY and not any(worth_a_row(streak, context) for streak in where.values()):
         return None
-    where = {claim["endpoint"]: streak for mine, streak, claim in found if mine == level}
+    during = reduce(Streak.joined, where.values())
+    for _, streak, claim in found:  # refused elsewhere meanwhile; whether it is over, those of the level say
+        if claim["endpoint"] not in where and streak.first_ns <= during.last_ns and streak.last_ns >= during.first_ns:
+            where[claim["endpoint"]] = replace(streak, ended=True)
+    of_level = [*where.values()]
     count = sum(responses(claim, where[at]) for claim in one.refusals if (at := claim["endpoint"]) in where)
     numbers = {number for claim in one.refusals for number in partitions(claim.outcomes, claim.outcomes.errors())}
     errors = [named(error) for error in sorted({error for streak in of_level for error in streak.errors})]
@@ -467,15 +470,26 @@ def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckCont
     )
 
 
-def carried_on(streak: Streak, claim: Claim) -> Streak:
-    """To the last error, where no success is known after the streak: one that was not captured may be none."""
-    if not streak.ended or any(run.last_ns > streak.last_ns for run in claim.outcomes.runs({SUCCESS})):
+def worth_a_row(streak: Streak, context: CheckContext) -> bool:
+    """Of a client that is not known to be hurt: many errors, or some over a long time with no success since."""
+    open_for_long = not streak.ended and streak.count >= OFTEN and streak.seconds >= context.settings.stuck_s
+    return streak.count >= BRIEF_ANSWERS or open_for_long
+
+
+def as_known(streak: Streak, claim: Claim) -> Streak:
+    """To the first and the last error with no known success between: a success that was not captured (`with_unseen`)
+    decides whether a client is hurt, and not how often it was refused.
+    """
+    known = [
+        one
+        for one in streaks(claim.outcomes, streak.errors)
+        if one.first_ns <= streak.last_ns and one.last_ns >= streak.first_ns
+    ]
+    if not known:
         return streak
-    later = [run for run in claim.outcomes.runs(streak.errors) if run.last_ns > streak.last_ns]
-    if not later:
-        return streak
-    count, last_ns = streak.count + sum(run.count for run in later), max(run.last_ns for run in later)
-    return replace(streak, count=count, last_ns=last_ns, ended=False)
+    whole = reduce(Streak.joined, known)
+    ended = streak.ended and known[-1].ended
+    return replace(whole.joined(streak), count=max(whole.count, streak.count), ended=ended)
 
 
 def responses(refused: Claim, streak: Streak) -> int:

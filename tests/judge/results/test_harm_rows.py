@@ -320,7 +320,7 @@ def test_what_was_not_captured_between_errors_may_have_been_a_success():
     unseen = {"gaps": ((ns(32), 1, 900),), "unseen_response_bytes": 900}
     lab = Lab()
     refused_twice(lab, pause_s=12, **unseen)
-    assert levels(lab) == [("writer", "briefly", 10, False)]
+    assert levels(lab) == [("writer", "briefly", 20, False)]  # all were seen
     lab = Lab()
     refused_twice(lab, pause_s=12)
     assert levels(lab) == [("writer", HURT, 20, False)], "the client waited"
@@ -336,6 +336,21 @@ def test_a_hurt_client_is_not_over_it_by_what_was_not_captured():
     assert levels(lab) == [("writer", HURT, 39, False)]
     (row,) = harms(lab)
     assert row["last_seen"] == ns(90.001)
+
+
+def test_few_errors_over_a_long_time_are_a_row_as_long_as_nothing_succeeds():
+    """`errors` calls them ongoing, and so no card is without that client."""
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.fetches([2, 20, 40], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+    assert levels(lab) == [("reader", "briefly", 3, False)]
+    lab.fetches([42], ID_1, talk=talk)
+    assert levels(lab) == []
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    lab.fetches([2, 20], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+    lab.fetches([2, 3, 4], ID_1, UNKNOWN_TOPIC_ID, client_id="visitor")
+    assert levels(lab) == [], "two errors, or some seconds, are a change of leaders"
 
 
 def test_the_brokers_of_which_a_client_asked_metadata_after_the_first_error():
