@@ -8,7 +8,7 @@ COMPILED := build/compiled/made
 SET_UP := $(WORKSHOP) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
 # What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
-BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge session story streaming
+BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge questions session story streaming
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -69,7 +69,7 @@ demo: $(READY) ## replay a real faulty cluster's capture, by the local engine an
 
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
 STEPS := tests/laws/test_work.py
-UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
+UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/questions tests/story tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
 test: check ## everything CI runs: check, and laws, unit and scenarios in one go
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)

@@ -1,7 +1,7 @@
 """`wirecheck changes`: an audit of administrative requests.
 
 Knows: the forms in which changes are printed, and how many lines a terminal shows at once. Refuses to know which
-requests change something (decode/show/changes.py).
+requests change something (questions/changes.py).
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from wirecheck.session.results import changes_of, need_whole
 from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.changes import Change, Changes
+    from wirecheck.questions.changes import Change, Changes
 
 
 @click.command(cls=options.Sections, short_help="List changes to topics, configurations, ACLs and groups.")
@@ -55,7 +55,7 @@ def changes(
       wirecheck changes verdict/ --format json |
         jq 'select(.action == "DeleteTopics")'
     """
-    from wirecheck.decode.show.changes import Changes
+    from wirecheck.questions.changes import Changes
 
     def show(found: "Changes", basis: str) -> None:
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]

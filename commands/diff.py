@@ -1,7 +1,7 @@
 """`wirecheck diff`: what differs between two captures, between the results of two runs, or between two times of one.
 
 Knows: how differences are printed, and that a gate ends with 1 on those that were asked for. Refuses to know what
-differs (decode/show/traffic_diff.py, streaming/store/result_diff.py).
+differs (questions/traffic_diff.py, streaming/store/result_diff.py).
 """
 
 import sys
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from wirecheck.decode.show.traffic import Traffic
-    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.questions.traffic import Traffic
+    from wirecheck.questions.traffic_diff import Difference
 
 GATES = ("matters", "any", "never", "findings", "errors", "clients", "topic-ids", "versions", "latency", "rates")
 OF_GATE = {
@@ -100,7 +100,7 @@ def diff(
 def of_captures(
     before: str, after: str, form: str, ports: tuple[int, ...], *, every: bool, strict: bool
 ) -> "list[Difference]":
-    from wirecheck.decode.show.traffic_diff import differences
+    from wirecheck.questions.traffic_diff import differences
 
     with (
         capture_frames(options.session(), [before], strict=strict) as earlier,
@@ -166,7 +166,7 @@ def sentence(found: "list[Difference]") -> str:
 
 def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Traffic":
     """Stop where nothing of Kafka was seen: then nothing could differ."""
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.traffic import Traffic
 
     found = Traffic(dialects=options.dialects()).read(frames, ports)
     need_messages(found, [name])

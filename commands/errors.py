@@ -1,7 +1,7 @@
 """`wirecheck errors`: which errors, of whom, how often, and whether they go on.
 
 Knows: the columns in which errors are printed. Refuses to know what an error is and which one harms
-(decode/show/error_rows.py).
+(questions/error_rows.py).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,8 @@ from wirecheck.session.subjects import clients_first, close_to, of_broker, unkno
 from wirecheck.wording import broker_name, client_name, plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.error_rows import ErrorRow
+    from wirecheck.questions.traffic import Traffic
 
 
 @click.command(cls=options.Sections, short_help="List errors, throttling and failed logins by client.")
@@ -65,8 +65,8 @@ def errors(
       wirecheck errors frames/ --format json |
         jq 'select(.effect == "login failed")'
     """
-    from wirecheck.decode.show.error_rows import error_rows
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.error_rows import error_rows
+    from wirecheck.questions.traffic import Traffic
 
     with capture_frames(options.session(), inputs, strict=strict) as frames:
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)
@@ -97,7 +97,7 @@ def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:
 def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
     """Stop if a client or a topic was not seen, or Kafka has no such error: a typo is not "no errors"."""
     from wirecheck.decode import schemas
-    from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED
+    from wirecheck.questions.traffic import THROTTLED, UNANSWERED
 
     if asked["client"] is not None and asked["client"] not in (seen := traffic.client_ids()):
         raise Stop(unknown("client", asked["client"], seen))

@@ -1,6 +1,6 @@
 """`wirecheck groups`: members, state, rebalances and lag of each group.
 
-Knows: the columns in which that is printed. Refuses to know how it is found out (decode/show/group_rows.py).
+Knows: the columns in which that is printed. Refuses to know how it is found out (questions/group_rows.py).
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from wirecheck.session.subjects import unknown
 from wirecheck.wording import NS_PER_S, plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.group_rows import GroupRow
+    from wirecheck.questions.group_rows import GroupRow
 
 
 @click.command(cls=options.Sections, short_help="List consumer groups with state, rebalances and lag.")
@@ -47,7 +47,7 @@ def groups(
       wirecheck groups incident.pcapng --group billing
       wirecheck groups frames/ --format json
     """
-    from wirecheck.decode.show.group_rows import Groups
+    from wirecheck.questions.group_rows import Groups
     from wirecheck.session.cluster_readings import Reading, group_rows
 
     reading = Reading(options.session(), inputs, ports)

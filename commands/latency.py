@@ -1,6 +1,6 @@
 """`wirecheck latency`: how long each client waited for which answers.
 
-Knows: the columns in which that is printed. Refuses to know how it is measured (decode/show/latency_rows.py).
+Knows: the columns in which that is printed. Refuses to know how it is measured (questions/latency_rows.py).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from wirecheck.session.frame_tables import capture_frames
 from wirecheck.wording import client_name, plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.latency_rows import LatencyRow
+    from wirecheck.questions.latency_rows import LatencyRow
 
 
 @click.command(cls=options.Sections, short_help="List how long clients wait for answers.")
@@ -54,8 +54,8 @@ def latency(
       wirecheck latency frames/ --all --format csv
     """
     from wirecheck.client_ids import is_internal
-    from wirecheck.decode.show.latency_rows import latency_rows
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.latency_rows import latency_rows
+    from wirecheck.questions.traffic import Traffic
 
     with capture_frames(options.session(), inputs, strict=strict) as frames:
         traffic = Traffic(dialects=options.dialects()).read(frames, ports)

@@ -21,7 +21,7 @@ from wirecheck.commands.screen import row as line
 from wirecheck.wording import DAY_NS, clock
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.traffic import Coverage
+    from wirecheck.questions.traffic import Coverage
 
 Row = dict[str, Any]
 Cells = list[tuple[str, str]]

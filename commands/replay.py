@@ -225,7 +225,7 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
 def over_time_of(result: "Verdict", files: list[Path], first_ns: int, last_ns: int) -> Row:
     """What changed over time, and the IDs of brokers; nothing of a result without a fault."""
     from wirecheck.dashboards.verdict import blamed
-    from wirecheck.decode.show.over_time import OverTime
+    from wirecheck.questions.over_time import OverTime
 
     entries = blamed(result)
     if not entries:

@@ -30,7 +30,7 @@ from wirecheck.wording import NS_PER_S, client_name, clock, plural
 
 if TYPE_CHECKING:
     from wirecheck.dashboards.top_screen import Failed, Sample, Talk
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.traffic import Traffic
     from wirecheck.story.seen import Client
     from wirecheck.story.verdict import Verdict
 
@@ -130,7 +130,7 @@ class Live:
     ) -> None:
         """`files`: as they appear. `inputs`: what commands to paste read; nothing of an interface."""
         from wirecheck.decode.connection.follower import Follower
-        from wirecheck.decode.show.recent_traffic import RecentTraffic
+        from wirecheck.questions.recent_traffic import RecentTraffic
         from wirecheck.streaming.run.local_replay import LocalReplay
         from wirecheck.streaming.steps.settings import Settings
 
@@ -360,7 +360,7 @@ def findings_of(result: "Verdict", now_ns: int) -> Any:
 def talks_of(traffic: "Traffic", seconds: float, inputs: tuple[str, ...]) -> "Iterator[Talk]":
     """By client, host and API."""
     from wirecheck.dashboards.top_screen import Talk
-    from wirecheck.decode.show.traffic import THROTTLED, gathered, quantile_ms
+    from wirecheck.questions.traffic import THROTTLED, gathered, quantile_ms
 
     servers: dict[tuple[str | None, str, str], Counter[str]] = defaultdict(Counter)
     for call, one in traffic.calls.items():

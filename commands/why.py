@@ -1,6 +1,6 @@
 """`wirecheck why`: one screen about one topic, client, group or broker.
 
-Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
+Knows: in which forms the facts are printed. Refuses to know what they are (questions/subject_facts.py).
 """
 
 import shutil
@@ -29,7 +29,7 @@ from wirecheck.session.subjects import kind_of
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.subject_facts import Fact, Sections
+    from wirecheck.questions.subject_facts import Fact, Sections
 
 KINDS = ("topic", "group", "broker", "client")
 AROUND_SECTION = 3
@@ -63,8 +63,8 @@ def why(
       wirecheck why orders incident.pcapng --at 2026-11-21T00:20:03Z
       wirecheck why billing incident.pcapng --type group --format json
     """
-    from wirecheck.decode.show.subject import Subject
-    from wirecheck.decode.show.subject_facts import sections
+    from wirecheck.questions.subject import Subject
+    from wirecheck.questions.subject_facts import sections
     from wirecheck.session.cluster_readings import Reading, read, subjects
     from wirecheck.session.subject_findings import with_findings
 
@@ -122,7 +122,7 @@ def key(title: str) -> str:
 
 def show_text(view: View, found: "Sections", *, every: bool) -> None:
     """On a terminal what fits: of each section what needs a look, then its first lines."""
-    from wirecheck.decode.show.subject_facts import MOST_FACTS
+    from wirecheck.questions.subject_facts import MOST_FACTS
     from wirecheck.session.cluster_readings import UNKNOWN
 
     times = (at for facts in found.values() for fact in facts for at in (fact.first_ns, fact.last_ns) if at)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.group_rows import GroupRow, Groups
     from wirecheck.decode.show.message_lines import Accumulator
-    from wirecheck.decode.show.subject import Subject
+    from wirecheck.questions.group_rows import GroupRow, Groups
+    from wirecheck.questions.subject import Subject
     from wirecheck.session.local_check import Check
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
@@ -89,8 +89,8 @@ def by_cluster(reading: Reading, result: "Result", make: Callable[[], One]) -> d
 
 def subjects(reading: Reading, whole: "Subject", result: "Result", kind: str) -> "list[tuple[str | None, Subject]]":
     """The name in each cluster that has it; where it is in one alone, what was read of the whole."""
-    from wirecheck.decode.show.subject import Subject
-    from wirecheck.decode.show.subject_facts import kinds_of
+    from wirecheck.questions.subject import Subject
+    from wirecheck.questions.subject_facts import kinds_of
 
     made = by_cluster(reading, result, lambda: Subject(whole.name, whole.dialects))
     found = [(name, one) for name, one in made.items() if kind in kinds_of(one)]
@@ -101,7 +101,7 @@ def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":
     """Groups of each cluster; where one cluster is known, as they were read. Only where several were named, the inputs
     are checked: which server is of which.
     """
-    from wirecheck.decode.show.group_rows import Groups
+    from wirecheck.questions.group_rows import Groups
 
     if len(whole.cluster_ids) < 2 or is_once_only(reading, len(whole.cluster_ids)):
         return whole.rows()
@@ -113,7 +113,7 @@ def group_rows(reading: Reading, whole: "Groups") -> "list[GroupRow]":
 
 
 def in_order(rows: "list[GroupRow]") -> "list[GroupRow]":
-    from wirecheck.decode.show.group_rows import most_behind
+    from wirecheck.questions.group_rows import most_behind
 
     return sorted(rows, key=lambda row: (*most_behind(row), row.cluster))
 

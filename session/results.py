@@ -9,8 +9,8 @@ from wirecheck.session.local_check import checked
 from wirecheck.session.session import ArgumentError, InputError, Session
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.changes import Changes
-    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.questions.changes import Changes
+    from wirecheck.questions.traffic_diff import Difference
     from wirecheck.story.seen import Coverage
     from wirecheck.streaming.store.run_result import Result
     from wirecheck.wording import TimeSpan

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.subject import Subject
-    from wirecheck.decode.show.subject_facts import Fact, Sections
+    from wirecheck.questions.subject import Subject
+    from wirecheck.questions.subject_facts import Fact, Sections
     from wirecheck.story.verdict import CardEntry, Finding
     from wirecheck.streaming.store.run_result import Result
 
@@ -58,7 +58,7 @@ def is_about(finding: "Finding", subject: "Subject", kind: str) -> bool:
     if kind == "client":
         return name in finding.client_ids
     if kind == "broker":
-        from wirecheck.decode.show.subject_facts import nodes_of
+        from wirecheck.questions.subject_facts import nodes_of
 
         return not nodes_of(subject).isdisjoint(map(str, finding.brokers))
     return finding.words.get("group") == name
@@ -66,7 +66,7 @@ def is_about(finding: "Finding", subject: "Subject", kind: str) -> bool:
 
 def fact(finding: "Finding", headline: str | None) -> "Fact":
     """`headline`: of the card, where the client is hurt."""
-    from wirecheck.decode.show.subject_facts import Fact
+    from wirecheck.questions.subject_facts import Fact
     from wirecheck.story.entries import BLAMED
 
     wrong = headline is not None or finding.kind in BLAMED or finding.code == SILENT

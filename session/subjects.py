@@ -8,8 +8,8 @@ from wirecheck.session.session import InputError
 from wirecheck.wording import plural
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.subject import Subject
+    from wirecheck.questions.error_rows import ErrorRow
+    from wirecheck.questions.subject import Subject
 
 
 def unknown(noun: str, name: str, seen: set[str]) -> str:
@@ -25,7 +25,7 @@ def close_to(name: str, known: Iterable[str]) -> str:
 
 def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
     """What the name is, and what else it is. Raises InputError where it is nothing, or not what was asked for."""
-    from wirecheck.decode.show.subject_facts import kinds_of
+    from wirecheck.questions.subject_facts import kinds_of
 
     kinds = kinds_of(subject)
     if not kinds:

@@ -16,19 +16,29 @@ from wirecheck import extension_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "wirecheck."
-PACKAGES = ("capture", "commands", "dashboards", "decode", "judge", "session", "story", "streaming")
+PACKAGES = ("capture", "commands", "dashboards", "decode", "judge", "questions", "session", "story", "streaming")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
+    "questions": {"decode"},
     "judge": {"decode", "capture.frames"},
     "story": {"judge", "decode.peer"},
-    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.frames_file_name"},
+    "streaming": {
+        "decode",
+        "judge",
+        "story",
+        "questions",
+        "capture.frames",
+        "capture.frames_file",
+        "capture.frames_file_name",
+    },
     "dashboards": {"story", "decode.peer", "judge.checks.page"},
-    "session": {"capture", "decode", "judge", "story", "streaming", "dashboards"},
+    "session": {"capture", "decode", "judge", "questions", "story", "streaming", "dashboards"},
     "commands": {
         "capture",
         "decode",
         "judge",
+        "questions",
         "session",
         "story",
         "streaming",

@@ -55,7 +55,18 @@ PROMQL = re.compile(r"wirecheck_\w+[{\[(]|\bby ?\(|SELECT ")
 PAGES = ("*.md", "docs/**/*.md", "deploy/**/*.md", "dashboards/**/*.md", "examples/**/*.md", "[a-z]*/README.md")
 PAGES += ("judge/checks/pages/*.md",)
 TABLES = ("story/*.tsv", "judge/checks/*.tsv", "judge/claims/*.tsv", "dashboards/client_upgrades.tsv")
-PRODUCT = ("capture", "commands", "dashboards", "decode", "judge", "session", "story", "streaming", "wirecheck")
+PRODUCT = (
+    "capture",
+    "commands",
+    "dashboards",
+    "decode",
+    "judge",
+    "questions",
+    "session",
+    "story",
+    "streaming",
+    "wirecheck",
+)
 
 
 def texts() -> Iterator[tuple[Path, str]]:

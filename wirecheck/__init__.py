@@ -27,12 +27,6 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.changes import Change
-    from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.group_rows import GroupRow
-    from wirecheck.decode.show.latency_rows import LatencyRow
-    from wirecheck.decode.show.subject_facts import Fact
-    from wirecheck.decode.show.traffic_diff import Difference
     from wirecheck.frame import Frame
     from wirecheck.library import changes, clients, diff, errors, groups, latency, messages, replay, topics, why
     from wirecheck.library_values import (
@@ -43,6 +37,12 @@ if TYPE_CHECKING:
         Values,
         Verdict,
     )
+    from wirecheck.questions.changes import Change
+    from wirecheck.questions.error_rows import ErrorRow
+    from wirecheck.questions.group_rows import GroupRow
+    from wirecheck.questions.latency_rows import LatencyRow
+    from wirecheck.questions.subject_facts import Fact
+    from wirecheck.questions.traffic_diff import Difference
     from wirecheck.session.session import InputError
     from wirecheck.story.seen import Client, Topic, TopicDescription
     from wirecheck.story.verdict import Finding, Side
@@ -85,16 +85,16 @@ __all__ = [
 
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
-    "Change": "wirecheck.decode.show.changes",
+    "Change": "wirecheck.questions.changes",
     "Client": "wirecheck.story.seen",
-    "Difference": "wirecheck.decode.show.traffic_diff",
-    "ErrorRow": "wirecheck.decode.show.error_rows",
-    "Fact": "wirecheck.decode.show.subject_facts",
+    "Difference": "wirecheck.questions.traffic_diff",
+    "ErrorRow": "wirecheck.questions.error_rows",
+    "Fact": "wirecheck.questions.subject_facts",
     "Finding": "wirecheck.story.verdict",
     "Frame": "wirecheck.frame",
-    "GroupRow": "wirecheck.decode.show.group_rows",
+    "GroupRow": "wirecheck.questions.group_rows",
     "InputError": "wirecheck.session.session",
-    "LatencyRow": "wirecheck.decode.show.latency_rows",
+    "LatencyRow": "wirecheck.questions.latency_rows",
     "Side": "wirecheck.story.verdict",
     "Topic": "wirecheck.story.seen",
     "TopicDescription": "wirecheck.story.seen",

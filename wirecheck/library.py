@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from wirecheck.decode.show.changes import Change
-    from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.group_rows import GroupRow
-    from wirecheck.decode.show.latency_rows import LatencyRow
     from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.show.message_lines import Reading
-    from wirecheck.decode.show.subject_facts import Fact
-    from wirecheck.decode.show.traffic import Traffic
-    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.questions.changes import Change
+    from wirecheck.questions.error_rows import ErrorRow
+    from wirecheck.questions.group_rows import GroupRow
+    from wirecheck.questions.latency_rows import LatencyRow
+    from wirecheck.questions.subject_facts import Fact
+    from wirecheck.questions.traffic import Traffic
+    from wirecheck.questions.traffic_diff import Difference
     from wirecheck.story.seen import Client, Coverage, TopicDescription
     from wirecheck.story.verdict import CardEntry
     from wirecheck.story.verdict import Verdict as Judged
@@ -171,7 +171,7 @@ def changes(
     `wirecheck changes` lists it, by time.
     """
     with as_input_error():
-        from wirecheck.decode.show.changes import Change, Changes
+        from wirecheck.questions.changes import Change, Changes
         from wirecheck.session.inputs import result_folder
         from wirecheck.session.results import changes_of
 
@@ -190,7 +190,7 @@ def errors(
     dialect: str | Sequence[str] = (),
 ) -> Values[ErrorRow]:
     """Errors by client, API and topic, worst first, as `wirecheck errors --all --brokers` lists them."""
-    from wirecheck.decode.show.error_rows import ErrorRow, error_rows
+    from wirecheck.questions.error_rows import ErrorRow, error_rows
     from wirecheck.session.subjects import clients_first
 
     return table_of(ErrorRow, clients_first(error_rows(traffic(paths, ports, keylog, dialect))), "errors")
@@ -203,7 +203,7 @@ def latency(
     dialect: str | Sequence[str] = (),
 ) -> Values[LatencyRow]:
     """How long clients waited for answers, by client and API, as `wirecheck latency --all --brokers` lists it."""
-    from wirecheck.decode.show.latency_rows import LatencyRow, latency_rows
+    from wirecheck.questions.latency_rows import LatencyRow, latency_rows
 
     return table_of(LatencyRow, latency_rows(traffic(paths, ports, keylog, dialect)), "latencies")
 
@@ -216,7 +216,7 @@ def groups(
 ) -> Values[GroupRow]:
     """Groups with their members, state, rebalances and lag, as `wirecheck groups --all` lists them."""
     with as_input_error():
-        from wirecheck.decode.show.group_rows import GroupRow, Groups
+        from wirecheck.questions.group_rows import GroupRow, Groups
         from wirecheck.session.cluster_readings import Reading, group_rows
 
         reading = Reading(session(several(keylog), known(dialect)), list(map(str, paths)), ports)
@@ -241,8 +241,8 @@ def why(
     them then. InputError where nothing has the name.
     """
     with as_input_error():
-        from wirecheck.decode.show.subject import Subject
-        from wirecheck.decode.show.subject_facts import Fact, sections
+        from wirecheck.questions.subject import Subject
+        from wirecheck.questions.subject_facts import Fact, sections
         from wirecheck.session.cluster_readings import Reading, read, subjects
         from wirecheck.session.subject_findings import with_findings
         from wirecheck.session.subjects import kind_of
@@ -270,7 +270,7 @@ def diff(
     """What is otherwise in a second capture, or in the results of a second run, as `wirecheck diff --all` lists it:
     what is worse after comes first. `at`: two times of the results of one run.
     """
-    from wirecheck.decode.show.traffic_diff import Difference, differences
+    from wirecheck.questions.traffic_diff import Difference, differences
     from wirecheck.session.inputs import holds_tables
     from wirecheck.session.results import differences_of
 
@@ -287,7 +287,7 @@ def traffic(
     paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path], dialect: str | Sequence[str]
 ) -> Traffic:
     with as_input_error():
-        from wirecheck.decode.show.traffic import Traffic
+        from wirecheck.questions.traffic import Traffic
 
         return Traffic(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
 

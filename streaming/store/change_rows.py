@@ -15,8 +15,8 @@ import pyarrow as pa
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.forwarding import Way
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show.changes import Changes, Seen, Target, administrative, requests_in
 from wirecheck.frame import Frame
+from wirecheck.questions.changes import Changes, Seen, Target, administrative, requests_in
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions

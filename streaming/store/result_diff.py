@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.decode.show.traffic_diff import changed_clients, changed_ids, changed_versions, difference, ordered
+from wirecheck.questions.traffic_diff import changed_clients, changed_ids, changed_versions, difference, ordered
 from wirecheck.story.entries import BLAMED
 from wirecheck.streaming.store.topics_at import FOREVER_NS, described
 from wirecheck.wording import NS_PER_S, client_name, clock
@@ -17,7 +17,7 @@ from wirecheck.wording import NS_PER_S, client_name, clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from wirecheck.decode.show.traffic_diff import ClientApi, Difference
+    from wirecheck.questions.traffic_diff import ClientApi, Difference
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]

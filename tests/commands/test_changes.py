@@ -7,7 +7,7 @@ import json
 import pytest
 
 import wirecheck
-from tests.decode.show.test_changes import (
+from tests.questions.test_changes import (
     CREATE,
     CREATED,
     SECOND,
@@ -18,11 +18,11 @@ from tests.decode.show.test_changes import (
     request,
     response,
 )
-from tests.decode.show.test_counted_once import both_legs, created_through
+from tests.questions.test_counted_once import both_legs, created_through
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
 from wirecheck.commands import listing, screen
-from wirecheck.decode.show import changes as audit_of_requests
+from wirecheck.questions import changes as audit_of_requests
 from wirecheck.streaming.store import change_rows
 
 
@@ -122,7 +122,7 @@ def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
     monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda: listing.shutil.os.terminal_size((80, 5)))
     found = wirecheck.changes(audit)
     from wirecheck.capture.agent import offline_agent
-    from wirecheck.decode.show.changes import Changes
+    from wirecheck.questions.changes import Changes
 
     command.listing().show(list(Changes().read(offline_agent.read_frames([audit])).merged()), "text", every=False)
     shown = capsys.readouterr()

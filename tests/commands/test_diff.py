@@ -10,7 +10,7 @@ import pytest
 import wirecheck
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.commands.test_changes import capture
-from tests.decode.show.test_traffic_diff import writes
+from tests.questions.test_traffic_diff import writes
 
 STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 DRAFT = ROOT / "tests/scenarios/captures/kip516-draft/capture.pcap.gz"

@@ -10,7 +10,7 @@ import pytest
 
 import wirecheck
 from tests.commands.test_changes import capture
-from tests.decode.show.test_traffic import SECOND, fetch, produce, talking
+from tests.questions.test_traffic import SECOND, fetch, produce, talking
 from wirecheck.commands import names
 
 

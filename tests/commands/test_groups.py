@@ -8,7 +8,7 @@ import wirecheck
 from tests.commands.conftest import ROOT
 from tests.judge.lab import Lab
 from wirecheck.commands.groups import age, lag
-from wirecheck.decode.show.group_rows import GroupRow
+from wirecheck.questions.group_rows import GroupRow
 
 NAME = "songs"
 

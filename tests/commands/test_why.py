@@ -12,8 +12,8 @@ import pytest
 import wirecheck
 from tests.commands.conftest import ROOT
 from tests.commands.test_changes import capture
-from tests.decode.show.test_traffic import produce, talking
 from tests.depth import some
+from tests.questions.test_traffic import produce, talking
 
 STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 

@@ -10,8 +10,8 @@ from wirecheck import cli
 from wirecheck.capture import frames_file
 from wirecheck.client_ids import is_internal
 from wirecheck.dashboards.verdict import blamed, sentence
-from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import Traffic
+from wirecheck.questions.error_rows import error_rows
+from wirecheck.questions.traffic import Traffic
 from wirecheck.story.cards import FILE
 from wirecheck.story.harm import NO_RESPONSE, SILENT
 

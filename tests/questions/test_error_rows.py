@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.decode.show.test_traffic import SECOND, capture, exchange, fetch, produce, talking
-from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import Traffic
+from tests.questions.test_traffic import SECOND, capture, exchange, fetch, produce, talking
+from wirecheck.questions.error_rows import error_rows
+from wirecheck.questions.traffic import Traffic
 
 
 def rows(*talks):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirecheck.decode.show.traffic import Traffic
+from wirecheck.questions.traffic import Traffic
 from wirecheck.wording import NS_PER_S
 
 if TYPE_CHECKING:

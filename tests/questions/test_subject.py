@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.decode.show.test_traffic import MS, SECOND, capture, exchange, fetch, produce, talking
+from tests.questions.test_traffic import MS, SECOND, capture, exchange, fetch, produce, talking
 from tests.traffic import Talk
-from wirecheck.decode.show.subject import Subject
-from wirecheck.decode.show.subject_facts import kinds_of, sections
+from wirecheck.questions.subject import Subject
+from wirecheck.questions.subject_facts import kinds_of, sections
 
 OLD, NEW = "JMxDMvfeRaOyTjPWGqDRbA", "qC48IeRqScOXv2y8GPXuKw"
 

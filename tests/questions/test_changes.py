@@ -8,9 +8,9 @@ from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.show import changes as audit
-from wirecheck.decode.show.changes import ACTIONS, Changes
 from wirecheck.frame import Frame
+from wirecheck.questions import changes as audit
+from wirecheck.questions.changes import ACTIONS, Changes
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
 ADMIN = b"\0\0\x05User\x06admin\0\0"

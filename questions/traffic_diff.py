@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.nested import id_text
-from wirecheck.decode.show.error_rows import error_rows
-from wirecheck.decode.show.traffic import gathered, quantile_ms
+from wirecheck.questions.error_rows import error_rows
+from wirecheck.questions.traffic import gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from wirecheck.decode.show.traffic import Calls, Traffic
+    from wirecheck.questions.traffic import Calls, Traffic
 
 KINDS = (
     "finding-new", "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher",

@@ -1,9 +1,9 @@
 """What is otherwise in a second capture: each kind with a case, and near misses that are no difference."""
 
-from tests.decode.show.test_subject import NEW, metadata
-from tests.decode.show.test_traffic import SECOND, capture, produce, talking
-from wirecheck.decode.show.traffic import Traffic
-from wirecheck.decode.show.traffic_diff import KINDS, MATTERS, differences
+from tests.questions.test_subject import NEW, metadata
+from tests.questions.test_traffic import SECOND, capture, produce, talking
+from wirecheck.questions.traffic import Traffic
+from wirecheck.questions.traffic_diff import KINDS, MATTERS, differences
 
 
 def writes(errors, every_ms=1000, wait_ms=5, client_id="billing-7"):

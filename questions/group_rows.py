@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.group_messages import COLUMNS, Place, Step, cluster_ids, commits, steps, watermarks
 from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.decode.show.traffic import Traffic
+from wirecheck.questions.group_messages import COLUMNS, Place, Step, cluster_ids, commits, steps, watermarks
+from wirecheck.questions.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.traffic import Chunk
+    from wirecheck.questions.traffic import Chunk
 
 MOST_GROUPS, MOST_PARTITIONS = 20_000, 100_000
 MOST_CLUSTERS = 2

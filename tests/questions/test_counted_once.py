@@ -5,14 +5,14 @@ from itertools import pairwise
 import pytest
 
 from tests.build import plain
-from tests.decode.show.test_traffic import MS, START, capture, fetch
+from tests.questions.test_traffic import MS, START, capture, fetch
 from tests.traffic import Talk
-from wirecheck.decode.show import counted_once
-from wirecheck.decode.show.changes import Changes
-from wirecheck.decode.show.error_rows import error_rows
 from wirecheck.decode.show.message_lines import followed
-from wirecheck.decode.show.recent_traffic import RecentTraffic
-from wirecheck.decode.show.traffic import Call, Traffic
+from wirecheck.questions import counted_once
+from wirecheck.questions.changes import Changes
+from wirecheck.questions.error_rows import error_rows
+from wirecheck.questions.recent_traffic import RecentTraffic
+from wirecheck.questions.traffic import Call, Traffic
 
 PROXY, BROKER, OTHER = ("10.0.9.1", 9092), ("10.0.1.3", 9092), ("10.0.1.4", 9092)
 CLIENT = ("10.0.4.12", 40000)

@@ -23,13 +23,13 @@ from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, only
-from wirecheck.decode.show.counted_once import CountedOnce
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known
+from wirecheck.questions.counted_once import CountedOnce
 from wirecheck.wording import clock, plural
 
 if TYPE_CHECKING:

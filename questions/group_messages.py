@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from wirecheck.decode.columns import Table
-    from wirecheck.decode.show.traffic import Chunk, Selection
     from wirecheck.decode.wire import Ints
+    from wirecheck.questions.traffic import Chunk, Selection
 
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""

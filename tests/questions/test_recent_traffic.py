@@ -6,10 +6,10 @@ import pytest
 
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.decode.show.message_lines import followed
-from wirecheck.decode.show.recent_traffic import RecentTraffic
-from wirecheck.decode.show.traffic import Traffic
+from wirecheck.questions.recent_traffic import RecentTraffic
+from wirecheck.questions.traffic import Traffic
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples/zk39-inconsistent-id/capture.pcap.gz"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
 
 def batches():

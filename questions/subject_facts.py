@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show.error_rows import OF_APIS, error_rows
-from wirecheck.decode.show.traffic import Call, Calls, gathered, quantile_ms
+from wirecheck.questions.error_rows import OF_APIS, error_rows
+from wirecheck.questions.traffic import Call, Calls, gathered, quantile_ms
 from wirecheck.wording import NS_PER_S, broker_name, client_name, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from wirecheck.decode.connection.exchanges import Connection
-    from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.subject import Described, Member, Move, Subject, View
-    from wirecheck.decode.show.traffic import Count, Use
+    from wirecheck.questions.error_rows import ErrorRow
+    from wirecheck.questions.subject import Described, Member, Move, Subject, View
+    from wirecheck.questions.traffic import Count, Use
 
 KINDS = ("topic", "group", "broker", "client")
 """In the order in which a name is taken for one."""

@@ -7,8 +7,8 @@ import pytest
 from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
-from wirecheck.decode.show import traffic as counting
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Traffic, Use, quantile_ms
+from wirecheck.questions import traffic as counting
+from wirecheck.questions.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Traffic, Use, quantile_ms
 
 MS = 1_000_000
 SECOND = 1000 * MS

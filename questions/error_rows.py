@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
 from wirecheck.lasting import OFTEN, goes_on, patience_ns
+from wirecheck.questions.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.traffic import Count, Rejection, Traffic
+    from wirecheck.questions.traffic import Count, Rejection, Traffic
 
 EFFECTS = (
     "write rejected", "login failed", "read rejected", "replication rejected", "transaction rejected",

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from wirecheck.capture.agent.offline_agent import read_frames
-from wirecheck.decode.show.over_time import SLOTS, OverTime
-from wirecheck.decode.show.traffic import Traffic
+from wirecheck.questions.over_time import SLOTS, OverTime
+from wirecheck.questions.traffic import Traffic
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
 ZOMBIE = ROOT / "tests/scenarios/captures/zk39-zombie-controller/capture.pcap.gz"
 

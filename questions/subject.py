@@ -16,8 +16,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import keys
 from wirecheck.decode.nested import id_text
-from wirecheck.decode.show.changes import Changes
-from wirecheck.decode.show.group_messages import (
+from wirecheck.decode.show.message_lines import Accumulator
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.questions.changes import Changes
+from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
     Step,
@@ -28,15 +30,13 @@ from wirecheck.decode.show.group_messages import (
     steps,
     watermarks,
 )
-from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.decode.show.traffic import Traffic
-from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.questions.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.traffic import Call, Chunk
+    from wirecheck.questions.traffic import Call, Chunk
 
 MOST = 10_000
 """Entries of each list."""

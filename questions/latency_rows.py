@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.api_names import WAITS
-from wirecheck.decode.show.traffic import gathered, quantile_ms
+from wirecheck.questions.traffic import gathered, quantile_ms
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.questions.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.decode.show.traffic import THROTTLED, Traffic
 from wirecheck.decode.wire import REQUEST, SIDES
+from wirecheck.questions.traffic import THROTTLED, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.show.traffic import Chunk, Count, Selection
     from wirecheck.decode.wire import Ints
+    from wirecheck.questions.traffic import Chunk, Count, Selection
 
 MOST = 200
 SLOTS = 160

@@ -24,12 +24,12 @@ from wirecheck.decode.forwarding import Way
 from wirecheck.decode.message import Status, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.peer import Conversation
-from wirecheck.decode.show.counted_once import CountedOnce
 from wirecheck.decode.show.learned_names import Brokers, are_different
 from wirecheck.decode.show.message_page import error_name
-from wirecheck.decode.show.traffic import BROKERS, Coverage
 from wirecheck.decode.wire import REQUEST, client_id
 from wirecheck.frame import Frame
+from wirecheck.questions.counted_once import CountedOnce
+from wirecheck.questions.traffic import BROKERS, Coverage
 from wirecheck.wording import broker_name, plural, utc
 
 if TYPE_CHECKING:
