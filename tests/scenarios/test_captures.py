@@ -1,6 +1,7 @@
 """Real clusters, by the plain loop: what was true is what is reported, and nothing else is alleged."""
 
 import shlex
+from random import Random
 
 import pytest
 from click.testing import CliRunner
@@ -117,6 +118,26 @@ def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(judged, 
         if row.status == "ongoing" and row.last_ns - row.first_ns >= LONG_NS and not is_internal(row.client_id)
     }
     assert lasting <= named
+
+
+@pytest.mark.parametrize(("loss", "seed"), [(0.01, 0), (0.03, 1), (0.08, 2)])
+def test_cards_and_the_list_of_errors_tell_one_story_of_what_was_not_lost(loss, seed, tmp_path):
+    """One client has 5 errors, another 28 at two brokers: what was lost between them may have been a success."""
+    lossy = tmp_path / "lossy.pcap"
+    head, *rest = packets(Scenario("kraft4-stale-broker"))
+    dice = Random(seed)
+    lossy.write_bytes(head + b"".join(packet for packet in rest if dice.random() >= loss))
+    files = frames([lossy], tmp_path / "frames")
+    rows = error_rows(Traffic().read(frames_file.read(file) for file in files))
+    counted = {
+        (row.client_id, row.error): (row.count, row.status == "ongoing")
+        for row in rows
+        if row.last_ns - row.first_ns >= LONG_NS and row.effect.endswith("rejected") and not is_internal(row.client_id)
+    }
+    cards = [entry["card"]["harm"] for entry in plain([files])["entries"]]
+    named = [client for harm in cards for client in (*harm["clients"], *harm["briefly"])]
+    assert {client for client, _ in counted} == {"p-lost", "c-lost"}
+    assert {(one["client_id"], one["error"]): (one["count"], one["ongoing"]) for one in named} == counted
 
 
 def test_every_command_that_a_card_prints_shows_something(judged):
