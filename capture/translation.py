@@ -4,8 +4,9 @@ Knows: which connections of different addresses are the same packets, and which 
 address that it has where its packets are seen first, its own; a server one that brokers advertise, if it is another
 (`advertised.py`). Does not know what else packets contain.
 Rule: connections are one if both ends' sequence numbers of the handshake are equal, each within milliseconds, and the
-server's answer was seen in the opposite order: a translator passes packets on. A proxy has numbers of its own. Where
-no handshake decides, packets do (`packet_twins.py`). Rows wait for the milliseconds in which a copy would come.
+server's answer was seen in the opposite order: a translator passes packets on. A proxy has numbers of its own. If no
+server answers, the SYN's number decides, unless a port scanner made it: a kernel draws it from 2^32. Where no handshake
+decides, packets do (`packet_twins.py`). Rows wait for the milliseconds in which a copy would come.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.capture.advertised import Advertised
@@ -36,6 +38,10 @@ ACK: Final = 16
 SEQUENCE: Final = 0xFFFFFFFF
 MADE_UP: Final = 1 << 16
 """Sequence numbers below it prove nothing: programs that write captures begin there. A kernel does in one of 65,536."""
+SCANNED_WINDOW: Final = 4096
+"""Port scanners that make their own SYNs use one sequence number for many servers and a window of at most this (nmap:
+1024 to 4096). A kernel's window is that of a whole segment and more.
+"""
 WAIT_NS: Final = 300_000_000
 """So long rows wait for the answer to a handshake that is seen twice."""
 MOST_HELD_BYTES: Final = 16 << 20
@@ -89,13 +95,18 @@ class Decided(NamedTuple):
         return range(min(at), max(at) + 1)
 
     @property
+    def number(self) -> int:
+        """The client's first sequence number."""
+        return self.legs[0].seq
+
+    @property
     def is_of_server(self) -> bool:
         """Whether the server has several addresses."""
         return len({leg.route[1] for leg in self.legs}) > 1
 
     def fates(self, advertised: Advertised) -> Iterator[tuple[Route, int, Fate]]:
         """Of its routes from a row on, all but those that stay as they are."""
-        fates = fates_of([leg.route for leg in self.legs], advertised, self.legs[0].seq)
+        fates = fates_of([leg.route for leg in self.legs], advertised, self.number)
         for leg in self.legs:
             for route in (leg.route, back(leg.route)):
                 if route in fates:
@@ -296,6 +307,7 @@ class Syns:
             if len(mine) < MOST_COPIES:
                 mine.append(self._handshake(i))
         decided: list[Decided] = []
+        unanswered: list[Decided] = []
         for cluster in islice(self._clusters(again), MOST_BEGUN):
             legs: dict[Route, Handshake] = {}
             for i in cluster:
@@ -307,9 +319,24 @@ class Syns:
             oldest = min(legs.values(), key=lambda leg: leg.row)
             if len(answered) < len(legs) and shown_ns - oldest.ts_ns < WAIT_NS:
                 waits_at = min(waits_at, oldest.row)
-            else:
+            elif answered:
                 decided += connections(answered)
-        return decided, waits_at
+            elif not answers[oldest.seq] and (oldest.window or 0) > SCANNED_WINDOW:
+                unanswered.append(Decided(tuple(sorted(legs.values(), key=lambda leg: (leg.ts_ns, leg.row)))))
+        return [*decided, *self._without_an_answer(unanswered)], waits_at
+
+    def _without_an_answer(self, unanswered: Sequence[Decided]) -> Iterator[Decided]:
+        """Of connections whose SYN no captured packet answers those whose client sends nothing else. If it does, an
+        answer reached it, and only that one would show in which order the answer passed.
+        """
+        if not unanswered:
+            return
+        numbers = pa.array({one.number + 1 & SEQUENCE for one in unanswered}, pa.int64())
+        going_on: set[int] = set()
+        for piece in self._pieces:
+            sent = pc.cast(piece.rows.column("tcp_seq"), pa.int64())
+            going_on.update(pc.unique(sent.filter(pc.is_in(sent, numbers))).to_pylist())
+        yield from (one for one in unanswered if one.number + 1 & SEQUENCE not in going_on)
 
     def changes(self, decided: Iterable[Decided], fates: dict[Route, Fate], advertised: Advertised) -> Changes:
         """What changes with these rows: fates begin with the connections that were decided, and end where the ports

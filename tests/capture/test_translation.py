@@ -117,6 +117,38 @@ def test_a_refused_connection_is_counted_once(kept):
     assert (ends(rows), copies) == ({frozenset((CLIENT, SERVER))}, 2)
 
 
+RETRIES_NS = (0, 1_000_000_000, 3_000_000_000, 7_000_000_000)
+"""When Linux repeats a SYN."""
+
+
+def repeated_syn(client=CLIENT, number=3_000_000_000, window=64_240, server=SERVER):
+    syn = replace(talk(numbers=(number, 1))[0], src=client, dst=server, window=window)
+    return [replace(syn, ts_ns=syn.ts_ns + later_ns) for later_ns in RETRIES_NS]
+
+
+@pytest.mark.parametrize(
+    "legs",
+    [
+        pytest.param([(CLIENT, SERVICE), (CLIENT, SERVER)], id="destination"),
+        pytest.param([(CLIENT, SERVER), (GATEWAY, SERVER)], id="source, another port"),
+        pytest.param([(CLIENT, SERVER), ((GATEWAY[0], CLIENT[1]), SERVER)], id="source, the port kept"),
+        pytest.param([(CLIENT, SERVICE), (CLIENT, MIDDLE), (GATEWAY, SERVER)], id="twice"),
+    ],
+)
+def test_syns_that_no_server_answers_are_counted_once(kept, legs):
+    rows, copies = kept(seen(repeated_syn(), *legs))
+    assert (ends(rows), len(rows)) == ({frozenset((CLIENT, SERVER))}, len(RETRIES_NS))
+    assert copies == (len(legs) - 1) * len(rows)
+
+
+def test_a_connection_that_is_accepted_at_the_third_syn_is_counted_once(kept):
+    late_ns = RETRIES_NS[2]
+    accepted = [replace(one, ts_ns=one.ts_ns + late_ns) for one in talk()]
+    rows, copies = kept(seen([*repeated_syn(window=65535)[:2], *accepted], (CLIENT, SERVICE), (GATEWAY, SERVER)))
+    assert (ends(rows), len(rows)) == ({frozenset((CLIENT, SERVER))}, 2 + len(talk()))
+    assert copies == len(rows)
+
+
 def test_each_connection_through_a_service_keeps_its_own_server(kept):
     second = replace_ports(talk(numbers=(1_000_000_007, 4_000_000_000)), 41001)
     rows, copies = kept(
@@ -171,6 +203,19 @@ STAYS = {
         for one in seen(talk()[3:], (CLIENT, SERVICE), (CLIENT, SERVER))
     ],
     "one stream on two interfaces": in_time(talk(), [replace(one, ts_ns=one.ts_ns + LATER) for one in talk()]),
+    "two clients that a dead server does not answer": in_time(
+        repeated_syn(), repeated_syn(("10.244.1.6", 41000), 3_000_000_001)
+    ),
+    "two clients of one number, not together": in_time(
+        repeated_syn(), [replace(one, ts_ns=one.ts_ns + 6_000_000) for one in repeated_syn(("10.244.1.6", 41000))]
+    ),
+    "a port scan of two dead servers": in_time(
+        repeated_syn(window=1024)[:1], repeated_syn(window=1024, server=MIDDLE)[:1]
+    ),
+    "SYNs of a program that begins with small numbers": in_time(
+        repeated_syn(number=1000), repeated_syn(("10.244.1.6", 41000), 1000)
+    ),
+    "SYNs of one number with other windows": in_time(repeated_syn(), repeated_syn(server=MIDDLE, window=65535)),
     "a SYN that is not answered": [one for one in talk()[:1] for _ in range(3)],
 }
 
