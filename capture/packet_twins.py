@@ -3,8 +3,8 @@
 Knows: two routes that show the same packets: sequence and acknowledgement numbers, flags, window and payload are equal,
 within milliseconds. Does not know what becomes of them.
 Rule: what one end sends is seen first on one route, and what the other end sends first on the other; where two routes
-show equal packets in any other order, they are not one connection. Few rows are compared: all at first, then one number
-in SHARE, the same on both routes.
+show equal packets in any other order, they are not one connection. Packets with payload are compared; where they are
+seen twice in one direction only, so are the acknowledgements of the other, which need no payload.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 from wirecheck.capture.routes import Routes, back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 NEAR_NS: Final = 5_000_000
 """A host translates a packet within this."""
-FIRST_ROWS: Final = 100_000
-SHARE: Final = 4
 RANDOM: Final = 1 << 24
 """Programs that write captures begin with small numbers, the same for each connection; a kernel begins anywhere."""
 STRONG, WEAK, ENOUGH = 3, 1, 6
@@ -36,8 +34,10 @@ MOST_COMPARED: Final = 4000
 """Pairs of routes in a batch, and packets of each."""
 MOST_OF_A_ROUTE: Final = 8
 MOST_LEGS: Final = 8
-MINIMUM: Final = 4
-"""Rows of two packets that are seen twice."""
+MOST_UNDECIDED: Final = 64
+MOST_ACKNOWLEDGEMENTS: Final = 256
+"""Of a route, in a batch."""
+ACK: Final = 16
 MOST_PAIRS: Final = 4096
 """Of routes, about which something is known."""
 
@@ -51,38 +51,57 @@ class Proven(NamedTuple):
     """Of a packet that several show, in the batch that decides."""
 
 
+class Twin(NamedTuple):
+    """A packet that is seen on two routes."""
+
+    first: Route
+    second: Route
+    row: int
+    """Where it is seen first."""
+
+
 class PacketTwins:
     def __init__(self) -> None:
-        self._rows = 0
         self._pairs: dict[tuple[Route, Route], list[int]] = {}
-        """How many packets the first route showed first; and how many the way back, the second."""
+        """How much the packets prove that the first route showed first; and those of the way back, the second."""
 
-    def look(self, rows: pa.RecordBatch) -> list[Proven]:
-        picked = self._picked(rows)
-        if len(picked) < MINIMUM:
-            return []
-        keys = rows.column("tcp_seq").to_numpy()[picked] << 32 | rows.column("tcp_ack").to_numpy()[picked]
-        ordered = np.sort(keys)
-        again = ordered[1:][ordered[1:] == ordered[:-1]]
-        if not len(again):
-            return []
-        shown = np.isin(keys, again)
-        numbers = pa.array(keys[shown]).dictionary_encode().indices.to_numpy()
-        found: dict[tuple[Route, Route], int] = {}
-        for first, second, row in _twins(rows, picked[shown], numbers):
+    def look(self, rows: pa.RecordBatch, since_ns: int) -> tuple[list[Proven], int]:
+        """The routes of these rows that are one connection; and the first row that waits for more. That is one of
+        routes that show the same packets in one direction so far, from `since_ns` on. It and all rows after it have to
+        come again, before other rows.
+        """
+        picked = np.flatnonzero(rows.column("payload_len").to_numpy() > 0)
+        at, numbers = _seen_twice(rows, picked)
+        if not len(at):
+            return [], rows.num_rows
+        routes = Routes(rows)
+        twins = [*_twins(routes, at, numbers)]
+        if not twins:
+            return [], rows.num_rows
+        known = {pair: [*counts] for pair, counts in self._pairs.items()}
+        proven = self._learned(rows, twins)
+        if undecided := self._undecided(twins, proven):
+            of_route = routes.rows_by_route()
+            answers = _acknowledgements(rows, [of_route.get(back(way)) for pair in undecided for way in pair])
+            more = [*_twins(routes, *_seen_twice(rows, answers))]
+            proven |= self._learned(rows, more)
+            twins = sorted((*twins, *more), key=lambda twin: twin.row)
+            undecided = [pair for pair in self._undecided(twins, proven) if pair not in known]
+            waits_at = _first_row(rows, since_ns, [of_route[way] for pair in undecided for way in pair])
+            if waits_at < rows.num_rows:
+                self._pairs = known
+                self._learned(rows, [twin for twin in twins if twin.row < waits_at])
+                return [*chains(proven)], waits_at
+        return [*chains(proven)], rows.num_rows
+
+    def _learned(self, rows: pa.RecordBatch, twins: Iterable[Twin]) -> dict[tuple[Route, Route], int]:
+        """Which routes are one connection by now, and a row that shows it."""
+        proven: dict[tuple[Route, Route], int] = {}
+        for first, second, row in twins:
             is_proven = self._learn(first, second, weight(rows, row))
-            if is_proven and (first, second) not in found and (back(second), back(first)) not in found:
-                found[first, second] = row
-        return [*chains(found)]
-
-    def _picked(self, rows: pa.RecordBatch) -> NDArray[np.int64]:
-        """Rows with payload that are compared."""
-        chosen = rows.column("payload_len").to_numpy() > 0
-        if self._rows >= FIRST_ROWS:
-            numbers = rows.column("tcp_seq").to_numpy().astype(np.uint32)
-            chosen &= numbers * np.uint32(0x9E3779B1) < np.uint32((1 << 32) // SHARE)
-        self._rows += rows.num_rows
-        return np.flatnonzero(chosen)
+            if is_proven and (first, second) not in proven and (back(second), back(first)) not in proven:
+                proven[first, second] = row
+        return proven
 
     def _learn(self, first: Route, second: Route, proves: int) -> bool:
         """One more packet on both routes, and whether they are one connection by now."""
@@ -93,10 +112,21 @@ class PacketTwins:
         counts = self._pairs.setdefault(forth, [0, 0])
         counts[0] += proves
         self._pairs.setdefault(answers, [0, 0])[1] += proves
-        other_orders = ((second, first), (back(first), back(second)))
-        if any(self._pairs.get(pair, (0, 0))[0] for pair in other_orders):
-            return False
-        return min(counts) > 0 and sum(counts) >= ENOUGH
+        return not self._is_contradicted(first, second) and min(counts) > 0 and sum(counts) >= ENOUGH
+
+    def _is_contradicted(self, first: Route, second: Route) -> bool:
+        """Whether a packet was seen in another order than that of a translation."""
+        return any(self._pairs.get(pair, (0, 0))[0] for pair in ((second, first), (back(first), back(second))))
+
+    def _undecided(self, twins: Iterable[Twin], proven: Mapping[tuple[Route, Route], int]) -> list[tuple[Route, Route]]:
+        pairs = dict.fromkeys((twin.first, twin.second) for twin in twins)
+        return [
+            (first, second)
+            for first, second in pairs
+            if (first, second) not in proven
+            and (back(second), back(first)) not in proven
+            and not self._is_contradicted(first, second)
+        ][:MOST_UNDECIDED]
 
 
 def chains(found: Mapping[tuple[Route, Route], int]) -> Iterator[Proven]:
@@ -118,11 +148,39 @@ def chains(found: Mapping[tuple[Route, Route], int]) -> Iterator[Proven]:
         done.add(back(legs[-1]))
 
 
-def _twins(
-    rows: pa.RecordBatch, at: NDArray[np.int64], numbers: NDArray[np.int32]
-) -> Iterator[tuple[Route, Route, int]]:
-    """The routes of packets that are seen twice, in the order in which they are seen, and the row of the first."""
-    routes = Routes(rows)
+def _seen_twice(rows: pa.RecordBatch, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Which of these rows have the same sequence and acknowledgement numbers as another one, and a number for both."""
+    keys = rows.column("tcp_seq").to_numpy()[at] << 32 | rows.column("tcp_ack").to_numpy()[at]
+    ordered = np.sort(keys)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(again):
+        return at[:0], np.zeros(0, np.int32)
+    shown = np.isin(keys, again)
+    return at[shown], pa.array(keys[shown]).dictionary_encode().indices.to_numpy()
+
+
+def _acknowledgements(rows: pa.RecordBatch, of_routes: Iterable[NDArray[np.int64] | None]) -> NDArray[np.int64]:
+    """The first ones of each route that have no payload."""
+    flags, sizes = rows.column("tcp_flags").to_numpy(), rows.column("payload_len").to_numpy()
+    found = (
+        mine[(flags[mine] == ACK) & (sizes[mine] == 0)][:MOST_ACKNOWLEDGEMENTS]
+        for mine in of_routes
+        if mine is not None
+    )
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+
+
+def _first_row(rows: pa.RecordBatch, since_ns: int, of_routes: Iterable[NDArray[np.int64]]) -> int:
+    """The first one of these routes that is not older than `since_ns`; the number of rows if there is none."""
+    ts_ns = rows.column("ts_ns").to_numpy()
+    return min(
+        (int(late[0]) for mine in of_routes if len(late := mine[ts_ns[mine] >= since_ns])), default=rows.num_rows
+    )
+
+
+def _twins(routes: Routes, at: NDArray[np.int64], numbers: NDArray[np.int32]) -> Iterator[Twin]:
+    """Of rows with equal numbers those that are one packet, on two routes one after the other."""
+    rows = routes.rows
     whose, ts_ns = routes.numbers[at], rows.column("ts_ns").to_numpy()[at]
     order = np.lexsort((at, ts_ns, numbers))
     shown = pa.array(numbers[order] * (whose.max(initial=0) + 1) + whose[order]).dictionary_encode().indices.to_numpy()
@@ -138,7 +196,7 @@ def _twins(
             and len(compared) <= MOST_COMPARED
             and _are_equal(rows, int(at[i]), int(at[i + 1]))
         ):
-            yield routes.of(int(at[i])), routes.of(int(at[i + 1])), int(at[i])
+            yield Twin(routes.of(int(at[i])), routes.of(int(at[i + 1])), int(at[i]))
 
 
 def weight(rows: pa.RecordBatch, row: int) -> int:
@@ -146,6 +204,8 @@ def weight(rows: pa.RecordBatch, row: int) -> int:
 
 
 def _are_equal(rows: pa.RecordBatch, one: int, two: int) -> bool:
-    payload = rows.column("payload")[one].as_py()
     columns = ("tcp_flags", "tcp_window", "payload_len", "payload")
-    return bool(payload) and all(rows.column(name)[one].as_py() == rows.column(name)[two].as_py() for name in columns)
+    shows_what_it_holds = bool(rows.column("payload")[one].as_py()) or rows.column("payload_len")[one].as_py() == 0
+    return shows_what_it_holds and all(
+        rows.column(name)[one].as_py() == rows.column(name)[two].as_py() for name in columns
+    )

@@ -142,6 +142,8 @@ class Translation:
         self._held: list[pa.RecordBatch] = []
         self._fates: dict[Route, Fate] = {}
         self._twins, self._advertised = PacketTwins(), Advertised()
+        self._undecided: pa.RecordBatch | None = None
+        """Rows that no handshake decides and that wait for their packets to do so."""
         self._copies: Counter[str] = Counter()
         self._stamp: frames.Stamp | None = None
         self._newest_ns = self._marked_ns = self._shown_ns = 0
@@ -151,13 +153,17 @@ class Translation:
     @property
     def _has_space(self) -> bool:
         """For rows that wait, besides those that do already."""
-        rows, held_bytes = (sum(getattr(piece, what) for piece in self._held) for what in ("num_rows", "nbytes"))
+        rows, held_bytes = (sum(getattr(piece, what) for piece in self._waiting) for what in ("num_rows", "nbytes"))
         return bool(rows < MOST_HELD_ROWS and held_bytes < MOST_HELD_BYTES)
+
+    @property
+    def _waiting(self) -> list[pa.RecordBatch]:
+        return self._held if self._undecided is None else [self._undecided, *self._held]
 
     @property
     def oldest_ns(self) -> int | None:
         """Time of the oldest row that waits; None if none does."""
-        return min((int(rows.column("ts_ns").to_numpy().min()) for rows in self._held), default=None)
+        return min((int(rows.column("ts_ns").to_numpy().min()) for rows in self._waiting), default=None)
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if not rows.num_rows:
@@ -177,9 +183,9 @@ class Translation:
             yield from self._marks()
 
     def advance(self, now_ns: int) -> Iterator[pa.RecordBatch]:
-        """Nothing up to this time is still to come."""
+        """Nothing up to this time is still to come. If it is the time of the newest row, nothing else is to come."""
         self._shown_ns = max(self._shown_ns, now_ns)
-        yield from self._released(self._held, may_wait=self._newest_ns > now_ns)
+        yield from self._released(self._held, may_wait=self._newest_ns != now_ns)
         if now_ns - self._marked_ns > MARK_NS:
             yield from self._marks()
 
@@ -212,10 +218,12 @@ class Translation:
             size = piece.num_rows
             ready = min(max(upto - at, 0), size)
             if ready:
-                yield from self._without_copies(piece.slice(0, ready), at, changes)
+                yield from self._without_copies(piece.slice(0, ready), at, changes, may_wait=may_wait)
             if ready < size:
                 self._held.append(piece.slice(ready))
             at += size
+        if not upto and self._undecided is not None:
+            yield from self._by_packets(self._undecided, may_wait=may_wait)
         for route, each in changes.items():
             for row, fate in each:
                 if row < upto:
@@ -228,11 +236,24 @@ class Translation:
             if len(self._fates) > MOST_ROUTES:
                 del self._fates[next(iter(self._fates))]
 
-    def _without_copies(self, rows: pa.RecordBatch, at: int, changes: Changes) -> Iterator[pa.RecordBatch]:
+    def _without_copies(
+        self, rows: pa.RecordBatch, at: int, changes: Changes, *, may_wait: bool
+    ) -> Iterator[pa.RecordBatch]:
         """The rows that stay; the first has number `at`."""
         if self._fates or changes:
             rows = self._fated(rows, at, self._fates, changes)
-        if proven := self._twins.look(rows):
+        if self._undecided is not None:
+            both = pa.Table.from_batches([self._undecided, rows]).unify_dictionaries().combine_chunks()
+            rows = both.to_batches()[0]
+        yield from self._by_packets(rows, may_wait=may_wait)
+
+    def _by_packets(self, rows: pa.RecordBatch, *, may_wait: bool) -> Iterator[pa.RecordBatch]:
+        """The rows that stay, of which no handshake decides."""
+        self._undecided = None
+        since_ns = self._shown_ns - WAIT_NS if may_wait else self._newest_ns + 1
+        proven, waits_at = self._twins.look(rows, since_ns)
+        ready, waiting = rows.slice(0, waits_at), rows.slice(waits_at)
+        if proven:
             self._advertised.look([servers_of(one.legs) for one in proven], [rows])
             new: dict[Route, Fate] = {}
             shown_at: dict[Route, int] = {}
@@ -241,11 +262,14 @@ class Translation:
                 new |= fates
                 shown_at |= dict.fromkeys(fates, one.row)
             begun, changed = beginning_at(rows, new, shown_at)
-            rows = self._fated(rows, 0, begun, changed)
+            ready = self._fated(ready, 0, begun, changed)
+            waiting = self._fated(waiting, waits_at, begun, changed)
             for route in new:
                 self._remember(route, changed[route][-1][1] if route in changed else new[route])
-        if rows.num_rows:
-            yield rows
+        if waiting.num_rows:
+            self._undecided = waiting
+        if ready.num_rows:
+            yield ready
 
     def _fated(self, rows: pa.RecordBatch, at: int, fates: dict[Route, Fate], changes: Changes) -> pa.RecordBatch:
         copies = np.zeros(rows.num_rows, np.bool_)

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.capture.reading import as_segments, expected, frames_of, marks_of
-from tests.traffic import ACK, RST, SYN, Talk, packets, pcap, size_prefixed
+from tests.traffic import ACK, RST, SYN, Segment, Talk, packets, pcap, size_prefixed
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import read_frames
-from wirecheck.capture.translation import MOST_HELD_BYTES, TRANSLATED, Translation
+from wirecheck.capture.translation import MOST_HELD_BYTES, TRANSLATED, WAIT_NS, Translation
 
 CLIENT, SERVER = ("10.244.1.5", 41000), ("10.244.2.9", 9092)
 SERVICE, GATEWAY = ("10.96.0.10", 9092), ("10.244.2.1", 1031)
@@ -117,6 +117,25 @@ def test_a_refused_connection_is_counted_once(kept):
     assert (ends(rows), copies) == ({frozenset((CLIENT, SERVER))}, 2)
 
 
+def acknowledged(segments, later_ns=40_000_000):
+    """Each packet with payload, and its acknowledgement a delay later; the answers of the server are left out."""
+    made = []
+    for one in segments:
+        if one.src == CLIENT and one.payload:
+            ack = one.seq + len(one.payload)
+            reply = Segment(SERVER, CLIENT, one.ack, ack, ACK, b"", one.ts_ns + later_ns, one.window)
+            made += [replace(one, ts_ns=one.ts_ns), reply]
+    return sorted(made, key=lambda one: one.ts_ns)
+
+
+@pytest.mark.parametrize("legs", [[(CLIENT, SERVICE), (CLIENT, SERVER)], [(CLIENT, SERVICE), (GATEWAY, SERVER)]])
+def test_a_producer_without_acks_that_began_before_the_capture_is_counted_once(kept, legs):
+    """Its brokers send no answer: only acknowledgements show the other direction."""
+    every = acknowledged(talk(texts=3))
+    rows, copies = kept(seen(every, *legs))
+    assert (ends(rows), len(rows), copies) == ({frozenset((CLIENT, SERVER))}, len(every), len(every))
+
+
 RETRIES_NS = (0, 1_000_000_000, 3_000_000_000, 7_000_000_000)
 """When Linux repeats a SYN."""
 
@@ -195,6 +214,13 @@ STAYS = {
         talk()[3:], talk(("10.244.1.6", 41000), SERVICE, ts_ns=Talk.ts_ns + LATER)[3:]
     ),
     "one packet is no proof": seen(talk(texts=1)[3:4], (CLIENT, SERVICE), (CLIENT, SERVER)),
+    "a packet and its acknowledgement, side by side": in_time(
+        acknowledged(talk()), replace_ports(acknowledged(talk(server=SERVICE)), 41001)
+    ),
+    "acknowledgements of another window": [
+        one if one.payload or SERVICE not in (one.src, one.dst) else replace(one, window=100)
+        for one in seen(acknowledged(talk()), (CLIENT, SERVICE), (CLIENT, SERVER))
+    ],
     "one direction is no proof": seen(
         [one for one in talk() if one.src == CLIENT], (CLIENT, SERVICE), (CLIENT, SERVER)
     ),
@@ -287,6 +313,40 @@ def test_a_handshake_is_decided_however_rows_are_cut_into_batches(legs, tmp_path
         expected_rows = found if expected_rows is None else expected_rows
         assert found == expected_rows
         assert translation.copies == len(found)
+
+
+@pytest.mark.parametrize("legs", [[(CLIENT, SERVICE), (CLIENT, SERVER)], [(CLIENT, SERVICE), (GATEWAY, SERVER)]])
+@pytest.mark.parametrize("every", [talk()[3:], acknowledged(talk(texts=3))], ids=["answers", "acknowledgements"])
+def test_a_connection_without_its_handshake_is_decided_however_rows_are_cut_into_batches(legs, every, tmp_path):
+    _, whole, ended = rows_of(seen(every, *legs), tmp_path)
+    for cut in range(2, whole.num_rows):  # between the first packet and its copy, that one stays
+        translation = Translation()
+        parts = [whole.slice(0, cut), whole.slice(cut), ended]
+        found = frames_in([rows for part in parts for rows in translation.add(part)])
+        assert (ends(found), len(found)) == ({frozenset((CLIENT, SERVER))}, len(every))
+        assert translation.copies == len(every)
+
+
+def test_a_route_that_shows_one_direction_waits_once(tmp_path):
+    every = seen([one for one in talk(step_ns=1_000_000)[3:] if one.src == CLIENT], (CLIENT, SERVICE), (CLIENT, SERVER))
+    _, whole, _ = rows_of(every, tmp_path)
+    translation = Translation()
+    assert [*translation.add(whole.slice(0, 4))] == []
+    assert translation.oldest_ns == every[0].ts_ns
+    assert [*translation.advance(every[3].ts_ns + 100_000_000)] == []
+    assert len(frames_in([*translation.advance(every[3].ts_ns + WAIT_NS + 1)])) == 4
+    assert len(frames_in([*translation.add(whole.slice(4))])) == whole.num_rows - 4
+    assert (translation.oldest_ns, translation.copies) == (None, 0)
+
+
+def test_a_syn_without_an_answer_waits_while_nothing_else_comes(tmp_path):
+    """As in a live agent at a quiet time: the clock goes on and no row does."""
+    _, whole, _ = rows_of(seen(repeated_syn()[:1], (CLIENT, SERVICE), (CLIENT, SERVER)), tmp_path)
+    translation = Translation()
+    assert [*translation.add(whole)] == []
+    assert [*translation.advance(Talk.ts_ns + WAIT_NS // 2)] == []
+    found = frames_in([*translation.advance(Talk.ts_ns + WAIT_NS + LATER)])
+    assert (ends(found), len(found), translation.copies) == ({frozenset((CLIENT, SERVER))}, 1, 1)
 
 
 def test_rows_wait_for_no_longer_than_their_time(tmp_path):
