@@ -27,6 +27,7 @@ asked for ranges before the server closed the connection.
 """
 
 
+HEARTBEAT, METADATA = key_of("BrokerHeartbeat"), key_of("Metadata")
 ADDRESSES = ("address", "registered")
 """Kinds of claims that name a node's address: broker lists, and the quorum's voters and registrations."""
 
@@ -88,6 +89,13 @@ class Servers:
     def facts(self) -> str:
         """A digest of all that decides which hosts are unauthenticated."""
         return digest(repr([*map(sorted, (self.named, self.raft, self.kafka, self.answering)), self.by_name]))
+
+    def is_controller(self, endpoint: str) -> bool:
+        """Whether it advertises heartbeats and no Metadata: it accepts brokers as a controller does. A Metadata answer
+        in its name says nothing about that: anyone can send one packet in the name of another.
+        """
+        every = self.advertised.get(endpoint, {}).values()
+        return any(HEARTBEAT in ranges and METADATA not in ranges for ranges in every)
 
     def unnamed(self) -> Iterator[str]:
         """Endpoints that state the cluster ID of listed servers, but that no server lists, not even themselves."""
@@ -327,7 +335,8 @@ class UnauthenticatedHosts:
         yield from self.other_ids(endpoint)
         yield from self.other_leaders(endpoint)
         yield from self.other_brokers(endpoint)
-        yield from self.known.accepted[endpoint]  # a broker does not, and a controller does not answer Metadata
+        if not self.known.is_controller(endpoint):
+            yield from self.known.accepted[endpoint]  # a broker does not, and a controller does not answer Metadata
 
     def other_leaders(self, endpoint: str) -> Iterator[Claim]:
         """States of partitions in which members name another leader of the same epoch."""

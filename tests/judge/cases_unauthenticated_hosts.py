@@ -146,6 +146,19 @@ def clu002_fires__a_server_that_accepts_heartbeats(lab):
         rogue.ask(at, "BrokerHeartbeat", 1, asked, {"errorCode": 0, "isCaughtUp": True})
 
 
+def clu002_near_miss__a_metadata_answer_in_a_controllers_name(lab):
+    """No list names a controller, and its brokers may send from any address. It answers no Metadata: that is forged."""
+    cluster(lab)
+    broker = lab.talk("10.0.0.66:9093", "broker-2", "10.0.0.67")
+    keys = [{"apiKey": k, "minVersion": low, "maxVersion": high} for k, (low, high) in ranges("4.4.0", "C").items()]
+    broker.ask(9, "ApiVersions", 3, {}, {"apiKeys": keys})
+    for at in range(10, 60):
+        asked = {"brokerId": 2, "brokerEpoch": 999, "currentMetadataOffset": at}
+        broker.ask(at, "BrokerHeartbeat", 1, asked, {"errorCode": 0, "isCaughtUp": True})
+    forged = lab.talk("10.0.0.66:9093", "evil", EVIL)
+    lab.metadata(30, [("orders", ID_1)], server="10.0.0.66:9093", cluster_id=CLUSTER, talk=forged)
+
+
 def ctl002_near_miss__of_an_outsiders_server(lab):
     clu002_fires__a_server_with_other_leaders(lab)
 
