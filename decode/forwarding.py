@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
@@ -42,6 +42,10 @@ EDGE_NS = 20_000_000
 MOST_SAMPLED = MOST_ALIKE = 128
 """Of requests of one leg, and of those that are held against one request."""
 FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
+OF_ONE_SERVER = (0, 1, 12, 68, 78, 79)
+"""Produce, Fetch, Heartbeat, ConsumerGroupHeartbeat, ShareFetch, ShareAcknowledge: no client sends one of these to two
+servers. A proxy that renames topics or groups sends those on unchanged that name none.
+"""
 OPEN = 5
 """So many requests of one kind may be known of one leg before they are of the other."""
 SHARE_OF_LEG = 0.5
@@ -75,6 +79,8 @@ class Sampled(NamedTuple):
     """When its response came."""
     code: int
     """Of its API, version, size, client ID and the beginning of its content."""
+    key: int = 0
+    """Of its API."""
     host: str = ""
     """Who sent it, of what an endpoint receives; empty for a node, whose requests no forwarder sends on."""
     answer: int = 0
@@ -213,8 +219,8 @@ def forwarder(
     endpoint: str, front: Sample, waiting: Alike[Leg], backs: Mapping[Leg, Sample], apart: Apart
 ) -> Forwarder | None:
     other = cache(lambda server: server != endpoint and not apart(endpoint, server))
-    taken: dict[Leg, int] = defaultdict(int)
-    missed = 0
+    taken: dict[Leg, Counter[int]] = defaultdict(Counter)
+    compared = Compared()
     used: set[tuple[Leg, int]] = set()
 
     def may_be(request: Sampled, leg: Leg) -> bool:
@@ -225,17 +231,19 @@ def forwarder(
         if len({leg for _, leg in fitting}) == 1:
             request, leg = min(fitting)
             used.add((leg, request.place))
-            taken[leg] += 1
+            taken[leg][asked.key] += 1
+            compared.matched[asked.key] += 1
         elif not is_last_of_stretch(asked):
-            missed += 1
-    matched = sum(taken.values())
-    if matched < FEWEST_COMPARED or matched < SHARE * (matched + missed):
+            compared.missed[asked.key] += 1
+    proven = compared.proven()
+    if proven is None:
         return None
-    backs = {leg: back for leg, back in backs.items() if other(leg.server)}
-    legs = tuple(leg for leg in backs if taken[leg] and taken[leg] >= SHARE_OF_LEG * comparable(backs[leg], front))
-    others = tuple(leg for leg in backs if taken[leg] < SHARE_OF_LEG * comparable(backs[leg], front))
+    found = {leg: sum(taken[leg][key] for key in proven) for leg in backs if other(leg.server)}
+    least = {leg: SHARE_OF_LEG * comparable(backs[leg], front, proven) for leg in found}
+    legs = tuple(leg for leg in found if found[leg] and found[leg] >= least[leg])
+    others = tuple(leg for leg in found if found[leg] < least[leg])
     reached = tuple(sorted({(leg.host, leg.server) for leg in legs}))
-    return Forwarder(endpoint, legs, others, matched, matched + missed, reached) if legs else None
+    return Forwarder(endpoint, legs, others, *compared.counts(proven), reached) if legs else None
 
 
 def with_other_addresses(received: Mapping[str, Sample], apart: Apart) -> Iterator[Forwarder]:
@@ -277,11 +285,12 @@ def sent_on_elsewhere(
         elif not is_last_of_stretch(asked):
             missed.append(asked)
     targets = {server for _, server in taken}
-    compared = len(taken) + sum(all(received[target].covers(one) for target in targets) for one in missed)
-    if len(taken) < FEWEST_COMPARED or len(taken) < SHARE * compared:
+    covered = (one.key for one in missed if all(received[target].covers(one) for target in targets))
+    compared = Compared(Counter(request.key for request, _ in taken), Counter(covered))
+    if (proven := compared.proven()) is None:
         return None
-    reached = tuple(sorted({(request.host, server) for request, server in taken}))
-    return Forwarder(endpoint, (), (), len(taken), compared, reached)
+    reached = tuple(sorted({(request.host, server) for request, server in taken if request.key in proven}))
+    return Forwarder(endpoint, (), (), *compared.counts(proven), reached)
 
 
 def all_legs(found: Iterable[Forwarder], asked: Mapping[Leg, Mapping[str, int]]) -> dict[Leg, str]:
@@ -319,13 +328,46 @@ def as_many(sent: int, received: int) -> bool:
     return bool(received) and sent <= received / SHARE + OPEN
 
 
-def comparable(back: Sample, front: Sample) -> int:
-    """How many requests of a leg would be in the sample of the endpoint if it had received them."""
-    return sum(front.covers(one) and not is_first_of_stretch(one) for one in back.requests)
+def comparable(back: Sample, front: Sample, proven: set[int]) -> int:
+    """How many requests of a leg, of these APIs or of one that the endpoint does not receive, would be in its sample if
+    it had received them.
+    """
+    asked = {one.key for one in front.requests} - proven
+    return sum(one.key not in asked and front.covers(one) and not is_first_of_stretch(one) for one in back.requests)
 
 
 def fits(asked: Sampled, request: Sampled) -> bool:
     return asked.ts_ns <= request.ts_ns <= asked.ts_ns + SOON_NS and request.end_ns <= asked.end_ns
+
+
+@dataclass
+class Compared:
+    """Requests of an endpoint by the key of their API: those that came out again, and those that did not."""
+
+    matched: Counter[int] = field(default_factory=Counter)
+    missed: Counter[int] = field(default_factory=Counter)
+
+    def proven(self) -> set[int] | None:
+        """The APIs whose requests nearly all came out again: all there are, or, where a proxy changes the others, of
+        those for one server each that came out at all. None if they prove nothing.
+        """
+        every = self.matched.keys() | self.missed.keys()
+        if self.proves(every):
+            return every
+        own = {key for key in every if key in OF_ONE_SERVER and self.matched[key]}
+        return own if self.proves(own) and all(self.nearly_all(key) for key in own) else None
+
+    def proves(self, keys: set[int]) -> bool:
+        matched = sum(self.matched[key] for key in keys)
+        return matched >= FEWEST_COMPARED and matched >= SHARE * (matched + sum(self.missed[key] for key in keys))
+
+    def nearly_all(self, key: int) -> bool:
+        return self.matched[key] >= SHARE * (self.matched[key] + self.missed[key])
+
+    def counts(self, keys: set[int]) -> tuple[int, int]:
+        """How many of these APIs' requests came out again, and how many were compared."""
+        matched, missed = (sum(each[key] for key in keys) for each in (self.matched, self.missed))
+        return matched, matched + missed
 
 
 def is_last_of_stretch(request: Sampled) -> bool:

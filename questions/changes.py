@@ -295,7 +295,8 @@ def without_back_legs(
     for one in sorted(direct, key=lambda one: one.time_ns):
         others = open_now[one.action, one.client_id]
         others[:] = [other for other in others if open_until_ns(other) >= one.time_ns]
-        front = next((other for other in others if sends_on(other, one, ways) and not of_two(other, one, apart)), None)
+        fronts = [other for other in others if sends_on(other, one, ways) and not of_two(other, one, apart)]
+        front = next((other for other in fronts if objects_of(other) == objects_of(one)), fronts[0] if fronts else None)
         if front is None:
             yield one
         else:
@@ -317,14 +318,21 @@ def open_until_ns(one: Seen) -> int:
 
 
 def sends_on(front: Seen, back: Seen, ways: Collection[Way]) -> bool:
-    """Whether the host that received the first request sent the second one, or a proxy did from another address."""
+    """Whether the host that received the first request sent the second one, or a proxy did from another address. A
+    known proxy may rename what they are about.
+    """
     received, sent = Conversation.of(front.connection), Conversation.of(back.connection)
+    is_known = Way(str(received.server), sent.client.host, str(sent.server)) in ways
     one_host = received.server.host == sent.client.host and received.server != sent.server
-    one_host |= Way(str(received.server), sent.client.host, str(sent.server)) in ways
     within = None in {front.answered_ns, back.answered_ns} or (back.answered_ns or 0) <= (front.answered_ns or 0)
-    asked = ([target[:-1] for target in one.targets] for one in (front, back))
+    asked = [[target._replace(object="", error=None) for target in one.targets] for one in (front, back)]
+    same = objects_of(front) == objects_of(back) or is_known
     errors = [[target.error for target in one.targets] for one in (front, back) if one.is_answered]
-    return one_host and within and next(asked) == next(asked) and errors[:1] == errors[-1:]
+    return (is_known or one_host) and within and same and asked[0] == asked[1] and errors[:1] == errors[-1:]
+
+
+def objects_of(one: Seen) -> list[str]:
+    return [target.object for target in one.targets]
 
 
 def administrative(exchanges: Exchanges) -> Exchanges:

@@ -128,7 +128,8 @@ class CountedOnce:
             times = (exchanges.ts_ns[part[rows]].tolist() for part in (request, response))
             of_client = by_clients[rows].all() and not is_of_node(leg.client_id)
             senders = [leg.host if of_client else ""] * len(rows)
-            read = codes(exchanges, request[rows]), senders, answers(exchanges, response[rows])
+            keys = exchanges.messages.key[request[rows]].tolist()
+            read = codes(exchanges, request[rows]), keys, senders, answers(exchanges, response[rows])
             found = [*map(Sampled, places[rows].tolist(), *times, *read)]
             keep(self._received, leg.server, found)
             if leg.host in self._hosts and of_client:

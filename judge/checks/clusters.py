@@ -145,9 +145,11 @@ def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckConte
 def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     if subject != ("server",):
         return
+    known = {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
     for pair in context.clusters.renamings:
         first, second = pair.shown_by
-        if context.clusters.of(pair.one, first.first.ts_ns) is not group:
+        of_pair = frozenset(map(context.clusters.listener, (pair.one, pair.other)))
+        if of_pair in known or context.clusters.of(pair.one, first.first.ts_ns) is not group:
             continue
         words = {"who": f"{pair.one} and {pair.other}"}
         words["what"] = f"{pair.what}: one of them is a proxy that renames topics"
@@ -167,6 +169,12 @@ def in_series(parts: Iterable[str]) -> str:
     """`1, 2 and 3`."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def listeners(one: Forwarder, context: CheckContext) -> Iterator[frozenset[str]]:
+    """The pairs of listeners on both sides of a forwarder."""
+    for _, target in one.reached:
+        yield frozenset(map(context.clusters.listener, (one.endpoint, target)))
 
 
 def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Evidence:
@@ -191,6 +199,9 @@ def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Eviden
         words["what"] += (
             "; clients keep their addresses" if clients.issuperset(others) else f" from {in_series(others)}"
         )
+    renamed = {frozenset(map(context.clusters.listener, (two.one, two.other))) for two in context.clusters.renamings}
+    if any(pair in renamed for one in found for pair in listeners(one, context)):
+        words["what"] += "; it renames topics" if len(found) == 1 else "; they rename topics"
     ways = sorted({f"{one.endpoint}>{sender}>{target}" for one in found for sender, target in one.reached})
     words["ways"] = " ".join(ways[:MOST_WAYS])
     sides = (first_of(first), first_of(second))

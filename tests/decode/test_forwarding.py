@@ -59,6 +59,59 @@ def test_what_is_no_copy_was_not_forwarded(back):
     assert found(received(range(20)), {LEG: back}) == []
 
 
+FETCH, METADATA, HEARTBEAT = 1, 3, 12
+
+
+def renamed(passing, changed, key=FETCH, other=METADATA):
+    """What an endpoint receives, and what comes out: of one API as it was, of another one with other names."""
+    requests = [*(request(n)._replace(key=key) for n in passing), *(request(n)._replace(key=other) for n in changed)]
+    back = [
+        *(request(n, MS, 5 * MS)._replace(key=key) for n in passing),
+        *(request(n, MS, 5 * MS, code=1000 + n)._replace(key=other) for n in changed),
+    ]
+    return Sample(requests, 400), Sample(back)
+
+
+@pytest.mark.parametrize("other", [METADATA, HEARTBEAT])
+@pytest.mark.parametrize("host", ["10.0.9.1", "10.0.7.1"], ids=["one address", "two addresses"])
+def test_a_proxy_that_renames_is_known_by_what_names_nothing(host, other):
+    front, back = renamed(range(20), range(20, 120), other=other)
+    if host == LEG.host:
+        (one,) = found(front, {LEG: back})
+        assert (one.legs, one.others) == ((LEG,), ())
+    else:
+        front, back = (
+            Sample([one._replace(host=sender, answer=5) for one in each.requests], 400)
+            for each, sender in ((front, "10.0.8.1"), (back, host))
+        )
+        (one,) = forwarders({FRONT: front, BACK: back}, {}, never)
+    assert (one.endpoint, one.reached, one.matched, one.compared) == (FRONT, ((host, BACK),), 20, 20)
+
+
+def test_a_client_of_which_a_proxy_changes_every_request_is_counted_by_number():
+    writes = LEG._replace(client_id="writes")
+    front, back = renamed(range(20), range(20, 60))
+    of_reader, of_writer = (Sample([one for one in back.requests if one.key == key]) for key in (FETCH, METADATA))
+    (one,) = found(front, {LEG: of_reader, writes: of_writer})
+    assert (one.legs, one.others) == ((LEG,), ())
+    asked = {Leg("writes", "10.0.8.1", FRONT): {"Metadata:12": 40}, writes: {"Metadata:12": 40}}
+    assert all_legs([one], asked) == {LEG: FRONT, writes: FRONT}
+
+
+@pytest.mark.parametrize(
+    ("passing", "key", "missing", "other"),
+    [
+        (range(20), METADATA, range(20, 120), 16),
+        (range(11), FETCH, range(20, 120), METADATA),
+        (range(20), FETCH, range(20, 24), FETCH),
+    ],
+    ids=["asked of any server", "too few", "not all of one API"],
+)
+def test_a_part_of_what_is_received_proves_nothing_by_itself(passing, key, missing, other):
+    front, back = renamed(passing, missing, key, other)
+    assert found(front, {LEG: back}) == []
+
+
 def test_a_few_requests_are_no_proof():
     assert found(received(range(11)), {LEG: sent(range(11))}) == []
     assert found(received(range(20), count=49), {LEG: sent(range(20))}) == []

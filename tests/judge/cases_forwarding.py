@@ -68,6 +68,32 @@ def clu005_fires__beside_an_application(lab):
         fetched(own, at, number, 900)
 
 
+def renamed(lab, seconds=SECONDS):
+    """Each client's writes name a topic, which the proxy gives its tenant's name; fetches name none."""
+    through(lab)
+    for client in range(3):
+        for server, host, late, topic in ((PROXY, f"10.0.8.{client}", 0, "own"), (B1, "10.0.9.1", 0.002, "a-own")):
+            talk = lab.talk(server, f"app-{client}", host)
+            asked = {"acks": 1, "topicData": [{"name": topic, "partitionData": []}]}
+            for _, at in times(seconds, 0.013 * client):
+                talk.ask(at + late, "Produce", 9, asked, {"responses": []}, answered_in=0.02 - 5 * late)
+
+
+def clu005_fires__that_renames_topics(lab):
+    renamed(lab)
+
+
+def clu005_near_miss__one_question_in_ten_to_both_brokers(lab):
+    """On one host, and the second answers first: that a client asks two servers the same proves nothing."""
+    first, second = (lab.talk(server, "exporter", "127.0.0.1") for server in (ONE, TWO))
+    reads = lab.talk(ONE, "app", "127.0.0.1")
+    for number, at in times():
+        fetched(reads, at + 0.03, number, 5)
+        first.ask(at, "ListGroups", 3, {}, {"groups": []}, answered_in=0.01)
+        second.ask(at + 0.0001, "ListGroups", 3, {}, {"groups": []}, answered_in=0.001)
+    lab.until = SECONDS + 20
+
+
 def clu005_fires__with_two_interfaces(lab):
     through(lab, back="10.0.7.1")
 

@@ -81,15 +81,23 @@ def test_a_change_through_a_proxy_counts_once(back):
     assert len(without) == (1 if back == PROXY[0] else 2)
 
 
-def created_through(back):
+def test_a_change_through_a_proxy_that_renames_topics_counts_once_under_the_clients_name():
+    created = [*created_through("10.0.7.1", behind="tenant-songs")]
+    rows = [*Changes().read([capture(*both_legs(back="10.0.7.1"), *created)]).merged()]
+    assert [(one.host, one.object) for one in rows] == [(CLIENT[0], "songs")]
+    assert len([*Changes().read([capture(*created)]).merged()]) == 2
+
+
+def created_through(back, *, behind="songs"):
     """A topic is created through the proxy: both legs."""
     for client, server, wait_ms in ((CLIENT, PROXY, 0), ((back, 50001), BROKER, 1)):
         own = {"client_seq": 80_000_000 + wait_ms * 1_000_000, "server_seq": 60_000_000 + wait_ms * 1_000_000}
         talk = Talk(client=(client[0], client[1] + 1), server=server, ts_ns=START + (7 + wait_ms) * MS, **own).open()
-        body = {"topics": [{"name": "songs", "numPartitions": 1, "replicationFactor": 1}]}
+        name = behind if server == BROKER else "songs"
+        body = {"topics": [{"name": name, "numPartitions": 1, "replicationFactor": 1}]}
         talk.request(plain("CreateTopics", "request", 7, body, {"correlationId": 5, "clientId": "admin"}))
         talk.ts_ns += (5 - 2 * wait_ms) * MS
-        answer = {"topics": [{"name": "songs", "configs": []}]}
+        answer = {"topics": [{"name": name, "configs": []}]}
         talk.response(plain("CreateTopics", "response", 7, answer, {"correlationId": 5}))
         yield talk.close()
 

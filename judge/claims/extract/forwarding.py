@@ -31,7 +31,8 @@ def samples(batch: Batch) -> Iterator[Claim]:
     def values(chosen: Ints, senders: Column | None = None) -> Any:
         def of(rows: Ints) -> list[Any]:
             mine, theirs = request[chosen[rows]], response[chosen[rows]]
-            parts = [exchanges.ts_ns[mine].tolist(), exchanges.ts_ns[theirs].tolist(), codes(exchanges, mine)]
+            times = (exchanges.ts_ns[part].tolist() for part in (mine, theirs))
+            parts = [*times, codes(exchanges, mine), exchanges.messages.key[mine].tolist()]
             parts += [] if senders is None else [senders.at(chosen[rows]), answers(exchanges, theirs)]
             return [*map(list, zip(*parts, strict=True))]
 

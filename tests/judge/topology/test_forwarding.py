@@ -9,6 +9,7 @@ from tests.judge.cases_forwarding import (
     clu005_fires__a_balancer,
     clu005_fires__beside_an_application,
     clu005_fires__on_one_host,
+    clu005_fires__that_renames_topics,
     fetched,
     through,
     times,
@@ -37,6 +38,11 @@ def test_a_client_behind_a_proxy_is_one_client():
     rows = rows_of(clu005_fires__a_balancer)
     assert requests_of(rows) == {(f"app-{n}", f"10.0.8.{n}"): REQUESTS for n in range(3)}
     assert {tuple(row["through"]) for row in rows["clients"].values()} == {("10.0.9.1:9092",)}
+
+
+def test_behind_a_proxy_that_renames_topics_requests_count_once():
+    rows = rows_of(clu005_fires__that_renames_topics)
+    assert requests_of(rows) == {(f"app-{n}", f"10.0.8.{n}"): 2 * REQUESTS for n in range(3)}
 
 
 def test_on_one_host_its_requests_count_once():
