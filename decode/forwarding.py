@@ -46,6 +46,8 @@ OF_ONE_SERVER = (0, 1, 12, 68, 78, 79)
 """Produce, Fetch, Heartbeat, ConsumerGroupHeartbeat, ShareFetch, ShareAcknowledge: no client sends one of these to two
 servers. A proxy that renames topics or groups sends those on unchanged that name none.
 """
+MANY, SHARE_OF_MANY = 30, 0.75
+"""Of so many requests for one server each fewer may come out again: where packets are lost, so are exchanges."""
 OPEN = 5
 """So many requests of one kind may be known of one leg before they are of the other."""
 SHARE_OF_LEG = 0.5
@@ -348,26 +350,28 @@ class Compared:
     missed: Counter[int] = field(default_factory=Counter)
 
     def proven(self) -> set[int] | None:
-        """The APIs whose requests nearly all came out again: all there are, or, where a proxy changes the others, of
-        those for one server each that came out at all. None if they prove nothing.
+        """The APIs whose requests nearly all came out again: all there are, or, where a proxy changes the others, those
+        for one server each of which most did. None if they prove nothing.
         """
         every = self.matched.keys() | self.missed.keys()
-        if self.proves(every):
-            return every
-        own = {key for key in every if key in OF_ONE_SERVER and self.matched[key]}
-        return own if self.proves(own) and all(self.nearly_all(key) for key in own) else None
+        own = {key for key in every if key in OF_ONE_SERVER and self.share({key}) >= SHARE_OF_MANY}
+        return next((keys for keys in (every, own) if self.proves(keys)), own if self.matches(own) >= MANY else None)
 
     def proves(self, keys: set[int]) -> bool:
-        matched = sum(self.matched[key] for key in keys)
-        return matched >= FEWEST_COMPARED and matched >= SHARE * (matched + sum(self.missed[key] for key in keys))
+        return self.matches(keys) >= FEWEST_COMPARED and self.share(keys) >= SHARE
 
-    def nearly_all(self, key: int) -> bool:
-        return self.matched[key] >= SHARE * (self.matched[key] + self.missed[key])
+    def matches(self, keys: set[int]) -> int:
+        return sum(self.matched[key] for key in keys)
+
+    def share(self, keys: set[int]) -> float:
+        """Of these APIs' requests that were compared those that came out again."""
+        matched, compared = self.counts(keys)
+        return matched / max(compared, 1)
 
     def counts(self, keys: set[int]) -> tuple[int, int]:
         """How many of these APIs' requests came out again, and how many were compared."""
-        matched, missed = (sum(each[key] for key in keys) for each in (self.matched, self.missed))
-        return matched, matched + missed
+        matched = self.matches(keys)
+        return matched, matched + sum(self.missed[key] for key in keys)
 
 
 def is_last_of_stretch(request: Sampled) -> bool:

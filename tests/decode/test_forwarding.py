@@ -59,6 +59,16 @@ def test_what_is_no_copy_was_not_forwarded(back):
     assert found(received(range(20)), {LEG: back}) == []
 
 
+@pytest.mark.parametrize("of", [0.03, 0.06])
+def test_a_lossy_capture_of_a_proxy_that_renames_gives_the_same(of):
+    """Of both legs exchanges are lost: with 2 % of packets one in 25, and more of those with large responses."""
+    for seed in range(200):
+        lost = random.Random(seed)
+        front, back = renamed(range(60), range(60, 120))
+        front, back = (Sample([one for one in each.requests if lost.random() > of], 400) for each in (front, back))
+        assert [one.legs for one in found(front, {LEG: back})] == [(LEG,)]
+
+
 FETCH, METADATA, HEARTBEAT = 1, 3, 12
 
 
@@ -104,8 +114,10 @@ def test_a_client_of_which_a_proxy_changes_every_request_is_counted_by_number():
         (range(20), METADATA, range(20, 120), 16),
         (range(11), FETCH, range(20, 120), METADATA),
         (range(20), FETCH, range(20, 24), FETCH),
+        (range(60), FETCH, range(60, 90), FETCH),
+        (range(60), METADATA, range(60, 70), METADATA),
     ],
-    ids=["asked of any server", "too few", "not all of one API"],
+    ids=["asked of any server", "too few", "not all of one API", "two thirds of many", "many, of any server"],
 )
 def test_a_part_of_what_is_received_proves_nothing_by_itself(passing, key, missing, other):
     front, back = renamed(passing, missing, key, other)
