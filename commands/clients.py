@@ -43,9 +43,18 @@ if TYPE_CHECKING:
     help="With --target, also write an HTML page of the clients to upgrade.",
 )
 @options.brokers
+@options.principals
 @options_of_answers
 def clients(
-    inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, brokers: bool, strict: bool, **asked: Any
+    inputs: tuple[str, ...],
+    out: Path | None,
+    cluster: str,
+    form: str,
+    *,
+    brokers: bool,
+    no_principals: bool,
+    strict: bool,
+    **asked: Any,
 ) -> None:
     """List clients with their addresses, software, API versions and requests; with --target, those to upgrade.
 
@@ -76,7 +85,7 @@ def clients(
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
     from wirecheck.story.harm import stated
 
-    result = answered.verdict()
+    result = answered.verdict(principals=not no_principals)
     found = [judged(client, target) for client in result.clients]
     if form == "text":
         found = [replace(client, address=names.in_text(client.address)) for client in found]

@@ -208,7 +208,7 @@ principals = click.option(
     "--no-principals",
     is_flag=True,
     envvar="WIRECHECK_NO_PRINCIPALS",
-    help="Omit principals and addresses of clients that changed a topic; client IDs stay.",
+    help="Omit principals, and addresses of clients that changed a topic; client IDs stay.",
 )
 brokers = click.option("--brokers", is_flag=True, help="Also print rows of brokers and controllers.")
 strict = click.option("--strict", is_flag=True, help="Exit with status 2 if part of the input could not be read.")

@@ -273,7 +273,7 @@ def list_clients(
         day = one_day(clients)
         if console.width < WIDE:
             problems = {key: one._replace(text=one.text.partition(" (")[0]) for key, one in problems.items()}
-        forms = (clients_table(clients, problems, several(every), day, volumes=more) for more in (True, False))
+        forms = (clients_table(clients, problems, several(every), day, more) for more in MORE_OF_CLIENTS)
         put(widest(forms, console), console)
         of_day = f"times of {day}; " if day else ""
         console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
@@ -284,22 +284,25 @@ def list_clients(
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
+MORE_OF_CLIENTS: tuple[tuple[str, ...], ...] = (("bytes", "security", "principal"), ("security", "principal"), ())
+"""Columns that a list of clients has where they fit, the widest form first."""
+
+
 def clients_table(
     clients: Sequence[Client],
     problems: Mapping[tuple[Any, ...], "Problem"],
     many: list[str],
     day: str,
-    *,
-    volumes: bool,
+    more: Sequence[str],
 ) -> Table:
-    """`volumes`: with the bytes that each sent and received, and its security protocols."""
+    """`more`: of MORE_OF_CLIENTS; no column of principals where none is known."""
     proxied = [through] if any(map(through, clients)) else []
-    more = ("bytes", "security") if volumes else ()
+    more = [name for name in more if name != "principal" or any(client.principals for client in clients)]
     named = ("client ID", "address", "software", "requests", *more, "last seen")
     made = table(*many, *named, *["through"] * len(proxied), "problem")
     for client in clients:
         shown = problems.get(client.key, NO_PROBLEM).text
-        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, volumes=volumes))
+        cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, more))
         style = "dim" if client.between_brokers else ""
         by = [Text(one(client)) for one in proxied]
         made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
@@ -336,14 +339,18 @@ def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
     return found
 
 
-def client_cells(client: Client, *, volumes: bool) -> tuple[str, ...]:
-    parts = client.request_bytes, client.response_bytes
+def client_cells(client: Client, more: Iterable[str]) -> tuple[str, ...]:
+    cells = {
+        "bytes": volume(client.request_bytes, client.response_bytes),
+        "security": ", ".join(client.security_protocols),
+        "principal": ", ".join(client.principals),
+    }
     return (
         name(client),
         client.address,
         software(client),
         f"{client.requests:,}",
-        *((volume(*parts), ", ".join(client.security_protocols)) if volumes else ()),
+        *(cells[name] for name in more),
         clock(client.last_ns),
     )
 

@@ -277,6 +277,8 @@ class Client(Lasting):
     """As in security.protocol: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; empty where no connection was captured from
     its first request on.
     """
+    principals: tuple[str, ...] = ()
+    """Who it is, such as `User:alice`: from its SASL login, or as a broker stated it when it forwarded its requests."""
     between_brokers: bool | None = left_out(None)
     """It is a broker or a controller."""
     looks_like: str | None = left_out("")

@@ -28,6 +28,7 @@ from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, Status, decode, only
+from wirecheck.decode.sasl_name import sasl_name
 from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential, confidential_slots, joined, spans_of
 from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, together, wire_offset
 
@@ -161,6 +162,56 @@ def _says(data: bytes, word: bytes, begin: Ints, end: Ints) -> NDArray[np.bool_]
     return first <= end - len(word)
 
 
+# --- logins: the user name is kept, as other principals are
+
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+MOST_LOGINS = 1024  # connections whose first token is awaited
+
+
+@dataclass(slots=True)
+class LoginCuts:
+    """Over one capture: a login's mechanism and its first token are two requests."""
+
+    _mechanisms: dict[int, str | None] = field(default_factory=dict)
+    """By connection, from its SaslHandshake to its first token."""
+
+    def cuts(self, messages: Messages, serial: Ints) -> list[Cuts]:
+        """Of tokens all that follows the user name. A token without one gets no cut, and stays secret. The messages
+        are requests, by connection in the order in which they were sent.
+        """
+        decoded = decode(messages, _login_projection())
+        asked, tokens = (tables(decoded, api, "request").get("") for api in ("SaslHandshake", "SaslAuthenticate"))
+        mechanisms = (
+            {} if asked is None else dict(zip(asked.message.tolist(), asked["mechanism"].strings(), strict=True))
+        )
+        rows = {} if tokens is None else {int(message): row for row, message in enumerate(tokens.message)}
+        found: list[Cuts] = []
+        for message, of in enumerate(serial.tolist()):
+            if message in mechanisms:
+                self._mechanisms[of] = mechanisms[message]
+            elif tokens is not None and message in rows and (mechanism := self._mechanisms.pop(of, None)) is not None:
+                column = tokens["auth_bytes"]
+                token = column.field(rows[message])
+                if token is not None and (name := sasl_name(mechanism, token)) is not None:
+                    place = _offset(decoded, message, int(column.at[rows[message]]))
+                    found.append((message, place, [(name.end, len(token) - name.end)]))
+        while len(self._mechanisms) > MOST_LOGINS:
+            del self._mechanisms[next(iter(self._mechanisms))]
+        return found
+
+
+@cache
+def _login_projection() -> Projection:
+    return only({("SaslHandshake", "request"): ["mechanism"], ("SaslAuthenticate", "request"): ["auth_bytes"]})
+
+
+def is_login(messages: Messages) -> NDArray[np.bool_]:
+    """By message: whether it is a SaslHandshake or SaslAuthenticate request."""
+    of_login = (messages.key == SASL_HANDSHAKE) | (messages.key == SASL_AUTHENTICATE)
+    found: NDArray[np.bool_] = of_login & (messages.side == REQUEST)
+    return found
+
+
 LENGTH_BYTES = 6  # of a length or count that is wrong: a tag's number and the longest varint
 RECORDS_LENGTH_BYTES = 4  # of records; of a secret nothing
 UNREADABLE = 2  # a kind of spans, beside SECRET and RECORDS: content of malformed messages
@@ -182,16 +233,17 @@ class RedactionPolicy:
     """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
 
     principals: bool = True
-    """Whether for whom an Envelope is may be kept."""
+    """Whether the principal and the address in an Envelope may be kept, and the user name of a login."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Bytes of messages by reason."""
     _log: LogCuts = field(default_factory=LogCuts)
+    _logins: LoginCuts = field(default_factory=LoginCuts)
     _envelopes: dict[tuple[int, int], Messages] = field(default_factory=dict)
 
     def kept(self, exchanges: Exchanges, order: Ints) -> Stretches:
         """Of the messages of a call; `order` is that of their places."""
         messages = exchanges.messages
-        spans, status = self._confidential(exchanges)
+        spans, status = self._confidential(exchanges, order)
         upto = messages.size.copy()
         unread = np.flatnonzero(status != Status.OK)
         upto[unread] = _headers(messages, unread)
@@ -210,7 +262,7 @@ class RedactionPolicy:
             (2 * exchanges.serial + exchanges.direction)[array(parts.row)], array(parts.begin), array(parts.end)
         )
 
-    def _confidential(self, exchanges: Exchanges) -> tuple[Spans, NDArray[np.int8]]:
+    def _confidential(self, exchanges: Exchanges, order: Ints) -> tuple[Spans, NDArray[np.int8]]:
         messages = exchanges.messages
         if (messages.key == ENVELOPE).any():
             spans, status = self._with_envelopes(exchanges)
@@ -221,6 +273,9 @@ class RedactionPolicy:
         members = np.flatnonzero(np.isin(messages.key, GROUP_APIS) & (status == Status.OK))
         if len(members):
             spans = _with_cuts(spans, members, group_cuts(messages.take(members)))
+        logins = order[(is_login(messages) & (status == Status.OK))[order]] if self.principals else order[:0]
+        if len(logins):
+            spans = _with_cuts(spans, logins, self._logins.cuts(messages.take(logins), exchanges.serial[logins]))
         log = carries_log(messages, spans)
         if len(log):
             spans = _with_cuts(spans, log, self._log.cuts(messages.take(log), exchanges.serial[log]))

@@ -30,6 +30,7 @@ from wirecheck.judge.claims.extract import (
     forwarding,
     group_members,
     log_entries,
+    logins,
     named_ids,
     overdue,
     peers,
@@ -54,6 +55,7 @@ FAMILIES = (
     error_answers,
     servers,
     clients,
+    logins,
     transactions,
     unserved,
     wire_format,
@@ -96,12 +98,16 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:
-    """The claims of clients' topic administration inside Envelopes, also nested ones."""
+    """The claims of clients' topic administration inside Envelopes, also nested ones, and who these clients are."""
     found = inside(exchanges, decoded) if steps else None
     if found is None:
         return []
     batch = Batch(found.exchanges, answering(found.exchanges, found.decoded), found.senders)
-    stated = [claim for rows in bindings.claims(batch) for claim in reduced(rows, batch.sightings)]
+    stated = [
+        claim
+        for rows in (*bindings.claims(batch), *logins.forwarded(batch))
+        for claim in reduced(rows, batch.sightings)
+    ]
     return [*stated, *inner_claims(found.exchanges, found.decoded, steps - 1)]
 
 

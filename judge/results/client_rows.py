@@ -61,7 +61,7 @@ from wirecheck.lasting import OFTEN
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    claims = context.believed(subject, "client", "exchanged", "software")
+    claims = context.believed(subject, "client", "exchanged", "login", "software")
     exchanged = {claim.key: claim.tally for claim in claims if claim.kind == "exchanged"}
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
@@ -97,6 +97,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             request_bytes=sizes[key]["request_bytes"],
             response_bytes=sizes[key]["response_bytes"],
             security_protocols=security_protocols(used.keys(), sizes[key]["tls_requests"], requests),
+            principals=principals(claims) if context.settings.principals and granted(requests) else [],
             granted=granted(requests),
             through=sorted({claim["endpoint"] for claim in requests} & context.forwarding.endpoints()),
             first_seen=min(times),
@@ -114,6 +115,10 @@ def security_protocols(apis: Collection[str], tls_requests: int, requests: Seque
     sasl = "SASL_" if "SaslHandshake" in apis else ""
     plain = sum(claim.count for claim in requests) - tls_requests
     return [f"{sasl}{name}" for name, count in (("PLAINTEXT", plain), ("SSL", tls_requests)) if count > 0]
+
+
+def principals(claims: Iterable[Claim]) -> list[str]:
+    return sorted({claim["principal"] for claim in claims if claim.kind == "login"})
 
 
 def granted(requests: Sequence[Claim]) -> bool | None:

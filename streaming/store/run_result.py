@@ -108,7 +108,7 @@ class Result:
         principals: bool = True,
     ) -> Verdict:
         """`inputs`, `keylogs` and `tables_in` (the folder of the tables) are for the commands of cards; without
-        `principals` these name no client's address, and findings not who changed a topic.
+        `principals` these name no client's address, findings not who changed a topic, and clients no principal.
         """
         every = linked(self.findings())
         every = every if principals else list(map(without_principals, every))
@@ -117,7 +117,7 @@ class Result:
             coverage=self.coverage(),
             clusters=self.values(CLUSTERS, partial(of_row, Cluster)),
             topics=self.topics(),
-            clients=self.clients(),
+            clients=self.clients() if principals else tuple(replace(one, principals=()) for one in self.clients()),
             harms=self.harms(),
             findings=findings,
             dialects=tuple(dialects_read(every)),

@@ -99,6 +99,19 @@ def sign_in_raw(port: int, mss: int) -> Talk:
     return talk.request(asked).response(answered)
 
 
+def login(mechanism: str, tokens: list[bytes], port: int, mss: int = 1448) -> Talk:
+    """SaslHandshake v1 and one SaslAuthenticate per token, then Kafka."""
+    talk = Talk(client=("10.0.0.4", port), mss=mss).open()
+    asked = [("SaslHandshake", 1, {"mechanism": mechanism})]
+    asked += [("SaslAuthenticate", 2, {"authBytes": base64.b64encode(token).decode()}) for token in tokens]
+    for number, (api, version, body) in enumerate(asked):
+        head = {"correlationId": number}
+        talk.request(plain(api, "request", version, body, {**CLIENT, **head}))
+        talk.response(plain(api, "response", version, {}, head))
+    asked, answered = exchange("fetch", len(tokens) + 1)
+    return talk.request(asked).response(answered)
+
+
 def foreign(port: int, mss: int) -> Talk:
     talk = Talk(client=("10.0.0.3", port), server=("10.0.0.9", 8080), mss=mss).open()
     talk.request(b"POST /login HTTP/1.1\r\nAuthorization: Basic " + SECRET + b"\r\n\r\npassword=" + SECRET)

@@ -64,6 +64,48 @@ def test_of_sasl_tokens_the_sizes_stay(written, tmp_path):
     assert (len(canaries.SECRET) + 6).to_bytes(4, "big") in [row["payload"] for row in rows]
 
 
+CLIENT_FIRST = b"n,,n=alice,r=" + canaries.SECRET
+CLIENT_FINAL = b"c=biws,r=" + canaries.SECRET + b",p=" + canaries.SECRET
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "tokens", "name"),
+    [
+        ("PLAIN", [b"\0alice\0" + canaries.SECRET], b"\0alice"),
+        ("PLAIN", [b"alice\0alice\0" + canaries.SECRET], b"alice\0alice"),
+        ("SCRAM-SHA-256", [CLIENT_FIRST, CLIENT_FINAL], b"n,,n=alice"),
+        ("SCRAM-SHA-512", [CLIENT_FIRST, CLIENT_FINAL], b"n,,n=alice"),
+        # none of these has a name that may be kept
+        ("SCRAM-SHA-512", [b"n,,n=" + canaries.SECRET + b",r=nonce,tokenauth=true"], b""),
+        ("OAUTHBEARER", [b"n,,\1auth=Bearer " + canaries.SECRET + b"\1\1"], b""),
+        ("PLAIN", [b"n,,\1auth=Bearer " + canaries.SECRET + b"\1\1"], b""),
+        ("GSSAPI", [b"\0" + canaries.SECRET + b"\0alice"], b""),
+        ("AWS_MSK_IAM", [b"\0" + canaries.SECRET + b"\0alice"], b""),
+        ("PLAIN", [canaries.SECRET, b"\0" + canaries.SECRET + b"\0alice"], b""),
+    ],
+)
+@pytest.mark.parametrize("mss", [7, 1448])
+def test_of_a_login_the_user_name_stays_and_nothing_else(mechanism, tokens, name, mss, written, tmp_path):
+    path = written(t.pcap(t.packets(canaries.login(mechanism, tokens, 40000, mss).segments)))
+    assert canaries.leaks(write_frames([path], tmp_path / "whole", "c", keep_records=True).files)
+    rows, summary = rows_of(path, tmp_path / "trimmed")
+    assert canaries.leaks(summary.files) == []
+    assert b"alice" not in kept(rows).replace(name, b"", 1)
+    assert name in kept(rows)
+
+
+def test_without_principals_a_login_keeps_no_user_name(written):
+    path = written(t.pcap(t.packets(canaries.login("PLAIN", [b"\0alice\0" + canaries.SECRET], 40000).segments)))
+    for principals in (True, False):
+        trim = Trim(principals=principals)
+        batches = [
+            *(part for rows in read_frames([path]) for one in rows.to_batches() for part in trim.add(one)),
+            *trim.drain(),
+        ]
+        payloads = b"".join(row["payload"] for batch in batches for row in batch.to_pylist())
+        assert (b"alice" in payloads) is principals
+
+
 def test_tls_stays_recognisable(written, tmp_path):
     hello = b"\x16\x03\x01\x00\xc8" + b"secret--" * 25
     path = written(t.pcap(t.packets(t.Talk().open().request(hello).response(hello).segments)))

@@ -1,6 +1,12 @@
 """A client of two clusters at one address, one after the other: each row has its own requests and times."""
 
+import base64
+
+import pytest
+
+from tests.capture import canaries
 from tests.judge.lab import B1, ID_1, ID_2, Lab, ns
+from wirecheck.judge.thresholds import Settings
 
 OTHER = "other-cluster-id-22-ch"
 
@@ -37,3 +43,73 @@ def test_the_security_protocols_of_a_client_are_those_of_its_connections():
     assert {name: rows[name] for name in ("plain", "login", "both", "midway")} == {
         "plain": ["PLAINTEXT"], "login": ["SASL_SSL"], "both": ["PLAINTEXT", "SSL"], "midway": [],
     }  # fmt: skip
+
+
+def login(lab, client_id, mechanism, token, *, error=0, granted=True):
+    """A client that logs in, and asks for metadata if it may."""
+    talk = lab.talk(B1, client_id, sasl=mechanism)
+    coded = base64.b64encode(token).decode()
+    talk.ask(1, "SaslHandshake", 1, {"mechanism": mechanism}, {})
+    talk.ask(2, "SaslAuthenticate", 2, {"authBytes": coded}, {"errorCode": error})
+    if granted:
+        lab.metadata(3, [("orders", ID_1)], talk=talk)
+    return lab
+
+
+def principals(lab, **given):
+    rows = lab.judge(**given)["clients"].values()
+    return {row["client_id"]: row["principals"] for row in rows}
+
+
+def test_the_principal_of_a_client_is_the_name_of_its_login():
+    lab = Lab()
+    login(lab, "plain", "PLAIN", b"\0alice\0secret")
+    login(lab, "scram", "SCRAM-SHA-512", b"n,,n=bob,r=nonce")
+    login(lab, "both", "SCRAM-SHA-256", b"n,,n=carol,r=nonce")
+    login(lab, "both", "PLAIN", b"\0alice\0secret")
+    login(lab, "bearer", "OAUTHBEARER", b"n,,\1auth=Bearer secret\1\1")
+    login(lab, "token", "SCRAM-SHA-256", b"n,,n=tokenId,r=nonce,tokenauth=true")
+    lab.metadata(3, [("orders", ID_1)], talk=lab.talk(B1, "open"))
+    assert principals(lab) == {
+        "plain": ["User:alice"], "scram": ["User:bob"], "both": ["User:alice", "User:carol"],
+        "bearer": [], "token": [], "open": [],
+    }  # fmt: skip
+
+
+def test_a_login_that_was_refused_has_no_principal_and_neither_has_one_that_was_granted_nothing():
+    lab = Lab()
+    login(lab, "wrong-plain", "PLAIN", b"\0alice\0guess", error=58)
+    login(lab, "wrong-scram", "SCRAM-SHA-256", b"n,,n=alice,r=nonce", granted=False)
+    lab.metadata(3, [("orders", ID_1)], talk=lab.talk(B1, "open"))
+    assert set(map(tuple, principals(lab).values())) == {()}
+
+
+def test_without_principals_no_client_has_one(monkeypatch):
+    monkeypatch.setattr("tests.judge.lab.Settings", lambda: Settings(principals=0))
+    assert principals(login(Lab(), "plain", "PLAIN", b"\0alice\0secret")) == {"plain": []}
+
+
+def forwarded(lab, answered=True):
+    """Broker 2 forwards a creation of alice's client to the controller."""
+    asked, answer = (
+        base64.b64encode(data[4:]).decode()
+        for data in (
+            canaries.plain("CreateTopics", "request", 7, {"topics": [{"name": "orders"}]}, {"clientId": "maker"}),
+            canaries.plain("CreateTopics", "response", 7, {"topics": [{"name": "orders", "topicId": ID_1}]}, {}),
+        )
+    )
+    principal = base64.b64encode(b"\0\0" + b"\5User" + b"\6alice" + b"\0\0").decode()
+    body = {
+        "requestData": asked,
+        "requestPrincipal": principal,
+        "clientHostAddress": base64.b64encode(bytes([10, 0, 0, 99])).decode(),
+    }
+    lab.talk(B1, "2", "10.0.0.2").ask(2, "Envelope", 0, body, {"responseData": answer if answered else None})
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_principal_in_an_envelope_is_that_of_the_client_whose_request_it_carries(answered):
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)], talk=lab.talk(B1, "maker"))
+    forwarded(lab, answered=answered)
+    assert principals(lab)["maker"] == (["User:alice"] if answered else [])
