@@ -302,6 +302,7 @@ INDENT = 12
 LABELS = frozenset(
     {
         "expected",
+        "note",
         "cause",
         "impact",
         "fix",

@@ -8,7 +8,7 @@ escaped where it is printed.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -66,7 +66,7 @@ WITHOUT_ERROR = frozenset({
 """Checks that find what no error code shows."""
 ENDED_BY_A_RESTART = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
 """Checks whose findings end when their clients are restarted."""
-REFUSED, WITHOUT = ("is refused", "are refused"), ("gets no response", "get no response")
+REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
 NO_HARM = CardHarm("", (), (), (), (), 0)
 FRAMES_SHOWN = 4
@@ -266,9 +266,8 @@ def possibly_hurt(found: Mapping[int, Sequence[harm.Attached]]) -> dict[int, lis
     return {place: sorted(every) for place, every in names.items()}
 
 
-def possible_sentence(names: Sequence[str], verbs: tuple[str, str] = REFUSED) -> str:
-    shown = listed(list(map(who, names)))
-    return f"this may be why {shown} {verbs[len(names) > 1]}" if names else ""
+def possible_sentence(names: Sequence[str], fate: str = REJECTED_NOW) -> str:
+    return f"this may be why requests of {listed(list(map(who, names)))} {fate}" if names else ""
 
 
 def harm_sentence(clients: Sequence[HurtClient], partitions: Sequence[HurtPartitions]) -> str:
@@ -356,7 +355,7 @@ def not_at_all(hurt: HurtClient) -> tuple[str, str]:
         return f"cannot write to {topic}", f": {plural(hurt.count, 'write')} rejected{lasted}"
     if hurt.api == "OffsetCommit":
         return f"cannot commit offsets of {topic}", f": {plural(hurt.count, 'commit')} rejected{lasted}"
-    what = CANNOT.get(hurt.api, f"is refused {hurt.api}") + (f" of {topic}" if topic else "")
+    what = CANNOT.get(hurt.api, f"has its {hurt.api} requests rejected") + (f" of {topic}" if topic else "")
     return what, f": {plural(hurt.count, 'error')}{lasted}"
 
 
@@ -436,17 +435,25 @@ def cause_of(facts: CardFacts) -> CardCause:
     if (more := entry.count - 1) and not names_all(facts):
         text += f" ({more:,} more like it)"
     text = capitalized(text)
-    for silent, verbs in ((False, REFUSED), (True, WITHOUT)):
-        mine = [one.harm for one in harms if not one.sure and (harm.NO_RESPONSE in one.harm.errors) == silent]
-        sure = {one.harm.client for one in harms if one.sure}
-        unsure = list(dict.fromkeys(one.client_id or "" for one in mine if one.client not in sure))
-        text += f"; {possible_sentence(unsure, verbs)}" if unsure else ""
+    sure = {one.harm.client for one in harms if one.sure}
+    unsure = [one.harm for one in harms if not one.sure and one.harm.client not in sure]
+    still = {one.client for one in unsure if not one.recovered}
+    for fate in (REJECTED_NOW, REJECTED_BEFORE, WITHOUT):
+        names = list(dict.fromkeys(one.client_id or "" for one in unsure if fate == fate_of(one, still)))
+        text += f"; {possible_sentence(names, fate)}" if names else ""
     if misled := [one for one in harms if one.misled]:
         brokers = sorted({broker for one in misled for broker in facts.context.findings[one.finding].brokers})
         names = list(dict.fromkeys(one.harm.client_id or "a client" for one in misled))
         text += f"; {numbered(brokers)} gave {listed(names)} the old topic ID"
     time_ns = min([finding.times.get("ended", finding.first_ns), *(one.harm.first_ns for one in harms)])
     return CardCause(text, time_ns, by_of(facts))
+
+
+def fate_of(one: Harm, still: Collection[tuple[str | None, str | None]]) -> str:
+    """What happens to the requests of a client; `still`: the clients that have not recovered."""
+    if harm.NO_RESPONSE in one.errors:
+        return WITHOUT
+    return REJECTED_NOW if one.client in still else REJECTED_BEFORE
 
 
 def names_all(facts: CardFacts) -> bool:
@@ -556,7 +563,12 @@ def impact(card: Card, clients: int) -> str:
         known = counts.get((one.api, one.error), 0)
         same = one.error in {harm.NOT_KAFKA, harm.UNREACHABLE}  # of a host: each of its clients has them all
         counts[one.api, one.error] = max(known, one.count) if same else known + one.count
-    parts += [rejected(api, error, count) for (api, error), count in counts.items()]
+    work = {key: count for key, count in counts.items() if key[0] in NOUNS}
+    rest = {key: count for key, count in counts.items() if key not in work}
+    shown = work if work and len(rest) > 1 else counts
+    parts += [rejected(api, error, count) for (api, error), count in shown.items()]
+    if shown is work:
+        parts.append(f"{plural(sum(rest.values()), 'error')} of {and_list(sorted({api for api, _ in rest}))}")
     if of.clients:
         hit = len({one.client for one in of.clients})
         parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
@@ -652,8 +664,10 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     entry, finding, dated = facts.entry, facts.finding, facts.context.dated
     deleted = clock(finding.times["ended"], dated=dated) if "ended" in finding.times else ""
     created = clock(finding.times.get("time", finding.last_ns), dated=dated)
+    hosts = {Conversation.of(side.connection).client.host for side in finding.sides if side.connection}
     return {
         **finding.words,
+        "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
         "stale": numbered(facts.stale) if facts.stale else "",
@@ -693,7 +707,8 @@ def affected(entry: Entry, of: CardHarm, context: CardContext) -> str:
     address = {one.client_id: one.address for one in (*of.clients, *of.briefly)}
     brokers = {broker for name in entry.findings for broker in requesters(context.findings[name])}
     names = []
-    for name in entry.client_ids:
+    hurt_first = (name for name in (*address, *entry.client_ids) if name in entry.client_ids)
+    for name in dict.fromkeys(hurt_first):
         broker = broker_of(name)
         shown = f"{name} ({address[name]})" if address.get(name) else name or "the client without an ID"
         names.append(f"broker {broker}" if broker in brokers else shown)

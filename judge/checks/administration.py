@@ -33,6 +33,17 @@ PREDICTED = {
     OMITTED: "each topic of the request",
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
+BROKEN = {
+    DUPLICATE: "the request names it twice",
+    UNAUTHORIZED: "the client is not authorized to",
+    BOTH: "the request has a replica assignment, and also a number of partitions or replicas",
+    NEITHER: "the request has neither a replica assignment nor both counts",
+    LATE: "the request timed out, and the topic was created later",
+    NO_TIMEOUT: "the timeout of the request is not above 0",
+    PARTLY: "only some topics of the request were created",
+    OMITTED: "the response does not name it",
+}
+"""What is wrong, by the rule."""
 UNAUTHORIZED_IN_0 = "CLUSTER_AUTHORIZATION_FAILED (31)"
 """The answer in version 0 of the API."""
 EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
@@ -62,6 +73,8 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
             client_ids=(claims[0]["client_id"],),
             words={
                 "rule": rule,
+                "broken": BROKEN[rule],
+                "unauthorized": "yes" if rule == UNAUTHORIZED else "",
                 "then": f"; created at {clock(created.first.ts_ns)}" if created else "",
                 **answers(predicted(rule, topic, claims), claims),
             },

@@ -5,7 +5,7 @@ worse. Two statements contradict only if both were repeated after the grace peri
 check fires.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from wirecheck.judge.checks.shapes import (
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, seen_after, times, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -475,7 +475,9 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
         stale = [claim for claim in late if goes_on(claim, new.born_ns, grace_ns)]
         fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:
-            words = {"one": old.topic_id, "other": new.topic_id}
+            words: dict[str, Any] = {"one": old.topic_id, "other": new.topic_id}
+            if topic.follows(old, new):
+                words |= settled(stale, (c for c in answers if c["topic_id"] == new.topic_id))
             found = disagreement(topic, (stale, fresh), words, context)
             yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], context))
     for history in topic.histories[-1:]:
@@ -484,8 +486,25 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
             denying = {claim["endpoint"] for claim in deaf}
             naming = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
             words = {"one": "no such topic", "other": history.topic_id}
+            words |= settled(deaf, (c for c in answers if c["topic_id"] == history.topic_id))
             if naming:
                 yield disagreement(topic, (deaf, naming), words, context)
+
+
+SETTLED = 2
+"""Slots of 10 s from the last wrong answer to a right one: a broker that alternates between two answers is not
+settled.
+"""
+
+
+def settled(wrong: list[Claim], right: Iterable[Claim]) -> dict[str, Time]:
+    """Until when the brokers answered otherwise, where each of them has answered like the others since."""
+    latest: dict[str, int] = {}
+    for claim in right:
+        latest[claim["endpoint"]] = max(latest.get(claim["endpoint"], 0), *slots(claim.tally))
+    if any(latest.get(claim["endpoint"], 0) < max(slots(claim.tally)) + SETTLED for claim in wrong):
+        return {}
+    return {"until": clock(max(claim.last.ts_ns for claim in wrong))}
 
 
 def ignorant(topic: Topic, history: History, context: CheckContext) -> Iterator[Claim]:
@@ -527,21 +546,28 @@ def stretches(denied: list[int], own: set[int]) -> Iterator[tuple[int, int]]:
 
 
 def disagreement(
-    topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, str], context: CheckContext
+    topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, Any], context: CheckContext
 ) -> Evidence:
     one, other = between
-    ids = tuple(sorted(word for word in words.values() if " " not in word))
+    ids = tuple(sorted(words[name] for name in ("one", "other") if " " not in words[name]))
     brokers = sorted({str(context.node(claim)) for claim in one})
     against = sorted({str(context.node(claim)) for claim in other})
     about = {"topic": topic.name, "topic_ids": ids, "brokers": brokers_of(one, context)}
+    since_ns = max(min(claim.first.ts_ns for claim in claims) for claims in between)
     return resting_on(
         one,
         *(topic.name, ids if len(ids) > 1 else (*ids, "unknown")),
         sides=ends((*one, *other)),
         **about,
-        first_ns=max(min(claim.first.ts_ns for claim in claims) for claims in between),
+        first_ns=since_ns,
         last_ns=max(claim.last.ts_ns for claim in one),
-        words={**words, "one_brokers": answering(brokers), "other_brokers": answering(against)},
+        words={
+            **words,
+            "does": "reported" if "until" in words else "report",
+            "since": clock(since_ns),
+            "one_brokers": answering(brokers),
+            "other_brokers": answering(against),
+        },
     )
 
 

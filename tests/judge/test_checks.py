@@ -21,7 +21,7 @@ from tests.judge import (
     cases_versions,
     cases_wire,
 )
-from tests.judge.lab import B1, ID_1, ID_2, ID_3, Lab, exchanged, ns
+from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, ns
 from tests.judge.recorded_reads import outspoken, undeclared
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.extraction import batch_of, claims
@@ -121,6 +121,18 @@ def test_a_write_that_times_out_names_what_its_client_allows(case, why):
     (finding,) = lab.findings("CTL015")
     assert f": {why} (REQUEST_TIMED_OUT" in finding["summary"]
     assert lab.findings("CLI006") == []
+
+
+@pytest.mark.parametrize(("known_until", "ended"), [(140, True), (72, True), (66, False), (62, False)])
+def test_a_broker_that_denied_a_topic_has_an_end_once_it_has_answered_like_the_others_for_10_s(known_until, ended):
+    lab = Lab()
+    cases_topic_ids.denied(lab, range(0, 140, 4), range(2, 62, 4))
+    for at in range(62, known_until, 2):
+        lab.metadata(at, [("orders", ID_1)], server=B3)
+    (finding,) = lab.findings("TID007")
+    times = {word["name"]: word["time"] for word in finding["times"]}
+    assert times.get("until") == (ns(58.001) if ended else None)
+    assert finding["summary"].startswith(f"Brokers report{'ed' * ended} different IDs for topic orders: ")
 
 
 @pytest.mark.parametrize(("case", "rule", "answers"), cases_refined.CREATE_TOPICS)

@@ -29,7 +29,7 @@ from tests.story.values import harm as harm_of
 from wirecheck import cli
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal import card_lines
-from wirecheck.dashboards.verdict import shown_card
+from wirecheck.dashboards.verdict import besides, shown_card
 from wirecheck.document import document
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
@@ -218,6 +218,16 @@ def test_every_hurt_client_is_named_and_writes_are_writes():
     assert impact(cards([RECREATED], [refused(count=1)])[0], 9).startswith("1 fetch rejected (")
 
 
+def test_errors_of_requests_around_the_work_are_counted_together():
+    around = [refused("writer", api, count=7) for api in ("Metadata", "OffsetForLeaderEpoch")]
+    (card,) = cards([RECREATED], [refused("writer", "Produce", count=28), *around])
+    assert impact(card, 9).startswith("28 writes rejected (UNKNOWN_TOPIC_ID) · 14 errors of Metadata and OffsetFor")
+    (card,) = cards([RECREATED], around)
+    assert impact(card, 9).startswith("7 Metadata errors (UNKNOWN_TOPIC_ID) · 7 OffsetForLeaderEpoch errors (")
+    (card,) = cards([RECREATED], [refused("writer", "Produce", count=28), around[0]])
+    assert "7 Metadata errors (UNKNOWN_TOPIC_ID)" in impact(card, 9)
+
+
 @pytest.mark.parametrize("ids", [1_000, 1], ids=["of many topics", "of one topic"])
 def test_as_many_findings_and_harms_as_a_monitor_keeps_take_few_comparisons(ids, monkeypatch):
     asked = []
@@ -254,7 +264,7 @@ def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
     assert recreated.cause.sentence.endswith("; writer kept the old topic ID, which broker 4 may still give them")
     assert recreated.action.sentence == ("Look at the metadata lag of broker 4. Then restart writer (10.0.0.7).")
     assert (named(stale), stale.harm.possibly) == ([], ("writer",))
-    assert impact(stale, 9) == "this may be why writer is refused"
+    assert impact(stale, 9) == "this may be why requests of writer are rejected"
 
 
 def test_a_client_that_asked_a_stale_broker_was_misled_by_it():
@@ -266,7 +276,7 @@ def test_a_client_that_asked_a_stale_broker_was_misled_by_it():
     assert stale.action.sentence == "Look at the metadata lag of broker 4, and restart it."
     assert stale.evidence.command.startswith("wirecheck evidence LOG001 ")
     assert (named(recreated), recreated.harm.possibly) == ([], ("writer",))
-    assert recreated.harm.sentence == "this may be why writer is refused"
+    assert recreated.harm.sentence == "this may be why requests of writer are rejected"
 
 
 def test_a_client_that_has_its_metadata_from_other_brokers_kept_the_id():
@@ -277,7 +287,76 @@ def test_a_client_that_has_its_metadata_from_other_brokers_kept_the_id():
 def test_a_relation_that_is_not_sure_says_may():
     (card,) = cards([STALE], [refused("writer", "Produce")])
     assert named(card) == ["writer"]
-    assert card.cause.sentence == "LOG001 of t; this may be why writer is refused"
+    assert card.cause.sentence == "LOG001 of t; this may be why requests of writer are rejected"
+
+
+def test_requests_of_a_client_that_has_recovered_were_rejected():
+    (card,) = cards([STALE], [refused("writer", "Produce", recovered=True)])
+    assert card.cause.sentence == "LOG001 of t; this may be why requests of writer were rejected"
+
+
+def test_a_node_of_another_cluster_is_named_with_its_host():
+    words = {
+        "who": "raft-client-7",
+        "does": "sends cluster ID",
+        "sent": "X",
+        "but": "but the cluster is",
+        "actual": "Y",
+    }
+    side = {"connection": "10.0.0.7:1>10.0.0.1:9093", "time": moment(12)}
+    (card,) = cards([found("CLU001", client_ids=["raft-client-7"], sides=[side], words=words)], [])
+    assert card.action.sentence.startswith("On 10.0.0.7, the host of raft-client-7, compare cluster.id")
+
+
+KNOWS_NOT = "Broker 3 does not know topic t; the other brokers report it with ID X"
+KNEW_NOT = "Broker 3 did not know topic t from 12:00:00 UTC to 12:01:20 UTC; the other brokers report it with ID X"
+
+
+@pytest.mark.parametrize(
+    ("until", "headline", "action"),
+    [
+        ("", KNOWS_NOT, "Check whether the controller's updates reach broker 3"),
+        (ns_of("2026-11-21T12:01:20Z"), KNEW_NOT, "No action needed if it stays so: broker 3 has answered"),
+    ],
+)
+def test_a_broker_that_knows_the_topic_again_needs_nothing(until, headline, action):
+    words = {"one": "no such topic", "other": "X", "since": ns_of("2026-11-21T12:00:00Z"), "until": until}
+    (card,) = cards([found("TID007", topic="t", brokers=[3], words=words)], [])
+    assert card.headline == headline
+    assert card.action.sentence.startswith(action)
+
+
+@pytest.mark.parametrize(
+    ("unauthorized", "correct"), [("yes", "Correct the ACLs of maker"), ("", "Correct the request")]
+)
+def test_a_wrong_creation_is_called_by_what_is_wrong_with_it(unauthorized, correct):
+    words = {"rule": "3", "broken": "the request is odd", "actual": "X (1)", "then": "", "unauthorized": unauthorized}
+    (card,) = cards([found("ADM001", topic="t", client_ids=["maker"], words=words)], [])
+    assert card.headline == "maker sent CreateTopics for t: the request is odd. The broker answered X (1)"
+    assert card.action.sentence.startswith(correct)
+
+
+def test_brokers_that_answer_otherwise_and_one_that_did_are_two_cards():
+    words = {"one": "no such topic", "other": "X", "since": ns_of("2026-11-21T12:00:00Z")}
+    over = words | {"does": "reported", "until": ns_of("2026-11-21T12:01:20Z")}
+    rows = [("t", over), ("u", words | {"does": "report"})]
+    made = cards([found("TID007", f"TID007-{topic}", topic=topic, brokers=[3], words=of) for topic, of in rows], [])
+    assert [card.action.sentence.split()[0] for card in made] == ["No", "Check"]
+
+
+def test_on_a_clear_screen_the_first_notes_are_named():
+    from tests.dashboards.results import RESULT
+
+    def note(code, headline, count=1):
+        return card_entry(made_card(headline=headline), code=code, findings=("a",) * count)
+
+    notes = [note("TID001", "topic t was recreated"), note("TID001", "topic u was recreated", 2)]
+    notes += [note("VER005", "old sends Produce v1 (4 more like it)", 5), note("VER008", "broker 1 was upgraded")]
+    result = replace(RESULT, entries=tuple(notes), harms=())
+    named = "topic t was recreated; old sends Produce v1 (4 more like it); 3 more with -v"
+    assert ("note", named) in besides(result)
+    assert "note" not in dict(besides(replace(result, entries=(*notes, card_entry(made_card(hurt("app"))))))), "a card"
+    assert "note" not in dict(besides(replace(result, entries=(replace(notes[0], expected="known"),))))
 
 
 def test_harm_of_another_topic_client_or_cluster_is_nobodys():
@@ -636,7 +715,7 @@ def test_writes_to_a_server_that_lets_others_wait_may_wait_for_it():
     waited = {"errors": ["NO_RESPONSE"], "topic": "t"}
     (card,) = cards([silent], [refused("writer", "Produce", brokers=[4], **waited)])
     assert named(card) == ["writer"]
-    assert card.cause.sentence.endswith("this may be why writer gets no response")
+    assert card.cause.sentence.endswith("this may be why requests of writer get no response")
     (card,) = cards([silent], [refused("writer", "Produce", brokers=[5], **waited)])
     assert named(card) == []
 
