@@ -110,14 +110,14 @@ def whole(change: "Change") -> str:
 
 
 def summary(found: "list[Change]") -> str:
-    """How many of which outcome: `4 changes: 3 accepted, 1 refused`."""
+    """How many of which outcome: `4 changes: 3 accepted, 1 rejected`."""
     validated = sum(change.error == "NONE" and change.is_validation for change in found)
     accepted = sum(change.error == "NONE" for change in found) - validated
     unanswered = sum(change.error is None for change in found)
     counts = (
         (accepted, "accepted"),
         (validated, "only validated"),
-        (len(found) - accepted - validated - unanswered, "refused"),
+        (len(found) - accepted - validated - unanswered, "rejected"),
         (unanswered, "without an answer"),
     )
     parts = ", ".join(f"{count:,} {outcome}" for count, outcome in counts if count)

@@ -112,6 +112,9 @@ def clients(
         show_csv([names.in_row(spreadsheets.client_row(client)) for client in found])
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
+        supported = (one for one in found if not one.between_brokers and not one.rejected)
+        aged = [client for client in supported if client_upgrades.is_below_baseline(client, target)]
+        terminal_tables.show_aged(legible(aged), target, console())
         terminal_tables.show_denied(legible(denied), console())
     else:
         terminal_tables.list_clients(legible(found), console(), legible([*harms]), brokers=brokers)

@@ -4,27 +4,41 @@ It only prints: pages come from the catalogue.
 """
 
 import re
+import shlex
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
 
-from wirecheck.commands import completion
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.screen import console
+from wirecheck.commands.errors import LISTING
+from wirecheck.commands.listing import need_messages
+from wirecheck.commands.screen import console, legible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from wirecheck.judge.checks.catalogue import Check
+    from wirecheck.story.verdict import CardEntry, Finding
+
+MOST_ENTRIES = 5
 
 
-@click.command(short_help="Explain a check or a Kafka error.")
+@click.command(cls=options.Sections, short_help="Explain a check or a Kafka error.")
 @click.argument("code", required=False, shell_complete=completion.code)
-def explain(code: str | None) -> None:
+@click.argument("inputs", nargs=-1, metavar="[INPUT...]", shell_complete=completion.path)
+@names.option
+@options.keylog
+@options.dialect
+@options.quiet
+def explain(code: str | None, inputs: tuple[str, ...]) -> None:
     """Explain a check: what it detects, known false positives, and how to fix it. Without CODE, list all checks.
 
     CODE is a check's code or name, or the name or number of one of Kafka's errors: then the checks that name this
-    error are listed.
+    error are listed. With INPUT (captures, or folders of frames), the page of an error ends with who gets it there, and
+    with the findings about it.
 
     \b
     Examples:
@@ -33,6 +47,7 @@ def explain(code: str | None) -> None:
       wirecheck explain topic-recreated
       wirecheck explain INCONSISTENT_TOPIC_ID
       wirecheck explain 103
+      wirecheck explain 103 incident.pcapng
     """
     from wirecheck.judge.checks import catalogue
 
@@ -40,14 +55,18 @@ def explain(code: str | None) -> None:
         for check in catalogue.CHECKS.values():
             click.echo(check_line(check))
         return
-    names = {check.name: check.code for check in catalogue.CHECKS.values()}
-    name = names.get(code.lower(), code.upper())
+    codes = {check.name: check.code for check in catalogue.CHECKS.values()}
+    name = codes.get(code.lower(), code.upper())
     if name in catalogue.CHECKS:
+        if inputs:
+            raise click.UsageError(f"with INPUT, give an error; for a check: wirecheck replay {shlex.join(inputs)} -v")
         print_page(catalogue.page(name))
     elif (number := error_number(code)) is not None:
         print_page(error_page(number))
+        if inputs:
+            print_seen(number, inputs)
     else:
-        close = get_close_matches(code.upper(), [*catalogue.CHECKS, *errors()]) + get_close_matches(code.lower(), names)
+        close = get_close_matches(code.upper(), [*catalogue.CHECKS, *errors()]) + get_close_matches(code.lower(), codes)
         hint = f"close to it: {', '.join(close)}" if close else "wirecheck explain, without a code, lists them all"
         raise Stop(f"{code}: no such check or error; {hint}")
 
@@ -63,6 +82,43 @@ def print_page(page: str) -> None:
         console().print(Markdown(page))
     else:
         click.echo(page)
+
+
+def print_seen(number: int, inputs: tuple[str, ...]) -> None:
+    """Who gets the error in these captures, clients first, and which findings are about it."""
+    from rich.text import Text
+
+    from wirecheck.decode import schemas
+    from wirecheck.questions.error_rows import error_rows
+    from wirecheck.questions.traffic import Traffic
+    from wirecheck.session.frame_tables import capture_frames
+    from wirecheck.session.results import answers
+    from wirecheck.session.subjects import clients_first
+
+    name = (schemas.errors() | schemas.draft_errors())[number].name
+    with capture_frames(options.session(), inputs, strict=False) as frames:
+        traffic = Traffic(dialects=options.dialects()).read(frames)
+        need_messages(traffic, inputs)
+        rows = [row for row in clients_first(error_rows(traffic)) if row.error == name]
+    click.echo(f"\nWho gets {name} in this input:\n" if rows else "\nNo response in this input has it.")
+    if rows:
+        LISTING.show(rows, "text", every=False)
+    result = answers(options.session(), inputs, None, "default").verdict()
+    about = [one for one in result.entries if names_it(one, result.by_id, name)]
+    if about:
+        click.echo("\nFindings about it:\n")
+    for one in about[:MOST_ENTRIES]:
+        console().print(Text(f"{one.code}  {legible(names.in_words(one).card.headline)}"))
+    if (left := len(about) - MOST_ENTRIES) > 0:
+        click.echo(f"and {left:,} more: wirecheck replay {shlex.join(inputs)} -v")
+
+
+def names_it(entry: "CardEntry", findings: "Mapping[str, Finding]", error: str) -> bool:
+    """Whether a client on the card gets the error, or a finding of it has the error in its sentence or evidence."""
+    mine = [findings[name] for name in entry.finding_ids]
+    texts = [one.error for one in (*entry.card.harm.clients, *entry.card.harm.briefly)]
+    texts += [text for one in mine for text in (one.summary, *(side.claim for side in one.sides))]
+    return re.search(rf"\b{error}\b", " ".join(texts)) is not None
 
 
 def errors() -> dict[str, int]:
@@ -100,7 +156,8 @@ def error_page(number: int) -> str:
         *([f"{meaning.means}  "] if meaning else []),
         *([f"What to do: {meaning.action}  "] if meaning else []),
         f"{retry}  ",
-        "Who gets it in a capture: `wirecheck errors INPUT`, `wirecheck decode INPUT --error`",
+        f"Who gets it in a capture: `wirecheck explain {number} INPUT`  ",
+        "See it there: `wirecheck decode INPUT --error`",
         "",
     ]
     lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]

@@ -4,6 +4,7 @@ Nothing is checked again, so an answer takes a second, whatever was captured. Ho
 dashboards'.
 """
 
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +64,7 @@ def findings(
     if finding_id is not None and follow:
         raise click.UsageError("give an ID or --follow, and not both")
     if not holds_tables(out) and not (follow and out.is_dir()):
-        raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
+        raise Stop(f"{out}: {no_tables(out)}")
     choice_of, printer = options.choice_of(asked), Printer(form)
     while follow and not has_batch(out):
         sleep(POLL_S)
@@ -85,6 +86,13 @@ def findings(
                 click.echo("no finding is open" if not choice else "no open finding matches", err=True)
             return
         sleep(POLL_S)
+
+
+def no_tables(out: Path) -> str:
+    """Why there are no findings in a place, and what to do about it."""
+    if out.is_file():
+        return f"a file, not results; first: wirecheck replay {shlex.quote(str(out))} --out verdict/"
+    return "holds no tables of a replay or a monitor" if out.is_dir() else "no such folder"
 
 
 def captures_of(findings: "Iterable[Finding]") -> list[str]:

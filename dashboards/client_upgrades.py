@@ -71,6 +71,20 @@ def looks_like(client: Client) -> str | None:
     return f"Java {fits[0] if len(fits) == 1 else f'{fits[0]} to {fits[-1]}'}"
 
 
+def is_below_baseline(client: Client, target: str) -> bool:
+    """Whether a client is older than those that a release supports, by its library's version or its likeness; False
+    where neither is known, and before Kafka 4.0.
+    """
+    library, version = client.software_name or JAVA, client.software_version or ""
+    if client.looks_like:
+        version = client.looks_like.removeprefix("Java ").rpartition(" ")[2]
+    known = upgrades().get((library, "*"))
+    if numbers(target)[:2] < BASELINE_LINE or known is None:
+        return False
+    mine = numbers(version)
+    return mine < numbers(known.first)[: len(mine)]
+
+
 def advice(client: Client, target: str) -> tuple[str | None, str]:
     """(first version of its library to move to, what to do); None where the table does not have the library."""
     refused = {api for api, _ in client.rejected_by_target or ()}

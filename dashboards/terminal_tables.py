@@ -35,7 +35,7 @@ FOLDING = {
     "software": 8,
     "problem": 8,
     "remarks": 8,
-    "refused": 12,
+    "rejected versions": 12,
     "reported by": 10,
 }
 """Columns that fold on narrow terminals, and from where; all others stay whole: whoever copies an id wants it so."""
@@ -95,7 +95,16 @@ def list_topics(topics: Sequence[TopicDescription], console: Console) -> None:
         return
     day = one_day(topics)
     widths: tuple[dict[str, bool], ...] = ({"described": True, "volumes": True}, {"described": True}, {})
-    put(widest((topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)), console), console)
+    made = widest((topics_table(topics, of_day, **width) for width in widths for of_day in ("", day)), console)
+    put(made, console)
+    hint(made, ("leaders", "least ISR", "written", "read"), console)
+
+
+def hint(made: Table, more: Iterable[str], console: Console) -> None:
+    """One line about the columns that a table lacks because the terminal is narrow."""
+    shown = {str(column.header).partition("\n")[0] for column in made.columns}
+    if missing := [name for name in more if name not in shown]:
+        console.print(Text(f"too narrow for: {', '.join(missing)}; --format json has them", style="dim"))
 
 
 LEADERS_SHOWN = 4
@@ -274,7 +283,10 @@ def list_clients(
         if console.width < WIDE:
             problems = {key: one._replace(text=one.text.partition(" (")[0]) for key, one in problems.items()}
         forms = (clients_table(clients, problems, several(every), day, more) for more in MORE_OF_CLIENTS)
-        put(widest(forms, console), console)
+        made = widest(forms, console)
+        put(made, console)
+        known = any(client.principals for client in clients)
+        hint(made, (name for name in MORE_OF_CLIENTS[0] if known or name != "principal"), console)
         of_day = f"times of {day}; " if day else ""
         console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
     else:
@@ -284,7 +296,12 @@ def list_clients(
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
-MORE_OF_CLIENTS: tuple[tuple[str, ...], ...] = (("bytes", "security", "principal"), ("security", "principal"), ())
+MORE_OF_CLIENTS: tuple[tuple[str, ...], ...] = (
+    ("bytes", "security", "principal"),
+    ("security", "principal"),
+    ("security",),
+    (),
+)
 """Columns that a list of clients has where they fit, the widest form first."""
 
 
@@ -360,11 +377,11 @@ def show_gate(refused: Sequence[Client], every: Sequence[Client], target: str, c
     many, seen = several(every), sum(not client.between_brokers for client in every)
     if not refused:
         console.print(
-            Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style=shade(GREEN))
+            Text(f"{plural(seen, 'client')} seen, none sends a version that {target} rejects", style=shade(GREEN))
         )
         return
     verb = "sends" if len(refused) == 1 else "send"
-    sentence = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
+    sentence = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} rejects"
     console.print(Text(sentence, style=shade(RED, bold=True)))
     made = gate_table(refused, many)
     if not many or fits(made, console):
@@ -378,6 +395,15 @@ def show_gate(refused: Sequence[Client], every: Sequence[Client], target: str, c
         console.print(Text.assemble(f"\n{advice[:1].upper()}{advice[1:]}: ", (", ".join(clients), "bold")))
 
 
+def show_aged(aged: Sequence[Client], target: str, console: Console) -> None:
+    """Clients below Kafka's baseline whose versions a release accepts."""
+    if aged:
+        verb = "is" if len(aged) == 1 else "are"
+        why = f"older than the clients that {target} supports (KIP-896), but {target} accepts their versions"
+        names = ", ".join(f"{name(client)} ({software(client)})" for client in aged)
+        console.print(Text(f"\n{len(aged):,} more {verb} {why}: {names}", style="dim"))
+
+
 def show_denied(clients: Sequence[Client], console: Console) -> None:
     """Clients that a release rejects, too, and that are granted nothing now: an upgrade takes nothing from them."""
     if clients:
@@ -387,7 +413,7 @@ def show_denied(clients: Sequence[Client], console: Console) -> None:
 
 
 def gate_table(refused: Sequence[Client], many: list[str]) -> Table:
-    made = table(*many, "client ID", "address", "software", "refused", "last seen")
+    made = table(*many, "client ID", "address", "software", "rejected versions", "last seen")
     for client in refused:
         words = (*(named_cluster(client.cluster) for _ in many), name(client), client.address, software(client))
         made.add_row(*map(Text, words), Items(versions_of(client)), Text(clock(client.last_ns)))
@@ -396,7 +422,7 @@ def gate_table(refused: Sequence[Client], many: list[str]) -> Table:
 
 def show_groups(groups: Sequence[ClientGroup], console: Console) -> None:
     """Clients of one team, software or host together."""
-    made = table("group", "clients", "rejected", "refused", "upgrade to", "last seen")
+    made = table("group", "clients", "rejected", "rejected versions", "upgrade to", "last seen")
     for one in groups:
         counts = (one.group, str(one.clients), str(one.rejected))
         last = (", ".join(one.upgrade_to), clock(one.last_ns))

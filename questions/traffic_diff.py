@@ -92,7 +92,7 @@ def errors(before: Traffic, after: Traffic) -> Iterator[Difference]:
     lasting = by_error(after)[1]
     for key in rows[0].keys() | rows[1].keys():
         was, now = (per_minute(side.get(key, 0), traffic) for side, traffic in zip(rows, (before, after), strict=True))
-        subject = " ".join(filter(None, key))
+        subject = " ".join(filter(None, (key[0], client_name(key[1]), *key[2:])))
         if not was:
             kind = "error-new" if key in lasting else "error-recovered"
             yield difference(kind, subject, "", f"{rows[1][key]:,} ({now:.1f}/min)", key[1])
@@ -108,7 +108,7 @@ def by_error(traffic: Traffic) -> tuple[Counter[Error], set[Error]]:
     lasting: set[Error] = set()
     for row in error_rows(traffic):
         if row.effect != "routine":
-            key = row.error, client_name(row.client_id), row.api, row.topic or ""
+            key = row.error, row.client_id or "", row.api, row.topic or ""
             found[key] += row.count
             lasting |= {key} if row.status != "recovered" else set()
     return found, lasting
@@ -149,7 +149,7 @@ def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
 
 def versions_of(traffic: Traffic) -> dict[ClientApi, int]:
     """The highest version of each client and API; -1 where it is not known."""
-    calls = gathered(traffic.calls.items(), lambda call: (client_name(call.client_id), call.api))
+    calls = gathered(traffic.calls.items(), lambda call: (call.client_id or "", call.api))
     return {key: max(one.versions, default=-1) for key, one in calls.items()}
 
 
@@ -159,7 +159,7 @@ def changed_versions(before: Mapping[ClientApi, int], after: Mapping[ClientApi, 
         was, now = before[key], after[key]
         if was >= 0 and now >= 0 and was != now:
             kind = "version-higher" if now > was else "version-lower"
-            yield difference(kind, " ".join(key), f"v{was}", f"v{now}", key[0])
+            yield difference(kind, f"{client_name(key[0])} {key[1]}", f"v{was}", f"v{now}", key[0])
 
 
 def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:

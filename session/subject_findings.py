@@ -28,6 +28,7 @@ def with_findings(
     """
     from wirecheck.story.entries import KINDS
 
+    found = with_principals(found, subject, kind, result, cluster)
     headlines = dict(card for entry in result.verdict().entries for card in hurting(entry, subject, kind))
     mine = [
         one
@@ -40,6 +41,24 @@ def with_findings(
         return found
     facts = sorted((fact(one, headlines.get(one.id)) for one in mine), key=lambda one: not one.wrong)
     return {TITLE: facts, **{title: marked(title, facts, mine) for title, facts in found.items()}}
+
+
+def with_principals(
+    found: "Sections", subject: "Subject", kind: str, result: "Result", cluster: str | None
+) -> "Sections":
+    """The sections of a client with its principals, behind its software."""
+    from wirecheck.questions.subject_facts import Fact
+
+    facts = [
+        Fact(principal, one.address or "", None, None, None, "")
+        for one in result.clients()
+        if kind == "client" and one.client_id == subject.name and cluster in {one.cluster, None}
+        for principal in one.principals
+    ]
+    if not facts:
+        return found
+    first = {title: rows for title, rows in found.items() if title in {"Errors", "Software"}}
+    return {**first, "Principals": facts, **{title: rows for title, rows in found.items() if title not in first}}
 
 
 def hurting(entry: "CardEntry", subject: "Subject", kind: str) -> Iterator[tuple[str, str]]:

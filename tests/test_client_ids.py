@@ -28,4 +28,5 @@ def test_nodes_are_known_by_their_client_ids():
 
 
 def test_what_a_broker_sends_for_others_is_not_its_own():
-    assert [is_internal(one) for one in ("1", "raft-client-3", "broker-2-txn-marker-sender")] == [True, True, False]
+    assert [is_internal(one) for one in ("1", "raft-client-3", "Persister-client-3")] == [True] * 3
+    assert [is_internal(one) for one in ("broker-2-txn-marker-sender", "Persister-client-")] == [False, False]

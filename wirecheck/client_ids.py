@@ -8,8 +8,10 @@ import re
 HIGHEST_ID = (1 << 31) - 1
 OWN = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
 """ReplicaFetcherManager, NodeToControllerChannelManager."""
-RAFT = re.compile(r"raft-client-\d+", re.ASCII)
-TO_BROKERS = re.compile(r"broker-\d+-.*|raft-client-\d+", re.DOTALL)
+NODES = r"(?:raft|Persister|AddPartitionsManager|NetworkPartitionMetadataClient)-client-\d+"
+"""KafkaRaftManager; as in captures of Kafka 4.3 also the clients by which coordinators ask other brokers."""
+RAFT = re.compile(NODES, re.ASCII)
+TO_BROKERS = re.compile(rf"broker-\d+-.*|{NODES}", re.DOTALL)
 """Of connections to other brokers: fetchers, transaction markers, raft."""
 
 

@@ -97,9 +97,9 @@ def harms(before: Side, after: Side) -> Iterator[Difference]:
         subject, count = " ".join(filter(None, words)), f"{row['count']:,}"
         if is_new:
             kind = "error-recovered" if row["recovered"] else "error-new"
-            yield difference(kind, subject, "", count, words[1])
+            yield difference(kind, subject, "", count, row["client_id"] or "")
         else:
-            yield difference("error-gone", subject, count, "", words[1])
+            yield difference("error-gone", subject, count, "", row["client_id"] or "")
 
 
 def requests_of(side: Side) -> dict[str, int]:
@@ -120,6 +120,6 @@ def versions_of(side: Side) -> dict[ClientApi, int]:
     found: dict[ClientApi, int] = {}
     for row in side.rows("clients") if side.versions else ():
         for each in row["apis"]:
-            key = client_name(row["client_id"]), each["api"]
+            key = row["client_id"] or "", each["api"]
             found[key] = max([found.get(key, -1), *each["versions"]])
     return found

@@ -1,6 +1,7 @@
 """`wirecheck explain`: its page wraps between words on a real terminal, and says what replay says of the same check."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -87,6 +88,26 @@ def test_an_error_is_explained_with_the_checks_that_name_it(run, said):
     assert "TID002  violation    leader-and-isr-inconsistent-topic-id" in result.stdout
     named = re.findall(r"^    ([A-Z]{3}\d{3})  ", result.stdout, re.MULTILINE)
     assert named == [code for code in CHECKS if "INCONSISTENT_TOPIC_ID" in run("explain", code).stdout]
+
+
+def test_an_error_in_a_capture_has_who_gets_it_and_the_findings_about_it(run):
+    whole, page = run("explain", "103", EXAMPLE), run("explain", "103").stdout
+    assert (whole.exit_code, whole.stdout.startswith(page)) == (0, True)
+    seen, about = whole.stdout[len(page) :].split("\nFindings about it:\n")
+    listed = run("errors", EXAMPLE, "--error", "INCONSISTENT_TOPIC_ID", "--format", "json").stdout.splitlines()
+    for row in map(json.loads, listed):
+        assert re.search(rf"{row['count']} of {row['requests']} +INCONSISTENT_TOPIC_ID", seen)
+    assert seen.count(" of ") == len(listed) > 0
+    assert about.split()[0] == "TID002"
+
+
+def test_an_error_that_is_not_in_a_capture_is_not_found_there(run):
+    assert run("explain", "INVALID_RECORD", EXAMPLE).stdout.endswith("\nNo response in this input has it.\n")
+
+
+def test_a_check_is_not_looked_up_in_a_capture(run):
+    ended = run("explain", "TID002", EXAMPLE)
+    assert (ended.exit_code, "with INPUT, give an error" in ended.stderr) == (2, True)
 
 
 def test_an_error_without_a_check_says_so(run):

@@ -48,6 +48,14 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
     assert "\n   fix      " in listing
 
 
+def test_a_capture_is_told_from_results(run, tmp_path):
+    capture = tmp_path / "a b.pcap"
+    capture.write_bytes(b"")
+    ended = run("findings", capture)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr.endswith(f"a file, not results; first: wirecheck replay '{capture}' --out verdict/\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

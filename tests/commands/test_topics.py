@@ -204,6 +204,14 @@ def test_two_clusters_are_told_apart(capsys):
         assert "unknown cluster" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("columns", "missing"), [("75", "leaders, least ISR, written, read"), ("200", None)])
+def test_what_a_narrow_terminal_has_no_room_for_is_named(run, monkeypatch, columns, missing):
+    monkeypatch.setenv("COLUMNS", columns)
+    stale = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+    said = [line for line in run("topics", stale).stdout.splitlines() if line.startswith("too narrow")]
+    assert said == [f"too narrow for: {missing}; --format json has them"][: missing is not None]
+
+
 def test_a_map_of_ids_for_other_tools(run):
     stale = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
     lines = run("topics", stale, "--ids", "--format", "json").stdout.splitlines()

@@ -145,3 +145,11 @@ def test_two_clusters_that_are_piped_in_are_together_and_a_line_says_so(words):
     assert result.returncode == 0
     assert b"there are 2 clusters; to keep equal names apart, read a file, not a pipe" in result.stderr
     assert b"VZfnas_-SsKnG0bYndhJ1Q" not in result.stdout
+
+
+def test_a_client_that_logs_in_has_its_principal(run):
+    sasl = ROOT / "tests/scenarios/captures/zk28-sasl-tls/capture.pcap.gz"
+    found = json.loads(run("why", "plain-v1", sasl, "--format", "json").stdout)["sections"]
+    assert [(row["what"], row["who"]) for row in found["principals"]] == [("User:app", "127.0.0.1")]
+    assert list(found)[:2] == ["software", "principals"]
+    assert "principals" not in json.loads(run("why", "wrong-password", sasl, "--format", "json").stdout)["sections"]

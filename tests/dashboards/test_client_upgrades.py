@@ -8,7 +8,16 @@ import pytest
 
 from tests.story.values import client as client_value
 from wirecheck.dashboards import client_upgrades
-from wirecheck.dashboards.client_upgrades import advice, group_of, groups, looks_like, numbers, page, upgrades
+from wirecheck.dashboards.client_upgrades import (
+    advice,
+    group_of,
+    groups,
+    is_below_baseline,
+    looks_like,
+    numbers,
+    page,
+    upgrades,
+)
 from wirecheck.wording import ns_of
 
 APIS = MappingProxyType({"Produce": (2,), "Metadata": (2,)})
@@ -58,6 +67,24 @@ def test_old_java_clients_by_their_versions(apis, release):
 @pytest.mark.parametrize("apis", [{"Produce": [2]}, {"Produce": [3], "Metadata": [2]}, {"Metadata": [12]}, {}])
 def test_what_fits_no_release_is_not_guessed(apis):
     assert looks_like(client(apis=apis)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "apis", "target", "below"),
+    [
+        (None, None, {"Produce": [5], "Metadata": [5]}, "4.0", True),
+        (None, None, {"Produce": [7], "Metadata": [7]}, "4.0", False),
+        (None, None, {"Produce": [5], "Metadata": [5]}, "3.9", False),
+        (None, None, {"Metadata": [12]}, "4.0", False),
+        ("apache-kafka-java", "2.4.0", {}, "4.0", False),
+        ("kafka-python", "2.0.1", {}, "4.0", True),
+        ("kafka-python", "2.0.2", {}, "4.0", False),
+        ("afkak", "0.1", {}, "4.0", False),
+    ],
+)
+def test_a_client_below_the_baseline_is_known_by_its_software_or_its_versions(name, version, apis, target, below):
+    one = client(name, version, apis=apis)
+    assert is_below_baseline(replace(one, looks_like=looks_like(one)), target) is below
 
 
 def test_software_that_is_stated_is_not_guessed():

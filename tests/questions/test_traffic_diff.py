@@ -84,3 +84,10 @@ def test_a_topic_without_an_id_is_no_difference():
 
 def test_what_matters_comes_first():
     assert [kind in MATTERS for kind in KINDS] == sorted((kind in MATTERS for kind in KINDS), reverse=True)
+
+
+def test_a_difference_of_a_broker_has_its_client_id_and_its_name_in_words():
+    """By the client ID `diff` separates brokers' own requests from those of clients."""
+    before, after = (Traffic().read([capture(writes(errors, client_id="3"))]) for errors in ([0] * 6, [0, 6, 6, 6]))
+    (one,) = differences(before, after)
+    assert (one.client_id, one.subject) == ("3", "NOT_LEADER_OR_FOLLOWER node 3 Produce orders")
