@@ -19,17 +19,31 @@ from wirecheck.session.session import Session
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
-LIVE = {"monitor", "doctor"}
-"""They wait for agents, or look at the machine."""
-FOUND = {"replay", "clients"}
+STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+SCENARIOS = ROOT / "tests/scenarios/captures"
+LIVE = {"monitor", "doctor", "run"}
+"""They wait for agents, look at the machine, or capture."""
+FOUND = {"replay", "clients", "diff"}
 """They may end with 1, which says that they found something."""
 
 
 def fenced(page):
-    """Lines of fenced blocks that call wirecheck, continued lines joined, without comments."""
+    """Lines of fenced blocks that call wirecheck, also with a prompt; continued lines joined, without comments."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     lines = [line.strip() for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if re.match(r"wirecheck \w", line)]
+    found = (re.match(r"(?:\$ )?(?:sudo )?wirecheck (\w.*)", line) for line in lines)
+    return [shlex.split(one[1], comments=True) for one in found if one]
+
+
+def shown(page):
+    """Commands, and the lines that the page shows of what they print; ... stands for others."""
+    blocks = re.findall(r"^```\n((?:\$ )?wirecheck .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    each = (part for block in blocks for part in re.split(r"^(?:\$ )?(?=wirecheck )", block, flags=re.MULTILINE)[1:])
+    parts = (part.partition("\n") for part in each)
+    return [
+        (shlex.split(command), [line for line in text.splitlines() if line not in {"", "..."}])
+        for command, _, text in parts
+    ]
 
 
 def is_live(words):
@@ -39,6 +53,15 @@ def is_live(words):
         or "--follow" in words
         or any("\u2026" in word or word.startswith("$") for word in words)
     )
+
+
+def with_capture(page):
+    """Of `shown` what has lines, and only files that are in this repository."""
+    files = {"kraft4-stale-broker.pcap", "incident.pcapng"}
+    for words, lines in shown(page):
+        captures = [word for word in words if ".pcap" in word]
+        if lines and captures and all(word in files or (ROOT / word).is_file() for word in captures):
+            yield words, lines
 
 
 COMMANDS = [(page, words) for page in PAGES for words in fenced(page)]
@@ -70,7 +93,12 @@ def desk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.zst", "broker-1.pcap.gz", "broker-2.pcap.gz"):
         shutil.copy(EXAMPLE, folder / named)
-    (folder / "examples").symlink_to(ROOT / "examples")
+    for shared in ("examples", "docs", "tests"):
+        (folder / shared).symlink_to(ROOT / shared)
+    (folder / "kraft4-stale-broker.pcap").symlink_to(STALE)
+    (folder / "kraft4-healthy.pcap").symlink_to(SCENARIOS / "kraft4-healthy/capture.pcap.gz")
+    (folder / "draft.pcap").symlink_to(SCENARIOS / "kip516-draft/capture.pcap.gz")
+    (folder / "capture.pcap").symlink_to(EXAMPLE)
     for named in ("keys.log", "broker-1.keys", "broker-2.keys"):
         (folder / named).write_text(f"CLIENT_RANDOM {'00' * 32} {'00' * 48}\n")
     (folder / "expected.txt").write_text("TID001 * * - a topic that a test recreates\n")
@@ -113,3 +141,30 @@ def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypa
     result = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in result.stdout.splitlines()] == shown.splitlines()
+
+
+INCIDENTS = sorted((ROOT / "docs/incidents").glob("*.md"))
+OF_THE_REPOSITORY = [
+    ROOT / "docs/why.md",
+    ROOT / "docs/errors.md",
+    *(page for page in INCIDENTS if any(with_capture(page))),
+]
+
+
+@pytest.mark.parametrize("page", OF_THE_REPOSITORY, ids=name)
+def test_what_a_page_shows_of_an_output_is_in_it(page, desk, monkeypatch):
+    """Of captures that are in this repository; the lines stand in their order."""
+    monkeypatch.chdir(desk)
+    for words, lines in with_capture(page):
+        result = CliRunner().invoke(cli.main, words[1:])
+        printed = iter([line.rstrip() for line in result.output.splitlines()])
+        for line in lines:
+            assert line.rstrip() in printed, (words, line)
+
+
+def test_the_card_in_the_page_about_a_stale_broker_is_the_one_that_comes(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs/stale-broker.md").read_text()
+    (card,) = re.findall(r"^```\n( \u2717 .*?)^```", page, re.MULTILINE | re.DOTALL)
+    words = next(one for one in fenced(ROOT / "docs/stale-broker.md") if one[0] == "replay")
+    assert CliRunner().invoke(cli.main, words).stdout == card
