@@ -112,6 +112,14 @@ def login(mechanism: str, tokens: list[bytes], port: int, mss: int = 1448) -> Ta
     return talk.request(asked).response(answered)
 
 
+LOGINS = (
+    ("PLAIN", [b"\0alice\0" + SECRET]),
+    ("SCRAM-SHA-256", [b"n,,n=alice,r=" + SECRET, b"c=biws,r=" + SECRET + b",p=" + SECRET]),
+    ("SCRAM-SHA-512", [b"n,,n=" + SECRET + b",r=nonce,tokenauth=true"]),
+    ("OAUTHBEARER", [b"n,,\1auth=Bearer " + SECRET + b"\1\1"]),
+)
+
+
 def foreign(port: int, mss: int) -> Talk:
     talk = Talk(client=("10.0.0.3", port), server=("10.0.0.9", 8080), mss=mss).open()
     talk.request(b"POST /login HTTP/1.1\r\nAuthorization: Basic " + SECRET + b"\r\n\r\npassword=" + SECRET)
@@ -120,6 +128,7 @@ def foreign(port: int, mss: int) -> Talk:
 
 def traffic(names: list[str], mss: int) -> list[Segment]:
     talks = [kafka(names, 40000, mss), sign_in_raw(40001, mss), foreign(40002, mss)]
+    talks += [login(mechanism, tokens, 40003 + at, mss) for at, (mechanism, tokens) in enumerate(LOGINS)]
     return sorted((s for talk in talks for s in talk.segments), key=lambda s: s.ts_ns)
 
 
