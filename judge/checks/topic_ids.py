@@ -501,9 +501,11 @@ def settled(wrong: list[Claim], right: Iterable[Claim]) -> dict[str, Time]:
     """Until when the brokers answered otherwise, where each of them has answered like the others since."""
     latest: dict[str, int] = {}
     for claim in right:
-        latest[claim["endpoint"]] = max(latest.get(claim["endpoint"], 0), *slots(claim.tally))
-    if any(latest.get(claim["endpoint"], 0) < max(slots(claim.tally)) + SETTLED for claim in wrong):
-        return {}
+        latest[claim["endpoint"]] = max([latest.get(claim["endpoint"], 0), *slots(claim.tally)])
+    for claim in wrong:
+        answered = slots(claim.tally)
+        if not answered or latest.get(claim["endpoint"], 0) < max(answered) + SETTLED:
+            return {}
     return {"until": clock(max(claim.last.ts_ns for claim in wrong))}
 
 
