@@ -6,6 +6,7 @@ import pytest
 
 from tests.capture import canaries
 from tests.judge.lab import B1, ID_1, ID_2, Lab, ns
+from wirecheck.judge.results.client_rows import MOST_PRINCIPALS
 from wirecheck.judge.thresholds import Settings
 
 OTHER = "other-cluster-id-22-ch"
@@ -82,6 +83,13 @@ def test_a_login_that_was_refused_has_no_principal_and_neither_has_one_that_was_
     login(lab, "wrong-scram", "SCRAM-SHA-256", b"n,,n=alice,r=nonce", granted=False)
     lab.metadata(3, [("orders", ID_1)], talk=lab.talk(B1, "open"))
     assert set(map(tuple, principals(lab).values())) == {()}
+
+
+def test_of_any_number_of_principals_a_few_are_named():
+    lab = Lab()
+    for number in range(40):
+        login(lab, "shared", "PLAIN", b"\0user-%d\0secret" % number)
+    assert len(principals(lab)["shared"]) == MOST_PRINCIPALS
 
 
 def test_without_principals_no_client_has_one(monkeypatch):
