@@ -675,6 +675,8 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
         "them": "it" if len(entry.brokers) == 1 else "them",
         "do": "does" if len(entry.brokers) == 1 else "do",
+        "have": "has" if len(entry.brokers) == 1 else "have",
+        "their": "its" if len(entry.brokers) == 1 else "their",
         "topic": finding.topic or (finding.topic_ids or ("(name unknown)",))[0],
         "topic_id": (finding.topic_ids or ("",))[0],
         "deleted": deleted,

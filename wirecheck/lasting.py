@@ -5,7 +5,7 @@ package can use it.
 """
 
 OFTEN = 3
-"""Fewer errors than this in a row go on nowhere: each leader change gives every client one or two."""
+"""Fewer errors than this in a row do not go on: each leader change gives every client one or two."""
 INTERVALS = 3
 MOMENT_NS = 15_000_000_000
 LEAST_NS, MOST_NS = 10_000_000_000, 120_000_000_000

@@ -35,7 +35,7 @@ PREDICTED = {
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
 BROKEN = {
     DUPLICATE: "the request names it twice",
-    UNAUTHORIZED: "the client is not authorized to",
+    UNAUTHORIZED: "the client is not authorized to create it",
     BOTH: "the request has a replica assignment, and also a number of partitions or replicas",
     NEITHER: "the request has neither a replica assignment nor both counts",
     LATE: "the request timed out, and the topic was created later",
