@@ -58,26 +58,30 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def looks_like(client: Client) -> str | None:
     """Java clients of before 2.4 by their versions: `Java 0.11`, or a library of that time; None without evidence."""
-    if client.software_name:
+    fits = old_releases(client)
+    if not fits:
         return None
+    return f"Java {fits[0] if len(fits) == 1 else f'{fits[0]} to {fits[-1]}'}"
+
+
+def old_releases(client: Client) -> list[str]:
+    """Of OLD_JAVA those whose versions a client without a stated library sends, the oldest first."""
+    if client.software_name:
+        return []
     highest = {api: max(versions) for api, versions in client.apis.items() if versions}
-    fits = [
+    return [
         release
         for release, known in OLD_JAVA.items()
         if "Metadata" in highest and all(highest[api] == version for api, version in known.items() if api in highest)
     ]
-    if not fits:
-        return None
-    return f"Java {fits[0] if len(fits) == 1 else f'{fits[0]} to {fits[-1]}'}"
 
 
 def is_below_baseline(client: Client, target: str) -> bool:
     """Whether a client is older than those that a release supports, by its library's version or its likeness; False
     where neither is known, and before Kafka 4.0.
     """
-    library, version = client.software_name or JAVA, client.software_version or ""
-    if client.looks_like:
-        version = client.looks_like.removeprefix("Java ").rpartition(" ")[2]
+    library, fits = client.software_name or JAVA, old_releases(client)
+    version = fits[-1] if fits else client.software_version or ""
     known = upgrades().get((library, "*"))
     if numbers(target)[:2] < BASELINE_LINE or known is None:
         return False

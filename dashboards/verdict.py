@@ -220,15 +220,14 @@ def without_card(result: Verdict, code: str) -> str:
     return listed([one.card.headline for one in result.entries if one.code == code and not needs_a_look(one)])
 
 
-MOST_NOTES, LIKE_IT = 2, " more like it"
+MOST_NOTES = 2
 
 
 def notes(result: Verdict) -> str:
     """The first note of each of the first checks that have one, and how many more there are; empty without any."""
     every = [one for one in result.entries if one.kind == "information" and one.code not in LINES and not one.expected]
     first = list({one.code: one for one in reversed(every)}.values())[::-1][:MOST_NOTES]
-    left = sum(one.count for one in every) - sum(one.count for one in first if LIKE_IT in one.card.headline)
-    left -= sum(LIKE_IT not in one.card.headline for one in first)
+    left = sum(one.count for one in every) - sum(one.count for one in first)
     return "; ".join([*(one.card.headline for one in first), *([f"{left:,} more with -v"] if left else [])])
 
 
