@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from wirecheck.decode.api_names import key_of
 from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ EDGE_NS = 20_000_000
 MOST_SAMPLED = MOST_ALIKE = 128
 """Of requests of one leg, and of those that are held against one request."""
 FEWEST_REQUESTS, FEWEST_COMPARED, SHARE = 50, 12, 0.9
-OF_ONE_SERVER = (0, 1, 12, 68, 78, 79)
-"""Produce, Fetch, Heartbeat, ConsumerGroupHeartbeat, ShareFetch, ShareAcknowledge: no client sends one of these to two
-servers. A proxy that renames topics or groups sends those on unchanged that name none.
+OF_ONE_SERVER = frozenset(
+    map(key_of, ("Produce", "Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareFetch", "ShareAcknowledge"))
+)
+"""No client sends one of these to two servers. A proxy that renames topics or groups sends those on unchanged that name
+none.
 """
 MANY, SHARE_OF_MANY = 30, 0.75
 """Of so many requests for one server each fewer may come out again: where packets are lost, so are exchanges."""
@@ -355,7 +358,10 @@ class Compared:
         """
         every = self.matched.keys() | self.missed.keys()
         own = {key for key in every if key in OF_ONE_SERVER and self.share({key}) >= SHARE_OF_MANY}
-        return next((keys for keys in (every, own) if self.proves(keys)), own if self.matches(own) >= MANY else None)
+        for keys in (every, own):
+            if self.proves(keys):
+                return keys
+        return own if self.matches(own) >= MANY else None
 
     def proves(self, keys: set[int]) -> bool:
         return self.matches(keys) >= FEWEST_COMPARED and self.share(keys) >= SHARE

@@ -148,8 +148,10 @@ def proxy_in_between(subject: Subject, group: Group, context: CheckContext) -> I
     known = {pair for one in context.forwarding.forwarders for pair in listeners(one, context)}
     for pair in context.clusters.renamings:
         first, second = pair.shown_by
-        of_pair = frozenset(map(context.clusters.listener, (pair.one, pair.other)))
-        if of_pair in known or context.clusters.of(pair.one, first.first.ts_ns) is not group:
+        if (
+            listeners_of(pair.one, pair.other, context) in known
+            or context.clusters.of(pair.one, first.first.ts_ns) is not group
+        ):
             continue
         words = {"who": f"{pair.one} and {pair.other}"}
         words["what"] = f"{pair.what}: one of them is a proxy that renames topics"
@@ -174,7 +176,11 @@ def in_series(parts: Iterable[str]) -> str:
 def listeners(one: Forwarder, context: CheckContext) -> Iterator[frozenset[str]]:
     """The pairs of listeners on both sides of a forwarder."""
     for _, target in one.reached:
-        yield frozenset(map(context.clusters.listener, (one.endpoint, target)))
+        yield listeners_of(one.endpoint, target, context)
+
+
+def listeners_of(one: str, other: str, context: CheckContext) -> frozenset[str]:
+    return frozenset(map(context.clusters.listener, (one, other)))
 
 
 def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Evidence:
@@ -199,7 +205,7 @@ def forwards(host: str, found: list[Forwarder], context: CheckContext) -> Eviden
         words["what"] += (
             "; clients keep their addresses" if clients.issuperset(others) else f" from {in_series(others)}"
         )
-    renamed = {frozenset(map(context.clusters.listener, (two.one, two.other))) for two in context.clusters.renamings}
+    renamed = {listeners_of(two.one, two.other, context) for two in context.clusters.renamings}
     if any(pair in renamed for one in found for pair in listeners(one, context)):
         words["what"] += "; it renames topics" if len(found) == 1 else "; they rename topics"
     ways = sorted({f"{one.endpoint}>{sender}>{target}" for one in found for sender, target in one.reached})
