@@ -452,8 +452,8 @@ def rows(about: str, harms: Iterable[Harm | None], group: Group, context: CheckC
 def refusals(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Harm | None:
     """None where it was refused too little to be worth a row."""
     answers = ((claim, with_unseen(claim, group, context)) for claim in one.answers)
-    every = ((claim, worst(perhaps, context)) for claim, perhaps in answers)
-    found = [(pair[0], as_known(pair[1], claim), claim) for claim, pair in every if pair is not None]
+    every = ((claim, perhaps is claim, worst(perhaps, context)) for claim, perhaps in answers)
+    found = [(pair[0], pair[1] if whole else as_known(pair[1], claim), claim) for claim, whole, pair in every if pair]
     level = HURT if any(of == HURT for of, *_ in found) else BRIEFLY
     settled_ns = last_accepted_ns(one, topic, group, context) - ASKS_AGAIN_NS
     where = {
