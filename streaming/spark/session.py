@@ -21,6 +21,7 @@ from wirecheck.streaming.spark.class_archive import ClassArchive, archive_of
 from wirecheck.streaming.spark.java import Java, find_java
 from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
 from wirecheck.streaming.spark.tuning import QUERY, Session, settings
+from wirecheck.streaming.spark.worker_python import worker_python
 
 GIVE_BACK = {
     "MALLOC_ARENA_MAX": "2",
@@ -72,7 +73,7 @@ def open_session(session: Session) -> SparkSession:
     archive = archive_option(java, session)
     os.environ |= {
         "JAVA_HOME": str(java.folder),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": worker_python(session.work),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     } | GIVE_BACK

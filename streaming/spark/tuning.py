@@ -49,6 +49,7 @@ LOCAL = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": "wirecheck.streaming.spark.worker_daemon",
     "spark.shuffle.compress": "false",  # cells are local and already dense
     "spark.shuffle.spill.compress": "false",
     # rows are sorted by bucket: a whole batch of frames would lie in Java's heap, ten times as large as its files
