@@ -13,6 +13,9 @@ from wirecheck.decode.layouts.layout import Field, Layout, layouts
 from wirecheck.decode.layouts.program import Dialect, readings
 
 CASES = list(readings())  # (dialect, layout, version) of everything there is
+BY_NAME = {
+    (dialect, layout.api, layout.side, version): (dialect, layout, version) for dialect, layout, version in CASES
+}
 HEADERS = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
 PACKED = {
     "int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "int64": ">q", "float64": ">d",
@@ -36,7 +39,7 @@ class Built:
 
 
 def case(api: str, side: str, version: int, dialect: int = Dialect.KAFKA) -> tuple[Dialect, Layout, int]:
-    return next(c for c in CASES if (c[0], c[1].api, c[1].side, c[2]) == (dialect, api, side, version))
+    return BY_NAME[dialect, api, side, version]
 
 
 def build(layout: Layout, version: int, rng: random.Random, body: dict | None = None) -> Built:

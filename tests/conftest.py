@@ -5,6 +5,7 @@ HYPOTHESIS_PROFILE=deep make laws. `plain` looks at fewer, where nothing was com
 search for a small example (tools/mutations.py).
 """
 
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,13 @@ def pytest_collection_modifyitems(items):
         return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
 
     items.sort(key=uses_spark, reverse=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """Modules and ten thousand tests stay until the end: looking through them took 4 % of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 import numpy as np
 
 from tests import traffic
-from tests.build import CASES, HEADERS, Writer, case
+from tests.build import BY_NAME, HEADERS, Writer, case
 from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from wirecheck.decode.layouts.program import Dialect
@@ -52,19 +52,28 @@ class Still:
 def written(api, side, version, body, header=None, dialect=Dialect.KAFKA):
     """The bytes of one message; fields that are not given are zero, empty or absent."""
     _, layout, _ = case(api, side, version, dialect)
-    writer = Writer(Still())
     head = HEADERS["RequestHeader" if side == "request" else "ResponseHeader"]
     number = layout.header_version(version)
     given = {"requestApiKey": layout.key, "requestApiVersion": version, **(header or {})}
-    writer.struct(head.fields, number, number in head.flexible, given)
-    writer.struct(layout.fields, version, version in layout.flexible, body)
-    return bytes(writer.out), layout.key
+    return part(head, number, given) + part(layout, version, body), layout.key
+
+
+PARTS = {}
+"""Many cases begin with the same messages, and to write one takes as long as to judge it."""
+
+
+def part(layout, version, given):
+    kept = id(layout), version, repr(given)  # layouts stay as long as the process
+    if kept not in PARTS:
+        writer = Writer(Still())
+        writer.struct(layout.fields, version, version in layout.flexible, given)
+        PARTS[kept] = bytes(writer.out)
+    return PARTS[kept]
 
 
 def own_dialect(api, side, version, dialect):
     """The dialect if it has a layout for this message; what it does not change is Kafka's."""
-    drafted = any((c[0], c[1].api, c[1].side, c[2]) == (dialect, api, side, version) for c in CASES)
-    return dialect if drafted else Dialect.KAFKA
+    return dialect if (dialect, api, side, version) in BY_NAME else Dialect.KAFKA
 
 
 @dataclass

@@ -21,13 +21,20 @@ from wirecheck.decode.log.secrets import LogSecrets
 SNAPPY_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
 
-def crc32c(data):
+def eight_bits(crc):
     """Bit by bit, from the polynomial (RFC 3720)."""
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc
+
+
+OF_A_BYTE = [eight_bits(byte) for byte in range(256)]
+
+
+def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ OF_A_BYTE[crc & 0xFF ^ byte]
     return crc ^ 0xFFFFFFFF
 
 
