@@ -12,7 +12,8 @@ BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
-BY_TWO := -n 2 --dist worksteal  # two workers take the tests in halves, and from each other at the end
+# Three workers for two processors: one of them often waits, for Java or a clock. They take tests from each other at the end.
+AT_ONCE := -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos cluster live fuzz format clean
@@ -71,29 +72,29 @@ demo: $(READY) ## replay a real faulty cluster's capture, by the local engine an
 STEPS := tests/laws/test_work.py
 UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/questions tests/story tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
 test: check ## everything CI runs: check, and laws, unit and scenarios in one go
-	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
-	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
+	@$(PLAIN) $(BIN)/python -m pytest -n 2 $(DEEP) $(STEPS)
 
+CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
 check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m tools.language
-	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
+	@$(BIN)/mypy --no-error-summary & types=$$!; $(BIN)/python -m pytest -n 2 $(CHECKED); ended=$$?; wait $$types && exit $$ended
 
 laws: $(SET_UP) ## properties that hold for all inputs
-	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws --ignore=$(STEPS)
-	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) $(STEPS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(DEEP) tests/laws --ignore=$(STEPS)
+	@$(PLAIN) $(BIN)/python -m pytest -n 2 $(DEEP) $(STEPS)
 
 .PHONY: mutations
 mutations: $(SET_UP) ## each law fails with a seeded mistake in the code: make mutations [ONLY=word]
 	@$(BIN)/python -m tools.mutations $(ONLY)
 
 unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) $(UNITS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(UNITS)
 
 scenarios: $(SET_UP) ## real captures, compiled, by the plain loop and by the Spark query
-	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
+	@$(BIN)/python -m pytest $(AT_ONCE) tests/scenarios
 
 coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, by the plain source
 	@$(PLAIN) $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly

@@ -20,10 +20,10 @@ from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge
 
 CAPTURES = ("zk39-inconsistent-id", "kraft4-stale-broker", "kraft4-groups-recreate", "zk28-recreate")
-FEW, MANY = 280, 840
+FEW, MANY = 280, 560
 """More than what is held apart of any subject (256), so that a square would show."""
 AS_MUCH = 1.25
-"""log(840) / log(280) is 1.2; with what is constant, less."""
+"""log(560) / log(280) is 1.12, log(300) / log(100) 1.24; a square would be 2 and 3."""
 MIDDLE_NS = 20_000_000
 
 
