@@ -122,7 +122,7 @@ CAPTURES = ROOT / "tests/scenarios/captures"
 REPLAYED = ("kraft4-wrong-cluster", "zk28-recreate", "zk39-stubborn-client", "zk39-zombie-controller")
 
 
-@pytest.mark.parametrize("folder", some(REPLAYED))
+@pytest.mark.parametrize("folder", some(REPLAYED, each=4))
 def test_a_minimal_file_gives_the_same_finding_with_fewer_frames(folder, run, tmp_path):
     """Of each check of a capture one finding."""
     capture, path = CAPTURES / folder / "capture.pcap.gz", tmp_path / "least.pcapng"
