@@ -65,7 +65,7 @@ compiled: $(READY) $(COMPILED) ## compile what was edited (the other verbs do it
 
 setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
 
-demo: $(READY) ## replay a real faulty cluster's capture, by the local engine and by Spark; what can be compiled is, meanwhile
+demo: $(READY) ## replay a real faulty cluster's capture, by the local engine and by Spark; then compile what can be
 	@$(BIN)/python -m tools.demo
 
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
