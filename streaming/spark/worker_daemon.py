@@ -10,8 +10,7 @@ import gc
 import runpy
 
 import pandas as pd  # noqa: F401 - for those that are forked
-import pyarrow.pandas_compat  # noqa: F401
-import pyspark.sql.pandas.serializers  # noqa: F401
+import pyarrow as pa  # noqa: F401
 
 from wirecheck.streaming import checkpoint  # noqa: F401
 from wirecheck.streaming.steps import decode_step, follow_step, judge_step, pack_step  # noqa: F401
