@@ -178,6 +178,23 @@ class Exchanges:
             outcome=self.outcome[numbers], out_of_order=self.out_of_order[numbers],
         )  # fmt: skip
 
+    def divided(self, pieces: Sequence[Ints]) -> list[Exchanges]:
+        """Exchanges by number, in pieces: each connection is in the pieces that have its messages, and one that has
+        none is in the first, so that no sum over connections counts it twice.
+        """
+        found = [self.only(numbers) for numbers in pieces]
+        speaking = [np.unique(piece.connection) for piece in found]
+        silent = np.setdiff1d(np.arange(len(self.connections)), np.concatenate(speaking))
+        kept = [np.union1d(speaking[0], silent), *speaking[1:]]
+        return [
+            replace(
+                piece,
+                connections=tuple(self.connections[number] for number in numbers.tolist()),
+                connection=np.searchsorted(numbers, piece.connection).astype(np.int32),
+            )
+            for piece, numbers in zip(found, kept, strict=True)
+        ]
+
     @property
     def exchange(self) -> Ints:
         """Per message: the exchange that points to it."""

@@ -6,7 +6,6 @@ forwards it does not count as a client of that API. Does not know what follows f
 Rule: the output is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
-from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE, client_host, principal, unwrapped
-from wirecheck.decode.message import Decoded, Status, decode
+from wirecheck.decode.message import Decoded, decode
 from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged
@@ -72,13 +71,9 @@ PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
 """Columns of the exchanges; all others are facts that an inner message has from its Envelope."""
 
 
-def batch_of(exchanges: Exchanges, decoded: Decoded, dialects: Collection[str] = ()) -> Batch:
-    return Batch(exchanges, answering(exchanges, decoded), dialects=dialects)
-
-
 def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -> list[Claim]:
-    """`batch`: that of `batch_of`, where it is read for something else too."""
-    batch = batch or batch_of(exchanges, decoded)
+    """`batch`: that of these exchanges, where it is read for something else too."""
+    batch = batch or Batch(exchanges, decoded)
     stated: list[Claim] = []
     facts = [
         *inner_claims(exchanges, decoded),
@@ -102,21 +97,13 @@ def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -
     found = inside(exchanges, decoded) if steps else None
     if found is None:
         return []
-    batch = Batch(found.exchanges, answering(found.exchanges, found.decoded), found.senders)
+    batch = Batch(found.exchanges, found.decoded, found.senders)
     stated = [
         claim
         for rows in (*bindings.claims(batch), *logins.forwarded(batch))
         for claim in reduced(rows, batch.sightings)
     ]
     return [*stated, *inner_claims(found.exchanges, found.decoded, steps - 1)]
-
-
-def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:
-    """The decoded messages without responses whose request was not captured: it is unknown what these answer."""
-    alone = exchanges.response[(exchanges.request < 0) & (exchanges.response >= 0)]
-    key, status = decoded.messages.key.copy(), decoded.status.copy()
-    key[alone], status[alone] = -1, Status.NO_REQUEST
-    return replace(decoded, messages=replace(decoded.messages, key=key), status=status)
 
 
 class Inside(NamedTuple):

@@ -22,8 +22,9 @@ from wirecheck.decode.message import Decoded, Messages, Status
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agents import MARKS
 from wirecheck.judge.claims import unlisted
+from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
-from wirecheck.judge.claims.extraction import batch_of, claims
+from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.request_counts import Counts, request_counts
@@ -93,7 +94,7 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
         decoded = read(exchanges.messages, settings.dialects)
-        batch = batch_of(exchanges, decoded, settings.dialects)
+        batch = Batch(exchanges, decoded, dialects=settings.dialects)
         claims_made = claims(exchanges, decoded, batch)
         changes, not_kept = change_rows(exchanges, settings.dialects, principals=bool(settings.judge.principals))
         tables = exchanges_table(exchanges, decoded, settings) | changes
@@ -103,8 +104,8 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Part]:
         if len(exchanges) < 2:
             yield [set_aside(exchanges, error)], {}, Counts()
             return
-        for half in np.array_split(np.arange(len(exchanges)), 2):
-            yield from stated(exchanges.only(half), settings)
+        for half in exchanges.divided(np.array_split(np.arange(len(exchanges)), 2)):
+            yield from stated(half, settings)
 
 
 def counted(exchanges: Exchanges, settings: Settings) -> Part:

@@ -331,6 +331,8 @@ def exchanged(*talks):
     exchanges = [(*shifted(halves, begin), out) for talk, begin in zip(talks, begins, strict=True)
                  for *halves, out in talk.exchanges]  # fmt: skip
     asked, answers, outcomes = np.array(exchanges, np.int64).reshape(-1, 3).T
+    alone = answers[(asked < 0) & (answers >= 0)]
+    messages.key[alone] = messages.version[alone] = -1  # nobody knows what they answer
     early = [number in talk.early for talk in talks for number in range(len(talk.exchanges))]
     names = [*dict.fromkeys(talk.source for talk in talks)]
     sources = np.array([names.index(talk.source) for talk in talks], np.int32)

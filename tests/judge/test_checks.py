@@ -24,7 +24,8 @@ from tests.judge import (
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, ns
 from tests.judge.recorded_reads import outspoken, undeclared
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.claims.extraction import batch_of, claims
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extraction import claims
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
@@ -259,7 +260,9 @@ def test_a_code_of_the_draft_is_odd_where_the_named_draft_does_not_have_it(diale
         topics = {"topics": [{"name": f"t{error}", "errorCode": error}]}
         lab.talk(B1, "admin", "10.0.0.9").ask(at, "CreateTopics", 0, {"topics": [{"name": f"t{error}"}]}, topics)
     halves = [exchanged(talk) for talk in lab.talks]
-    found = [one for half in halves for one in claims(*half, batch_of(*half, dialects)) if one.kind == "draft_code"]
+    found = [
+        one for half in halves for one in claims(*half, Batch(*half, dialects=dialects)) if one.kind == "draft_code"
+    ]
     assert [one["error"] for one in found] == codes
 
 
