@@ -90,6 +90,13 @@ laws: $(SET_UP) ## properties that hold for all inputs
 mutations: $(SET_UP) ## each law fails with a seeded mistake in the code: make mutations [ONLY=word]
 	@$(BIN)/python -m tools.mutations $(ONLY)
 
+.PHONY: same damages
+same: $(SET_UP) ## what this checkout concludes beside another one: make same BASE=../base [FOLDERS=...], FREEZE=1
+	@$(BIN)/python -m tools.same $(if $(FREEZE),--freeze,$(BASE) $(FOLDERS))
+
+damages: $(SET_UP) ## who is accused of loss alone: make damages FOLDERS=... [BASE=../base]
+	@$(BIN)/python -m tools.damages $(FOLDERS) $(if $(BASE),--base $(BASE))
+
 unit: $(SET_UP) ## one test module per module
 	@$(BIN)/python -m pytest $(AT_ONCE) $(UNITS)
 
