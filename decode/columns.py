@@ -51,6 +51,25 @@ def tables(decoded: Decoded, api: str | int, side: str) -> dict[str, Table]:
     return out
 
 
+def row_of(table: Table, message: Ints) -> Ints:
+    """The row of a message-level table that each message has, in any order; -1 for a message that has none."""
+    if not len(table):
+        return np.full(len(message), -1)
+    order = np.argsort(table.message, kind="stable")
+    places = table.message[order]
+    at = np.minimum(np.searchsorted(places, message), len(places) - 1)
+    return np.where(places[at] == message, order[at], -1)
+
+
+def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
+    """A message-level integer column, looked up for messages of that kind in any order."""
+    row = row_of(table, message)
+    if not len(table):
+        return np.full(len(message), absent)
+    found: Ints = table[name][row]
+    return np.where(row >= 0, found, absent)
+
+
 def kinds(decoded: Decoded) -> list[tuple[int, int]]:
     """(key, side) of every kind of message that was decoded."""
     well = decoded.status == OK

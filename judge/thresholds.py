@@ -64,6 +64,12 @@ class Settings:
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30
     """... over at least this long."""
+    stalled_requests: int = 5
+    """A client is stalled by at least so many requests that are not granted, over `stuck_s`, or over `unavailable_s` if
+    a restart may explain them; by fewer over twice that time.
+    """
+    failing_s: int = 10
+    """So many, over at least this long, and no success since: a client that fails, too young to be called stalled."""
     unavailable_s: int = 40
     """A partition without a leader, or a topic that does not exist, is reported if clients ask for it for so long: the
     restart of a broker with the only replica took up to 38 s in captures.
@@ -84,6 +90,9 @@ class Settings:
     patience_s: int = 29
     """A client that gets no response for so long is hurt: Kafka's clients give up after 30 s (request.timeout.ms), a
     little less between packets."""
+    write_waits_s: int = 5
+    """A broker answers a write within milliseconds once the replicas in sync have it; one that fell behind leaves the
+    ISR after replica.lag.time.max.ms (30 s)."""
     cut_off_s: int = 60
     """A client that a broker's address refuses for so long is cut off from it; a restart takes less."""
     write_timeout_s: int = 5

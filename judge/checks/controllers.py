@@ -21,6 +21,7 @@ from wirecheck.judge.checks.shapes import (
     answers_as,
     by_id_and_name,
     by_key,
+    by_server,
     clients_of,
     clock,
     ends,
@@ -210,7 +211,8 @@ class EpochsKnown:
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    for claim, streak in lasting(context.claims("answer", group, *subject), {STALE_BROKER_EPOCH}, None, context):
+    activities = by_server(context.claims("activity", group, *subject))
+    for claim, streak in lasting(activities, {STALE_BROKER_EPOCH}, None, context):
         refuses = claim["api"] in ORDERS
         sender = broker_of(claim["client_id"])
         if not refuses and (sender is None or not context.acts_as(sender, claim["host"], group)):
@@ -302,7 +304,7 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 
 
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = context.claims("answer", group, *subject)
+    answers = by_server(context.claims("activity", group, *subject))
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
         words = {"api": claim["api"], "server": servers_of([claim], context), **requesters([claim], group, context)}
         yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)

@@ -1,7 +1,6 @@
-"""What Kafka's errors mean to a client, what to do about them, and which of them are part of the protocol.
+"""What Kafka's errors mean to a client, and what to do about them; and what stands in an error's place.
 
-Rule: an error that a working client gets as a matter of course, and answers by itself, is the protocol's own: it
-refuses nothing. It is marked with the APIs for which that holds.
+Rule: one sentence says what it means, and one or two what to do. Which errors reject nothing is `not_rejections.tsv`.
 """
 
 from collections.abc import Mapping
@@ -9,14 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-EVERY, NONE = "*", "-"
-DESCRIBES = ("Describe", "List")
-"""Requests that only look at something: a refusal stops no work."""
-
 
 class ErrorMeaning(NamedTuple):
-    own_answer_of: frozenset[str]
-    """The APIs of which it is the protocol's own answer; `*` for all."""
     means: str
     """One sentence."""
     action: str
@@ -24,18 +17,21 @@ class ErrorMeaning(NamedTuple):
 
 
 @cache
-def error_meanings() -> Mapping[str, ErrorMeaning]:
-    """By the error's name in Kafka's class Errors, those that clients get."""
+def by_api() -> Mapping[tuple[str, str], ErrorMeaning]:
+    """By the error's name in Kafka's class Errors and the API, NONE for every other API."""
     lines = Path(__file__).with_name("error_meanings.tsv").read_text("ascii").splitlines()[1:]
-    return {
-        name: ErrorMeaning(frozenset(apis.split(",")) - {NONE}, means, action)
-        for name, apis, means, action in (line.split("\t") for line in lines)
-    }
+    rows = (line.split("\t") for line in lines)
+    return {(name, api): ErrorMeaning(means, action) for name, apis, means, action in rows for api in apis.split(",")}
 
 
-def is_own_answer(api: str, error: str) -> bool:
-    """Whether an error, by its name, is part of how the protocol works, so that it refuses nothing."""
-    if api.startswith(DESCRIBES) and api != "ListOffsets":
-        return True
-    known = error_meanings().get(error)
-    return known is not None and not known.own_answer_of.isdisjoint({EVERY, api})
+def error_meanings() -> Mapping[str, ErrorMeaning]:
+    """By name, those that clients get, whatever the API."""
+    return {name: meaning for (name, api), meaning in by_api().items() if api == NONE}
+
+
+def meaning_of(error: str, api: str) -> ErrorMeaning | None:
+    """What an error means in the answer to this API."""
+    return by_api().get((error, api)) or by_api().get((error, NONE))
+
+
+NONE = "-"

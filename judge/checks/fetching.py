@@ -15,6 +15,7 @@ from wirecheck.judge.checks.shapes import (
     all_begun,
     answers_as,
     brokers_of,
+    by_server,
     clock,
     ends,
     gathered,
@@ -96,7 +97,7 @@ def known(name: str | None, topic_id: str, group: Group, context: CheckContext) 
 def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     deletions = [start_ns(int(slot)) for c in context.claims("deletions", group, "server") for slot in c.tally]
     grace_ns = context.settings.client_grace_ns
-    for claim in context.claims("answer", group, *subject):
+    for claim in by_server(context.claims("activity", group, *subject)):
         flips = sorted(claim.outcomes.runs({SESSION_TOPIC_ID}), key=lambda run: run.first_ns)
         if claim["api"] != "Fetch" or not flips:
             continue
@@ -235,7 +236,8 @@ SHOWN = 3
 
 def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
-        for claim, streak in lasting(context.claims("answer", group, *subject), {error}, {"Fetch"}, context):
+        activities = by_server(context.claims("activity", group, *subject))
+        for claim, streak in lasting(activities, {error}, {"Fetch"}, context):
             evidence = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
             yield replace(evidence, count=streak.count, first_ns=streak.first_ns)
     for claim in context.claims("fetch_odd", group, *subject):

@@ -179,7 +179,7 @@ def share_fetched_last_ns(client_id: str, clients: list[Subject], group: Group, 
     """When a ShareFetch or ShareAcknowledge of this client ID was answered last. Both are about everything in its share
     session, where each partition is listed once.
     """
-    mine = (claim for one in clients if one[1] == client_id for claim in context.claims("answer", group, *one))
+    mine = (claim for one in clients if one[1] == client_id for claim in context.claims("activity", group, *one))
     runs = (run for claim in mine if claim["api"] in OF_SHARES for run in claim.outcomes.runs())
     return max((run.last_ns for run in runs), default=0)
 
@@ -212,7 +212,7 @@ def fetched_last_ns(held: Held, asks: Claim, client: Subject, group: Group, cont
 
 def answered_last_ns(port: int, asks: Claim, client: Subject, group: Group, context: CheckContext) -> int:
     """When a connection's fetch was answered last, as far as connections are kept apart."""
-    mine = (claim for claim in context.claims("answer", group, *client) if claim["endpoint"] == asks["endpoint"])
+    mine = (claim for claim in context.claims("activity", group, *client) if claim["endpoint"] == asks["endpoint"])
     every = (claim.outcomes for claim in mine if claim["api"] == FETCH)
     runs = (run for outcomes in every for part in (port, OTHERS) for run in outcomes.runs(part=part))
     return max((run.last_ns for run in runs), default=0)

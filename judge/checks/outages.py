@@ -9,19 +9,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from wirecheck.client_ids import is_internal
+from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.fetching import partition_states
 from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     gathered,
     of_id,
     resting_on,
+    servers_of,
     stuck_client,
     with_unseen,
 )
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import SUCCESS, TURNED_AWAY, Run
+from wirecheck.judge.claims.outcomes import OTHERS, SUCCESS, TURNED_AWAY, WAITED, Run
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.results.topic_rows import integers
 from wirecheck.judge.streaks import (
@@ -39,6 +41,7 @@ from wirecheck.judge.streaks import (
     without_pause,
 )
 from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
 FIND_COORDINATOR, COORDINATOR_NOT_AVAILABLE = "FindCoordinator", 15
@@ -141,6 +144,78 @@ def writes_time_out(subject: Subject, group: Group, context: CheckContext) -> It
             yield refused_writer(claim, streak, words, context, **of_topic_by(subject, claim, group, context))
 
 
+def writes_wait(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per server: a server that answers nothing at all is WIR007's."""
+    if is_of_node(subject[1]):
+        return
+    for (endpoint,), claims in gathered(context.claims("write_wait", group, *subject), "endpoint"):
+        wait = longest_write_wait(claims)
+        answered = context.claims("answered", group, "link", endpoint)
+        others = [run for claim in answered for run in claim.outcomes.runs({SUCCESS})]
+        begins_ns = wait.first_ns + ANSWERS_WAITED_NS
+        if wait.seconds >= context.settings.write_waits_s and any(
+            run.first_ns < wait.last_ns and run.last_ns > begins_ns for run in others
+        ):
+            yield waiting_writes(claims, wait, group, context)
+
+
+ANSWERS_WAITED_NS = SECOND_NS
+"""What was on its way when writes began to wait shows nothing about the time after that."""
+
+
+def longest_write_wait(claims: Collection[Claim]) -> Streak:
+    """From when the first of these writes was sent to when the last of them ended."""
+    until_ns = max(claim.peak["until"] for claim in claims)
+    found = without_pause((run for claim in claims for run in claim.outcomes.runs()), ASKS_AGAIN_NS)
+    ended = [replace(one, last_ns=max(one.last_ns, until_ns if one is found[-1] else 0)) for one in found]
+    return longest_of(ended) or Streak(0, until_ns, until_ns)
+
+
+def waiting_writes(claims: list[Claim], wait: Streak, group: Group, context: CheckContext) -> Evidence:
+    first = claims[0]
+    topics, replicas = dict[str, set[int]](), set[int]()
+    for claim in claims:
+        of_id = ("id", claim["topic_id"]) if claim["topic_id"] not in {None, ZERO} else None
+        name = claim["name"] or (of_id and name_of(of_id, group, context)) or claim["topic_id"] or ""
+        numbers = {part for run_parts in claim.outcomes.of(WAITED).values() for part in run_parts if part != OTHERS}
+        topics.setdefault(str(name), set()).update(int(part) for part in numbers)
+        for number in numbers:
+            states = partition_states(claim["name"], of_id and of_id[1], int(number), group, context)
+            replicas |= {broker for state in states for broker in integers(state["replicas"])}
+    context.watch()
+    uses = [c for c in context.claims("activity", group, *claims_subject(first)) if c["api"] == "Produce"]
+    granted_ns = max((run.last_ns for use in uses for run in use.outcomes.runs({SUCCESS})), default=0)
+    over = granted_ns > wait.last_ns
+    words = {
+        "client": first["client_id"] or "a client without an ID",
+        "server": servers_of(claims, context),
+        "partitions": "; ".join(f"{name} {numbered_partitions(topics[name])}" for name in sorted(topics)),
+        "seconds": f"{wait.seconds:.0f}",
+        "since": clock(wait.first_ns),
+        "until": f" to {clock(wait.last_ns)}" if over else "",
+        **({"recovered": "yes"} if over else {}),
+    }
+    if any(claim.peak["given_up"] for claim in claims) or wait.seconds >= context.settings.stuck_s:
+        words["hurt_host"] = first["host"]  # else the client went on once the ISR had shrunk
+    only = next(iter(topics)) if len(topics) == 1 else None
+    about = {"topic": only, "client_ids": (first["client_id"],), "brokers": tuple(sorted(replicas))}
+    times = {"first_ns": wait.first_ns, "last_ns": wait.last_ns, "count": wait.count}
+    key = (first["client_id"] or "", first["host"], context.node(first))
+    return resting_on(claims, *key, **about, **times, words=words)
+
+
+def claims_subject(claim: Claim) -> Subject:
+    """The client that a claim is about."""
+    return "client", claim["client_id"] or "", claim["host"]
+
+
+def numbered_partitions(numbers: Collection[int]) -> str:
+    """`partitions 0, 2 and 5 more`."""
+    left = len(numbers) - MOST_NUMBERS
+    shown = ", ".join(map(str, sorted(numbers)[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
+    return f"partition{'' if len(numbers) == 1 else 's'} {shown}"
+
+
 def too_few_replicas_in_sync(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in rejected_writes(NOT_ENOUGH_REPLICAS, subject, group, context):
         streak = stuck(claim.outcomes, {NOT_ENOUGH_REPLICAS}, context)
@@ -227,10 +302,9 @@ def leaderless(
     led = {state["partition"] for state in states if state["leader"] >= 0 and state.last_word.ts_ns > last_ns}
     without = [state for state in states if state["partition"] in numbers and state["leader"] < 0]
     replicas = {broker for state in without for broker in integers(state["replicas"])}
-    over, left = led.issuperset(numbers), len(numbers) - MOST_NUMBERS
-    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {left} more" if left > 0 else "")
+    over = led.issuperset(numbers)
     words: dict[str, Any] = {"clients": len(stuck)}
-    words["partitions"] = f"partition{'' if len(numbers) == 1 else 's'} {shown}"
+    words["partitions"] = numbered_partitions(numbers)
     words |= {"had": "had" if over else "has had", "cannot": "could not" if over else "cannot"}
     words |= {"since": f"{'from' if over else 'since'} {clock(first_ns)}"}
     words |= {"until": f" until {clock(last_ns)}" if over else ""}
@@ -241,7 +315,7 @@ def leaderless(
 
 
 def coordinator_unavailable(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = context.claims("answer", group, *subject)
+    answers = context.claims("activity", group, *subject)
     claims = [claim for claim in answers if claim["api"] == FIND_COORDINATOR]
     longest = without_coordinator(claims)
     if longest is not None and longest.is_long(context.settings) and not is_internal(subject[1]):

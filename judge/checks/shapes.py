@@ -206,6 +206,17 @@ def with_former(claim: Claim, subject: Subject, group: Group, context: CheckCont
     return found
 
 
+def by_server(activities: Iterable[Claim]) -> list[Claim]:
+    """What each server answered each API of a client, whatever the outcome, as one claim."""
+    found = []
+    for _, claims in gathered(activities, "client_id host endpoint api"):
+        whole = claims[0] if len(claims) == 1 else claims[0].copy()
+        for claim in claims[1:]:
+            whole.merge(claim)
+        found.append(whole)
+    return found
+
+
 def lasting(
     claims: Iterable[Claim], errors: Collection[int], apis: Collection[str] | None, context: CheckContext
 ) -> Iterator[tuple[Claim, Streak]]:

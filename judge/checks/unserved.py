@@ -9,10 +9,11 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
-from wirecheck.client_ids import TO_BROKERS, is_internal
+from wirecheck.client_ids import TO_BROKERS, is_internal, is_of_node
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge import topic_history as topics
+from wirecheck.judge.activity_states import FAILING, IN_PART, STALLED, Activity, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
@@ -22,6 +23,7 @@ from wirecheck.judge.checks.shapes import (
     counted,
     gathered,
     resting_on,
+    seen_whole,
     servers_of,
 )
 from wirecheck.judge.checks.versions import version_rejected
@@ -36,8 +38,9 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import read
+from wirecheck.wording import and_list
 
-GREETED, PRODUCE = "ApiVersions", "Produce"
+GREETED, PRODUCE, FIND_COORDINATOR = "ApiVersions", "Produce", "FindCoordinator"
 METADATA = key_of("Metadata")
 IN_WORDS = {"http": "HTTP", "tls": "TLS", "ssh": "SSH"}
 NO_OUTCOME = {47, 90}
@@ -213,6 +216,50 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
         words["then"] = f"then {others}, without a response" if others else "nothing after that"
         about = {"client_ids": (asked[0]["client_id"],), "count": sum(claim.count for claim in asked)}
         yield resting_on(asked, *subject[1:], endpoint, **about, words=words)
+
+
+def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A client that is told its coordinator joins its group, or begins its transactions, at once. All brokers have to
+    be captured, as it may work on at another one.
+    """
+    _, client_id, host = subject
+    found = context.claims("activity", group, *subject)
+    asked = {claim["api"] for claim in found}
+    if is_of_node(client_id) or FIND_COORDINATOR not in asked or not asked <= BEFORE_WORK:
+        return
+    mine = [claim for claim in found if claim["api"] == FIND_COORDINATOR and claim.succeeded]
+    if not mine or any(is_open(one) for one in activities(found, context.settings)):
+        return
+    context.watch()
+    first_ns, until_ns = min(claim.first.ts_ns for claim in mine), context.settings.fell_silent_s * SECOND_NS
+    endpoints = set(group.endpoints)
+    known = {claim["address"] for claim in context.claims("address", group, "server")}
+    whole = bool(known) and known <= endpoints and seen_whole(client_id or None, host, endpoints, group, context)
+    if not whole or not context.passed(first_ns + until_ns):
+        return
+    server = {claim["endpoint"] for claim in mine}
+    advertised = context.claims("advertised", group, "server")
+    offered = {key for one in advertised if one["endpoint"] in server for key in read(one["ranges"])}
+    lacks = [api for api in NEW_GROUPS if offered and key_of(api) not in offered]
+    words = {
+        "client": mine[0]["client_id"] or "a client without an ID",
+        "since": clock(first_ns),
+        "lacks": f"; the broker does not offer {and_list(lacks)}" if lacks else "",
+    }
+    yield resting_on(mine, client_id, host, client_ids=(mine[0]["client_id"],), first_ns=first_ns, words=words)
+
+
+BEFORE_WORK = frozenset(
+    {GREETED, "SaslHandshake", "SaslAuthenticate", "Metadata", "FindCoordinator", "GetTelemetrySubscriptions",
+     "PushTelemetry"}
+)  # fmt: skip
+NEW_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
+"""KIP-848, KIP-932, KIP-1071: what clients with these protocols send next."""
+
+
+def is_open(one: Activity) -> bool:
+    """Whether it is rejected, which says more."""
+    return one.state in {STALLED, IN_PART, FAILING}
 
 
 def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

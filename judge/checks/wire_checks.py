@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of, newest
+from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
@@ -27,7 +28,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
 )
 from wirecheck.judge.claims.claim import Claim, Subject, error_name
-from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, OVERDUE_NS, SECOND_NS
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS
 from wirecheck.judge.claims.outcomes import SUCCESS, WAITED
 from wirecheck.judge.claims.reduce import moment
 from wirecheck.judge.failures import Failure

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of
-from wirecheck.decode.columns import Table, kinds, tables
+from wirecheck.decode.columns import Table, kinds, row_of, tables
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.message import Decoded, Dialect, Status
 from wirecheck.decode.show.message_head import client_ids
@@ -20,6 +20,7 @@ from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
+from wirecheck.judge.claims.response_outcomes import NO_RESPONSE, ResponseOutcomes, outcomes_of
 
 Bools = NDArray[np.bool_]
 UNSUPPORTED_VERSION = 35
@@ -84,6 +85,15 @@ class Batch:
         for key, side in sorted(self.kinds):
             if side == RESPONSE and key not in but:
                 yield name_of(key), self.tables(name_of(key), "response")
+
+    @cached_property
+    def answers_of(self) -> ResponseOutcomes:
+        """What each response comes down to."""
+        fate, error = (np.full(len(self.decoded), value, np.int64) for value in (NO_RESPONSE, 0))
+        for api, answers in self.answers():
+            message, of_message, code = outcomes_of(api, answers)
+            fate[message], error[message] = of_message, code
+        return ResponseOutcomes(fate, error)
 
     @cached_property
     def unsupported(self) -> Ints:
@@ -204,25 +214,6 @@ def key_of_messages(batch: Batch, parts: Parts, message: Ints) -> list[Column]:
         else:
             found.append(constant(part[1:] or None, len(message)))
     return found
-
-
-def row_of(table: Table, message: Ints) -> Ints:
-    """The row of a message-level table that each message has, in any order; -1 for a message that has none."""
-    if not len(table):
-        return np.full(len(message), -1)
-    order = np.argsort(table.message, kind="stable")
-    places = table.message[order]
-    at = np.minimum(np.searchsorted(places, message), len(places) - 1)
-    return np.where(places[at] == message, order[at], -1)
-
-
-def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
-    """A message-level integer column, looked up for messages of that kind in any order."""
-    row = row_of(table, message)
-    if not len(table):
-        return np.full(len(message), absent)
-    found: NDArray[np.int64] = table[name][row]
-    return np.where(row >= 0, found, absent)
 
 
 class Lines:

@@ -16,7 +16,7 @@ from wirecheck.decode import schemas
 from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
-from wirecheck.judge.claims.outcomes import MOST_SLOTS, SUCCESS, Outcomes, from_flat
+from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SUCCESS, Outcomes, from_flat
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -168,7 +168,7 @@ class Claim:
     @property
     def flows(self) -> bool:
         """Whether it only shows that traffic continues."""
-        return self.kind in kinds.TRAFFIC and not self.outcomes.errors()
+        return self.kind in kinds.TRAFFIC and HARMLESS.issuperset(self.outcomes.codes())
 
     @property
     def last_word(self) -> Sighting:

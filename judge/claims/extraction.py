@@ -19,6 +19,7 @@ from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged
 from wirecheck.judge.claims.extract import (
+    activities,
     administration,
     bindings,
     client_sets,
@@ -45,6 +46,7 @@ from wirecheck.judge.claims.extract import (
 from wirecheck.judge.claims.reduce import Column, reduced
 
 FAMILIES = (
+    activities,
     bindings,
     administration,
     control,
@@ -86,7 +88,8 @@ def claims(exchanges: Exchanges, decoded: Decoded, batch: Batch | None = None) -
     if len(decoded):
         rows = (rows for family in FAMILIES for rows in family.claims(batch))
         stated = merged(claim for row in rows for claim in reduced(row, batch.sightings))
-        facts += [*wire_format.answered(batch), *overdue.claims(batch), *peers.odd(batch)]
+        facts += [*wire_format.answered(batch), *activities.waits(batch)]
+        facts += [*overdue.claims(batch), *peers.odd(batch)]
         facts += [*client_sets.members(batch), *client_sets.topics_by_name(batch), *group_members.sets_of(batch)]
         facts += [*forwarding.samples(batch)]
     return merged([*stated, *servers.derived(stated), *facts])

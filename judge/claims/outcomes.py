@@ -5,6 +5,7 @@ Rule: merging is commutative and associative, also at the bounds: what is droppe
 comes. What follows from answers over time (streaks, who is stuck) is `streaks.py`.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Any, final
 
@@ -19,6 +20,24 @@ WAITED = 1 << 16
 """Answers to requests that had waited, from when the first of them was sent. No error code of Kafka is so large."""
 TURNED_AWAY = (1 << 16) + 1
 """Connections that the server refused."""
+GIVEN_UP = (1 << 16) + 2
+"""Requests that the client gave up, from when the first of them was sent to the last close."""
+CLOSED = (1 << 16) + 3
+"""Requests on which the server closed the connection."""
+UNASKED = (1 << 16) + 4
+"""Requests that ask for no response (acks=0)."""
+STEP = (1 << 16) + 5
+"""Answers before the last round of a login."""
+OPEN, UNSEEN, UNREADABLE = (1 << 16) + 6, (1 << 16) + 7, (1 << 16) + 8
+"""Requests of which nobody knows how they end: open when the connection or the capture ended; with a response that was
+not captured; with one that was not decoded.
+"""
+LATE = (1 << 16) + 9
+"""Requests that were granted late, from when the first of them was sent to the last response."""
+HARMLESS = frozenset({SUCCESS, UNASKED, STEP, OPEN, UNSEEN, UNREADABLE, LATE})
+"""What rejects nothing."""
+STATUS = 1 << 17
+"""Is added to the code of a status that says no in an answer without an error code."""
 Part = int | str
 """By what answers are kept apart: the client's port, a partition's index, or a client's address."""
 OTHERS = 1 << 32
@@ -97,6 +116,17 @@ class Outcomes:
                         found.append(parts[part])
         return found
 
+    def counts(self) -> Counter[int]:
+        """How many answers of each outcome."""
+        found = Counter[int]()
+        for outcome, slots in self._slots.items():
+            count = 0
+            for parts in slots.values():
+                for run in parts.values():
+                    count += run.count
+            found[outcome] = count
+        return found
+
     def parts(self, outcomes: Collection[int]) -> set[Part]:
         found: set[Part] = set()
         for outcome in outcomes:
@@ -114,6 +144,10 @@ class Outcomes:
             slots[slot] = {part: run}
         else:
             add_to(parts, part, run)
+
+    def add_run(self, outcome: int, run: Run) -> None:
+        """Add answers of no part by themselves: a copy of the run, as one of OTHERS."""
+        self.add(outcome, run.first_ns // SLOT_NS, OTHERS, Run(run.count, run.first_ns, run.last_ns))
 
     def merge(self, other: "Outcomes") -> bool:
         """Add all of another; whether that is news, which an outcome is that was not there before. The oldest slots,

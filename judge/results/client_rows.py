@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from wirecheck.client_ids import is_internal
 from wirecheck.decode import schemas
+from wirecheck.judge.activity_states import STALLED, Activity, activities, is_client
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.error_meanings import is_own_answer
 from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
     FIND_COORDINATOR,
@@ -34,7 +34,7 @@ from wirecheck.judge.checks.outages import (
 from wirecheck.judge.checks.shapes import gathered, with_former, with_unseen
 from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
-from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.claims.outcomes import HARMLESS, SUCCESS
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
@@ -153,11 +153,7 @@ MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
 MOST_PRINCIPALS = 16
-GRANTED_FIRST = frozenset(
-    {METADATA, FIND_COORDINATOR, "JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate"}
-)
-"""APIs that come before a client's work: who is refused there for long does none."""
-REFUSING = ("named_answer", "overdue", "unknown_topic", "leaderless", "answer", "denied_topic")
+REFUSING = ("named_answer", "overdue", "unknown_topic", "leaderless", "activity", "denied_topic")
 """Kinds of claims about a client by which it may be hurt; without any, only by closed connections."""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
@@ -280,7 +276,8 @@ def harms_of_responses(subject: Subject, group: Group, context: CheckContext) ->
     yield from harms_without_topic(subject, group, context)
     yield from harms_without_leader(subject, group, context)
     yield from harms_without_coordinator(subject, group, context)
-    yield from harms_of_answers(subject, group, context)
+    yield from harms_of_denied_topics(subject, group, context)
+    yield from harms_of_activities(subject, group, context)
 
 
 def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refused:
@@ -294,7 +291,7 @@ def refused_by_name(who: Who, claims: list[Claim], by_id: list[Claim]) -> Refuse
 
 
 def harms_without_coordinator(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
-    claims = [claim for claim in context.claims("answer", group, *subject) if claim["api"] == FIND_COORDINATOR]
+    claims = [claim for claim in context.claims("activity", group, *subject) if claim["api"] == FIND_COORDINATOR]
     longest = without_coordinator(claims)
     if longest is None or longest.count < BRIEF_ANSWERS or is_internal(subject[1]):
         return
@@ -305,34 +302,52 @@ def harms_without_coordinator(subject: Subject, group: Group, context: CheckCont
     yield from rows("|".join((*subject[1:], FIND_COORDINATOR)), [harm], group, context)
 
 
-def harms_of_answers(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
-    """What a client has to be granted before it writes or reads: its login, its group, its producer ID, its topics."""
+def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """What a client is not granted, whatever it asks for, and of no topic; administration that is rejected hurts no
+    work. The story leaves out what other harm of the client says better.
+    """
+    claims = context.claims("activity", group, *subject)
+    if not is_client(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
+        return
+    for one in activities(claims, context.settings):
+        if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):
+            continue
+        of, who = RefusedTopic(None, None), (one.client_id, one.host, one.api)
+        blocked = longest_ms([one.streak]) if one.state == STALLED else 0
+        harm = Harm(who, of, one.refusals, HURT, [one.streak], [], one.errors, one.streak.count, blocked,
+                    succeeded=one.claims)  # fmt: skip
+        yield from rows("|".join((*subject[1:], one.api, "refused")), [harm], group, context)
+
+
+def is_explained(one: Activity, subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether there is a harm of its own: of a topic, of no coordinator, of a late response."""
+    if one.api == METADATA:
+        return any(context.claims(kind, group, *subject) for kind in ("unknown_topic", "leaderless", "denied_topic"))
+    if one.errors == [NO_RESPONSE]:
+        return any(claim["api"] == one.api for claim in context.claims("overdue", group, *subject))
+    if one.api == FIND_COORDINATOR and one.errors == [named(COORDINATOR_NOT_AVAILABLE)]:
+        return True
+    answers = (claim for kind in ("refused", "named_answer") for claim in context.claims(kind, group, *subject))
+    levels = (worst(claim, context) for claim in answers if claim["api"] == one.api)
+    return any(of_topic is not None and of_topic[0] == HURT for of_topic in levels)
+
+
+def harms_of_denied_topics(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
+    """Topics that Metadata responses deny."""
     if is_internal(subject[1]):
         return
-    answers = ((claim, claim["api"], None) for claim in context.claims("answer", group, *subject))
-    denied = ((claim, METADATA, claim["name"]) for claim in context.claims("denied_topic", group, *subject))
-    found: dict[tuple[str, str | None], list[Claim]] = {}
-    for claim, api, name in (*answers, *denied):
-        if api in GRANTED_FIRST:
-            found.setdefault((api, name), []).append(claim)
-    for (api, name), claims in sorted(found.items(), key=str):
-        if (harm := denial(claims, api, name, context)) is not None:
-            about = "|".join((*subject[1:], api, *([] if name is None else [name]), "refused"))
-            yield from rows(about, [harm], group, context)
+    for (name,), claims in gathered(context.claims("denied_topic", group, *subject), "name"):
+        if (harm := denial(claims, name, context)) is not None:
+            yield from rows("|".join((*subject[1:], METADATA, name, "refused")), [harm], group, context)
 
 
-def denial(claims: list[Claim], api: str, name: str | None, context: CheckContext) -> Harm | None:
+def denial(claims: list[Claim], name: str, context: CheckContext) -> Harm | None:
     """What all brokers together refused a client for so long that it is hurt."""
     outcomes = together(claims)
-    errors = [error for error in outcomes.errors() if not is_own_answer(api, named(error))]
-    longest = longest_of(streaks(outcomes, errors))
-    settings = context.settings
-    if longest is None or (api == FIND_COORDINATOR and longest.errors == (COORDINATOR_NOT_AVAILABLE,)):
+    longest, settings = longest_of(streaks(outcomes, outcomes.errors())), context.settings
+    if longest is None or not (is_never(longest, outcomes, settings) or longest.is_long(settings)):
         return None
-    if not (is_never(longest, outcomes, settings) or longest.is_long(settings)):
-        return None
-    who = (claims[0]["client_id"], claims[0]["host"], api)
-    names = [named(error) for error in longest.errors]
+    who, names = (claims[0]["client_id"], claims[0]["host"], METADATA), [named(error) for error in longest.errors]
     of = RefusedTopic(name, None)
     return Harm(who, of, claims, HURT, [longest], [], names, longest.count, longest_ms([longest]))
 

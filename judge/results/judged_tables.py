@@ -112,6 +112,15 @@ CLIENTS = ResultTable(
     news=grows,
     bounded=True,
 )
+ACTIVITIES = ResultTable(
+    "activities",
+    "What came of each client's requests, and whether it gets its work done. One row per client and API.",
+    columns("activities"),
+    rows={"client": "activity_rows.activities_of_client"},
+    reads={"client": "client:activity!"},
+    order_by=("cluster", "client_id", "address", "api"),
+    news=itemgetter("state", "errors"),
+)
 HARMS = ResultTable(
     "harms",
     "Clients whose requests are rejected or not answered. One row per client, topic and API.",
@@ -119,7 +128,7 @@ HARMS = ResultTable(
     rows={"id": "client_rows.harms_of_id", "client": "client_rows.harms_of_client"},
     reads={
         "id": "id:refused! id:use id:binding name:binding link:missing client:client",
-        "client": "client:client client:named_answer client:answer client:overdue client:leaderless"
+        "client": "client:client client:named_answer client:refused client:activity client:overdue client:leaderless"
         " client:unknown_topic client:denied_topic link:answered"
         " link:missing id:binding id:use id:partition name:binding name:unnumbered link:closed_after"
         " client:closed_on client:request_version client:software client:version_error server:advertised"
@@ -155,4 +164,4 @@ COVERAGE = ResultTable(
     },
 )
 """The JSON has its sums."""
-JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, HARMS, CLUSTERS, COVERAGE)
+JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, ACTIVITIES, HARMS, CLUSTERS, COVERAGE)

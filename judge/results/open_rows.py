@@ -17,6 +17,7 @@ from wirecheck.judge.topology.releases import removed_in_4
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "topics": ("id", "revision", "label", "withdrawn", "state", "others"),
     "clients": ("id", "revision", "label", "withdrawn", "apis", "others"),
+    "activities": ("id", "revision", "label", "withdrawn", "step", "state"),
 }
 """What is looked at; of findings and totals all."""
 OLD = "speaks_removed"
@@ -38,6 +39,8 @@ def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
         return row["label"], row["code"], row["kind"]
     if table == "topics":
         return row["label"], row["state"]
+    if table == "activities":
+        return row["label"], row["step"], row["state"]
     return row["label"], "removed" if row[OLD] else "kept"
 
 

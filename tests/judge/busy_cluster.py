@@ -102,7 +102,7 @@ class Cluster:
             slots = {f"{seen.ts_ns // SLOT_NS + k}:0": 9 for k in range(6)}
             yield Claim("use", (self.ids[topic], "Fetch", name, host, server), seen, tally=slots | {"asked": 54})
             yield Claim("client", (name, host, server), seen, tally={"Fetch:17": 54, "Metadata:12": 3})
-            yield Claim("answer", (name, host, server, "Fetch"), seen, tally=slots)
+            yield Claim("activity", (name, host, server, "Fetch"), seen, tally=slots)
 
 
 def judged(cluster: Cluster, batches: int = BATCHES) -> list[tuple[int, float, int]]:

@@ -452,8 +452,48 @@ def cli006_fires__coordinator_denied(lab):
 
 
 def cli006_near_miss(lab):
-    """A group that rebalances for long: answers that make the client join again."""
+    """A group that rebalances for long: answers that make the client join again, and it does each time."""
+    errors = (79, 27, 27, 0)
+    refused(lab, "JoinGroup", 9, lambda at: {"errorCode": errors[at // 2 % 4]}, {"groupId": "g"})
+
+
+def cli006_fires__never_joins(lab):
+    """The same answers, and none that lets it join: what is the protocol's own counts while nothing behind succeeds."""
     refused(lab, "JoinGroup", 9, lambda at: {"errorCode": 79 if at % 4 else 27}, {"groupId": "g"})
+
+
+def cli006_fires__heartbeats(lab):
+    """A group protocol that the cluster does not have: one request in six seconds."""
+    refused(lab, "ConsumerGroupHeartbeat", 1, {"errorCode": 35}, {"groupId": "g"}, every=6)
+
+
+def cli006_fires__login_by_its_last_round(lab):
+    """SCRAM: the first round of each login succeeds, whatever the password is."""
+    for at in range(0, 100, 2):
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True, sasl="SCRAM-SHA-256")
+        greet(talk, at)
+        for error, token in ((0, b"n,,n=app,r=abc"), (58, b"c=biws,r=abc,p=x")):
+            sent = {"authBytes": base64.b64encode(token).decode()}
+            talk.ask(at + 0.1 + error / 1000, "SaslAuthenticate", 2, sent, {"errorCode": error, "errorMessage": None})
+        talk.closed = at + 0.3
+    lab.until = 130
+
+
+def cli006_fires__gives_up(lab):
+    """Heartbeats that get no response; the client closes after nine seconds each time."""
+    lab.metadata(0, talk=lab.talk(client_id="app", host="10.0.0.7"))
+    for at in range(1, 120, 12):
+        talk = lab.talk(client_id="app", host="10.0.0.7", over=True, closed_by="client-fin")
+        greet(talk, at)
+        talk.ask(at + 0.1, "Heartbeat", 4, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+        talk.closed = at + 9.1
+    served(lab, 130)
+    lab.until = 140
+
+
+def cli006_near_miss__administration(lab):
+    """A tool that may not describe groups: no client's work."""
+    refused(lab, "DescribeGroups", 5, {"groups": [{"errorCode": 30, "groupId": "g"}]})
 
 
 def cli006_near_miss__a_finding_says_why(lab):
@@ -467,6 +507,93 @@ def cli006_near_miss__a_finding_says_why(lab):
     for at in range(21, 400, 3):
         write_by_id(talk, at, 100)
     lab.until = 420
+
+
+def waits(lab, begin=10, until=30, every=0.5, server=B1, answers=False, gives_up=True):
+    """Writes that get no response while the same broker answers others."""
+    lab.metadata(0, [("orders", ID_1)])
+    talk = lab.talk(server, "app", "10.0.0.7", closed_by="client-fin", over=True)
+    greet(talk, 1)
+    for at in range(2, begin):
+        write(talk, at, 0)
+    number = begin
+    while number < until:
+        asked = {"acks": -1, "timeoutMs": 30_000, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+        row = {"index": 0, "errorCode": 0, "baseOffset": 1, "logAppendTimeMs": -1}
+        answer = {"responses": [{"name": "orders", "partitionResponses": [row]}]} if answers else None
+        outcome = None if answers else CLOSED_BY_CLIENT
+        talk.ask(number, "Produce", 9, asked, answer, outcome=outcome, answered_in=until - number)
+        number += every
+    talk.closed = until if gives_up else None
+    lab.until = until + 60
+
+
+def ctl019_fires(lab):
+    waits(lab)
+    served(lab, 60)
+
+
+def ctl019_fires__answered_at_last(lab):
+    waits(lab, answers=True)
+    served(lab, 60)
+
+
+def ctl019_near_miss(lab):
+    """A broker that takes three seconds for a write."""
+    waits(lab, until=13)
+    served(lab, 60)
+
+
+def ctl019_near_miss__nothing_is_answered(lab):
+    """A broker that is paused: no write is what it waits for."""
+    waits(lab)
+
+
+def ctl019_cannot_know(lab):
+    """Bytes of the connection were not captured."""
+    waits(lab)
+    lab.talks[-1].facts["unseen_response_bytes"] = 400
+    served(lab, 60)
+
+
+def finds_its_coordinator(lab, then=(), **facts):
+    brokers = {B1: 1, B2: 2}
+    for at in range(0, 120, 20):
+        for server in brokers:
+            lab.metadata(at, server=server, brokers=brokers, talk=lab.talk(server, "other", "10.0.0.8"))
+    talk = lab.talk(client_id="app", host="10.0.0.7", **facts)
+    greet(talk, 1)
+    lab.metadata(2, brokers=brokers, talk=talk)
+    found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
+    talk.ask(3, "FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, found)
+    for at, api, version, request, response in then:
+        talk.ask(at, api, version, request, response)
+    lab.until = 120
+
+
+def cli008_fires(lab):
+    finds_its_coordinator(lab)
+
+
+def cli008_fires__asks_again(lab):
+    found = {"coordinators": [{"key": "g", "nodeId": 1, "host": "10.0.0.1", "port": 9092, "errorCode": 0}]}
+    asked = {"keyType": 0, "coordinatorKeys": ["g"]}
+    finds_its_coordinator(lab, [(at, "FindCoordinator", 4, asked, found) for at in range(8, 100, 5)])
+
+
+def cli008_near_miss(lab):
+    """It joins its group."""
+    finds_its_coordinator(lab, [(4, "JoinGroup", 9, {"groupId": "g"}, {"errorCode": 0})])
+
+
+def cli008_near_miss__a_tool(lab):
+    """It asks for a group's offsets."""
+    finds_its_coordinator(lab, [(4, "OffsetFetch", 7, {"groupId": "g", "topics": None}, {"errorCode": 0})])
+
+
+def cli008_cannot_know(lab):
+    """Bytes of its connection were not captured: it may have joined."""
+    finds_its_coordinator(lab, unseen_request_bytes=300)
 
 
 def cli006_near_miss__granted_soon(lab):

@@ -229,7 +229,7 @@ class Fleet(Cluster):
                 "client", (name, host, server), seen, tally={"Fetch:17": 54, "Metadata:12": 3}, peak={"answered": 1}
             )
             yield Claim(
-                "answer",
+                "activity",
                 (name, host, server, "Fetch"),
                 seen,
                 outcomes=single(SUCCESS, slot, port, Run(9, seen.ts_ns, seen.ts_ns)),

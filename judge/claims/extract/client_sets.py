@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from wirecheck.decode.columns import Table
+from wirecheck.decode.columns import Table, value_per
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST, RESPONSE
-from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, numbered, value_per
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, numbered
 from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim
 from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows

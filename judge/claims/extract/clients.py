@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.api_names import BETWEEN_BROKERS
+from wirecheck.decode.columns import value_per
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages, value_per
-from wirecheck.judge.claims.extract.peers import GRANTED, answers
+from wirecheck.judge.claims.batch import AUTHENTICATION, GREETINGS, Batch, Bools, key_of_messages
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
+from wirecheck.judge.claims.response_outcomes import GRANTED
 from wirecheck.judge.topology.releases import removed_in_4
 
 PRODUCE, METADATA = 0, 3
@@ -80,12 +81,11 @@ def peaks(batch: Batch, requests: Ints) -> dict[str, Ints]:
 
 
 def succeeded(batch: Batch) -> Bools:
-    """Per message whether it is a request that was granted something (`peers.py`)."""
+    """Per message whether it is a request that was granted something."""
     found = np.zeros(len(batch.decoded), np.bool_)
-    for api, tables in batch.answers(GREETINGS):
-        answer, fate = answers(api, tables)
-        request = batch.partner(answer[fate == GRANTED], REQUEST)
-        found[request[request >= 0]] = True
+    answer = np.flatnonzero((batch.answers_of.fate == GRANTED) & ~np.isin(batch.decoded.messages.key, GREETINGS))
+    request = batch.partner(answer, REQUEST)
+    found[request[request >= 0]] = True
     return found
 
 

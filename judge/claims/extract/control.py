@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from wirecheck.decode.columns import value_per
 from wirecheck.decode.wire import REQUEST, RESPONSE
-from wirecheck.judge.claims.batch import Batch, Lines, value_per
+from wirecheck.judge.claims.batch import Batch, Lines
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, ids, spelled

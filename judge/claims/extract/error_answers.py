@@ -22,13 +22,6 @@ from wirecheck.judge.claims.reduce import Rows
 UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 3, 5, 41, 104
 DENIED = (17, 29)
 """INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED: what a client gets before it writes or reads a topic at all."""
-OVER_TIME = (
-    *((api, "") for api in ("Fetch", "ShareFetch", "ShareAcknowledge", "AlterPartition", "BrokerHeartbeat")),
-    *((api, "") for api in ("LeaderAndIsr", "UpdateMetadata", "StopReplica")),
-    *(("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results")),
-    *((api, "") for api in ("JoinGroup", "InitProducerId", "SaslHandshake", "SaslAuthenticate")),
-)
-"""API and table whose errors are counted over time: few requests, or those that a client has to be granted first."""
 RAFT = tuple((api, "") for api in ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch"))
 FENCED = (6, 74, 75)
 """NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
@@ -49,9 +42,6 @@ REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api, lines in batch.each("response", OVER_TIME):
-        yield lines.states("answer", f"@who ={api}", error=lines["error_code"])
-    yield from coordinators(batch)
     for api, lines in batch.each("response", DRAFT_SPEAKERS):
         codes = lines["error_code"]
         expected = [code for code, error in schemas.draft_errors().items() if api in error.apis]
@@ -74,14 +64,6 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield fenced(partitions, name, number)
     for api, partitions, name, number in batch.each("response", CLIENTS_ANSWERS):
         yield from refused(partitions, api, name, number)
-
-
-def coordinators(batch: Batch) -> Iterator[Rows]:
-    """Whether a coordinator is known: one per response up to version 3, one per key since (KIP-699)."""
-    for path in ("", "coordinators"):
-        if lines := batch.lines("FindCoordinator", "response", path):
-            stated = (batch.version(lines.message) >= 4) == bool(path)
-            yield lines.states("answer", "@who =FindCoordinator", stated, error=lines["error_code"])
 
 
 def refused_clusters(header: Lines, api: str) -> Iterator[Rows]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import BETWEEN_BROKERS
+from wirecheck.decode.columns import value_per
 from wirecheck.decode.forwarding import answers, codes, sampled
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.claims.batch import Batch, Bools, value_per
+from wirecheck.judge.claims.batch import Batch, Bools
 from wirecheck.judge.claims.claim import SAMPLE, Claim
 from wirecheck.judge.claims.extract.error_answers import REPLICA_IDS
 from wirecheck.judge.claims.members import sets

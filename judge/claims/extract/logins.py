@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wirecheck.decode.columns import value_per
 from wirecheck.decode.sasl_name import sasl_name
 from wirecheck.decode.wire import REQUEST, RESPONSE
-from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.reduce import Column, Rows
 
 if TYPE_CHECKING:

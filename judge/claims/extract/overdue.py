@@ -23,9 +23,10 @@ from wirecheck.decode.connection.exchanges import (
 )
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Conversation
+from wirecheck.decode.request_waits import ROUNDS, answerable_ns, whole
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.extract.wire_format import ROUNDS, answerable_ns, waits_ns
+from wirecheck.judge.claims.extract.wire_format import allowed_ns
 from wirecheck.judge.claims.outcomes import SLOT_NS, WAITED, Run, single
 
 LONG_NS = 10_000_000_000
@@ -45,8 +46,8 @@ def claims(batch: Batch) -> Iterator[Claim]:
     since_ns = answerable_ns(exchanges, asked)
     waited_ns = until_ns - since_ns
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
-    allowed_ns = waits_ns(batch, asked[long])
-    for place, allows_ns in zip(long.tolist(), allowed_ns.tolist(), strict=True):
+    allowed = allowed_ns(batch, asked[long])
+    for place, allows_ns in zip(long.tolist(), allowed.tolist(), strict=True):
         message, of = int(asked[place]), exchanges.connections[connection[place]]
         gave_up = has_given_up(of)
         enough_ns = max(allows_ns, LONG_NS) if gave_up else allows_ns + LONG_NS
@@ -68,27 +69,6 @@ def unanswered(exchanges: Exchanges) -> Ints:
 
 def has_given_up(connection: Connection) -> bool:
     return bool(connection.close_ns) and (connection.closed_by or "").startswith("client")
-
-
-def whole(connection: Connection) -> bool:
-    """Whether all that both sides sent was captured; of one that began before the capture, once both were seen."""
-    understood = not connection.skipped_bytes and not connection.resynchronised
-    begun = connection.from_start or connection.responses > 0
-    return connection.protocol == "kafka" and no_byte_missing(connection) and understood and begun
-
-
-def no_byte_missing(connection: Connection) -> bool:
-    """Whether all bytes from the first that was seen are there, understood or not."""
-    lost = (
-        connection.unseen_request_bytes,
-        connection.unseen_response_bytes,
-        connection.cut_bytes,
-        connection.conflicting_bytes,
-        connection.limits_hit,
-        connection.unlisted,
-        connection.is_guess,
-    )
-    return not any(lost)
 
 
 def overdue(batch: Batch, message: int, since_ns: int, until_ns: int) -> Iterator[Claim]:

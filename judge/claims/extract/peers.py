@@ -5,13 +5,12 @@ requests are looked for only where nothing was granted in the same batch, becaus
 count.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of, names
-from wirecheck.decode.columns import Table
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
 from wirecheck.decode.message import Status
 from wirecheck.decode.wire import RESPONSE, SIDES
@@ -21,10 +20,8 @@ from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.members import hashed, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
+from wirecheck.judge.claims.response_outcomes import FAILED, ONLY_BROKERS
 
-FIRST = ("Metadata", "Fetch", "Produce")
-"""Looked at first: nearly every host that is granted anything is by these."""
-EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
 ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 VERSIONS, MALFORMED, COMMANDS = "versions of no release", "malformed requests", "rejected controller requests"
 CLUSTERS, IDS, REFUSED = "other cluster IDs", "unknown topic IDs", "rejected requests"
@@ -33,7 +30,6 @@ DUPLICATES, DUPLICATE_BROKER_REGISTRATION = "registrations under a node ID in us
 WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, DUPLICATES, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"
-FAILED, EMPTY, ONLY_BROKERS, GRANTED = range(4)
 Bools = NDArray[np.bool_]
 
 
@@ -93,32 +89,10 @@ def granted_to(batch: Batch) -> Bools:
     every = np.arange(len(batch.decoded))
     pair, sample = grouped([batch.host(every), batch.endpoint(every)])
     granted = np.zeros(len(sample), np.bool_)
-    for api, tables in sorted(batch.answers(GREETINGS), key=lambda answer: answer[0] not in FIRST):
-        mine = (batch.decoded.messages.side == RESPONSE) & (batch.decoded.messages.key == key_of(api))
-        if not granted[pair[mine]].all():
-            message, fate = answers(api, tables)
-            granted[pair[message[fate >= ONLY_BROKERS]]] = True
+    greets = np.isin(batch.decoded.messages.key, GREETINGS)
+    granted[pair[(batch.answers_of.fate >= ONLY_BROKERS) & ~greets]] = True
     found: Bools = granted[pair]
     return found
-
-
-def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
-    """Per response its message, and whether it grants something. An error at the top is a rejection, and so are errors
-    in all parts. Metadata lists the brokers even if all topics have errors.
-    """
-    header = tables[""]
-    count = int(header.message.max(initial=-1)) + 1
-    parts, good = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for path, table in tables.items():
-        if path and "error_code" in table.names and len(table):
-            parts += np.bincount(table.message, minlength=count)
-            good += np.bincount(table.message, table["error_code"] == 0, minlength=count).astype(np.int64)
-    bad = header["error_code"] != 0 if "error_code" in header.names else np.zeros(len(header), np.bool_)
-    parts, good = parts[header.message], good[header.message]
-    empty = (parts == 0) & (api in EMPTY_IS_NOTHING)
-    refused = (parts > 0) & (good == 0)
-    fates = (FAILED, ONLY_BROKERS if api == "Metadata" else FAILED, EMPTY)
-    return header.message, np.select((bad, refused, empty), fates, GRANTED)
 
 
 def unread_by(batch: Batch) -> Bools:
@@ -150,16 +124,8 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
 def refusals(batch: Batch, asked: Ints) -> tuple[Ints, Bools]:
     """Per request the error at the top of its answer, and whether it was refused; -1 where it was not answered."""
     response = batch.partner(asked, RESPONSE)
-    error, failed = np.full(len(batch.decoded), -1, np.int64), np.zeros(len(batch.decoded), np.bool_)
-    answered_keys = set(batch.decoded.messages.key[response[response >= 0]].tolist())
-    for api, tables in batch.answers():
-        if key_of(api) not in answered_keys:
-            continue
-        message, fate = answers(api, tables)
-        failed[message] = fate == FAILED
-        header = tables[""]
-        error[message] = header["error_code"] if "error_code" in header.names else 0
-    return np.where(response >= 0, error[response], -1), (response >= 0) & failed[response]
+    answered, found = response >= 0, batch.answers_of
+    return np.where(answered, found.error[response], -1), answered & (found.fate[response] == FAILED)
 
 
 def closed(batch: Batch, asked: Ints) -> Bools:

@@ -11,10 +11,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING
+from wirecheck.decode.request_waits import SECOND_NS, answerable_ns, no_byte_missing
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.extract.overdue import no_byte_missing
-from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, SECOND_NS, answerable_ns, span, waits_ns
+from wirecheck.judge.claims.extract.wire_format import ON_OTHERS, allowed_ns, span
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Run, single
 from wirecheck.judge.claims.reduce import Ints, Rows, moment
 
@@ -54,7 +54,7 @@ def waited_in_vain(batch: Batch, asked: Ints) -> Ints:
     asked = asked[~of_others]
     until_ns = np.array([each.close_ns or each.last_ns for each in batch.exchanges.connections], np.int64)
     waited_ns = until_ns[batch.exchanges.connection[asked]] - answerable_ns(batch.exchanges, asked)
-    return asked[waited_ns - waits_ns(batch, asked) >= PATIENCE_NS]
+    return asked[waited_ns - allowed_ns(batch, asked) >= PATIENCE_NS]
 
 
 def connections(batch: Batch) -> Iterator[Claim]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wirecheck.decode.api_names import key_of, name_of
+from wirecheck.decode import request_waits
+from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
@@ -18,13 +19,13 @@ from wirecheck.decode.connection.exchanges import (
     PENDING,
     RESPONSE_UNSEEN,
     Connection,
-    Exchanges,
 )
 from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.dialect import NAMES, suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
+from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answerable_ns
 from wirecheck.decode.wire import SIDES
-from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
@@ -45,11 +46,6 @@ FACTS = (
     "unacceptable",
 )
 """Facts of a connection that only grow."""
-WAITS = ("max_wait_ms", "timeout_ms")
-"""Fields with the time that a server may take."""
-ROUND_NS = 300_000_000_000
-"""Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
-ROUNDS = {"JoinGroup", "SyncGroup"}
 FORWARDABLE = {
     *("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "AlterConfigs", "IncrementalAlterConfigs"),
     *("AlterPartitionReassignments", "ListPartitionReassignments", "CreateAcls", "DeleteAcls", "AlterClientQuotas"),
@@ -80,10 +76,7 @@ ON_OTHERS = {
 """Responses to these wait for other brokers, the controller or other members. A late one shows nothing about its
 server.
 """
-OVERDUE_NS = 5_000_000_000
-"""A request that was open so much longer than it let its server take waited."""
 LATEST_S = 3600
-SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 UNANSWERED = (RESPONSE_UNSEEN, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
 
 
@@ -201,7 +194,7 @@ def unanswered(batch: Batch) -> Rows:
     rows = rows[answerable_ns(exchanges, exchanges.request[rows]) < NEVER]
     message = exchanges.request[rows]
     outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
-    due_ns = answerable_ns(exchanges, message) + waits_ns(batch, message)
+    due_ns = answerable_ns(exchanges, message) + allowed_ns(batch, message)
     late_s = np.clip((batch.close_ns(message) - due_ns) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
     late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
@@ -209,28 +202,9 @@ def unanswered(batch: Batch) -> Rows:
     return batch.states("unanswered", ["@host", "@endpoint", "@api", outcome], message, tally=when)
 
 
-def answerable_ns(exchanges: Exchanges, message: Ints) -> Ints:
-    """From when on the server could answer each request: when it was sent, or when the client's TCP receive window that
-    was 0 opened again. NEVER where it is still 0.
-    """
-    blocked_ns = np.array([each.blocked_until_ns for each in exchanges.connections], np.int64)
-    return np.maximum(exchanges.ts_ns[message], blocked_ns[exchanges.connection[message]])
-
-
-def waits_ns(batch: Batch, message: Ints) -> Ints:
+def allowed_ns(batch: Batch, message: Ints) -> Ints:
     """How long each request lets its server take."""
-    waits = np.zeros(len(message), np.int64)
-    keys = batch.decoded.messages.key[message]
-    for key in np.unique(keys).tolist():
-        name = name_of(key)
-        tables = batch.tables(name, "request")
-        field = next((f for f in WAITS if f in tables[""].names), None) if tables else None
-        mine = np.flatnonzero(keys == key)
-        if name in ROUNDS:
-            waits[mine] = ROUND_NS
-        elif field is not None:
-            waits[mine] = np.maximum(0, value_per(message[mine], tables[""], field, absent=0)) * MILLISECOND_NS
-    return waits
+    return request_waits.allowed_ns(batch.decoded, message, lambda api: batch.tables(api, "request"))
 
 
 def answered(batch: Batch) -> Iterator[Claim]:
@@ -241,7 +215,7 @@ def answered(batch: Batch) -> Iterator[Claim]:
     sent_ns, ts_ns = answerable_ns(exchanges, asked), exchanges.ts_ns[answer]
     late = np.flatnonzero(ts_ns - sent_ns >= OVERDUE_NS)
     late = late[~np.isin(batch.decoded.messages.key[asked[late]], [key_of(api) for api in ON_OTHERS])]
-    late = late[ts_ns[late] - sent_ns[late] - waits_ns(batch, asked[late]) >= OVERDUE_NS]
+    late = late[ts_ns[late] - sent_ns[late] - allowed_ns(batch, asked[late]) >= OVERDUE_NS]
     endpoint, slot = batch.endpoint(answer), ts_ns // SLOT_NS
     each, sample = grouped([endpoint, Column(slot)])
     first, last, counts = spans(ts_ns, each, len(sample))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wirecheck.judge.claims.batch import row_of, value_per
+from wirecheck.decode.columns import row_of, value_per
 
 
 class Rows(SimpleNamespace):

@@ -134,14 +134,15 @@ def test_what_is_said_of_a_name_by_one_server_first_and_another_last_is_cut_too(
 
 def test_tallies_by_time_go_with_their_time():
     slots = {f"{at * S // SLOT_NS}:100": at for at in (10, 80, 90, 150)}
-    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally={**slots, "is_new": 1}), 90 * S)
+    whole = claim("activity", "c", "h", EAST, "Fetch", at=10, until=150, tally={**slots, "is_new": 1})
+    first, last = cut(whole, 90 * S)
     assert list(first.tally.values()) == [10, 80, 1]
     assert list(last.tally.values()) == [90, 150, 1]
 
 
 def test_answers_over_time_go_with_their_time():
     said = outcomes((10, 100, 3), (81, 100), (89, 0), (91, 0), (150, 100))
-    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, outcomes=said), 90 * S)
+    first, last = cut(claim("activity", "c", "h", EAST, "Fetch", at=10, until=150, outcomes=said), 90 * S)
     assert first.outcomes == outcomes((10, 100, 3), (81, 100), (89, 0))
     assert last.outcomes == outcomes((91, 0), (150, 100))
 
@@ -162,5 +163,5 @@ def sighting(ts_ns, client):
 
 def test_volumes_stay_with_the_later_part_and_other_counters_are_of_both():
     tally = {"written_bytes": 9, "payload_bytes": 5}
-    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally=tally), 90 * S)
+    first, last = cut(claim("activity", "c", "h", EAST, "Fetch", at=10, until=150, tally=tally), 90 * S)
     assert (first.tally, last.tally) == ({"payload_bytes": 5}, tally)

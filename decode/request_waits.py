@@ -1,0 +1,107 @@
+"""How long clients wait: from when a server could answer, how long a request lets it take, and which requests their
+client gave up.
+
+Rule: only a connection of which no byte is missing shows that no response came. While the client's TCP receive window
+is 0, no server can send one.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wirecheck.decode.api_names import key_of, name_of
+from wirecheck.decode.columns import Table, value_per
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, PENDING, Connection, Exchanges
+from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.wire import REQUEST, RESPONSE
+
+Ints = NDArray[np.int64]
+TablesOf = Callable[[str], Mapping[str, Table]]
+"""The tables of the requests of an API; empty where none was decoded."""
+SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
+WAITS = ("max_wait_ms", "timeout_ms")
+"""Fields with the time that a server may take."""
+ROUND_NS = 300_000_000_000
+"""Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
+ROUNDS = {"JoinGroup", "SyncGroup"}
+OVERDUE_NS = 5_000_000_000
+"""A request that was open so much longer than it let its server take waited."""
+SHORTEST_NS = 2 * SECOND_NS
+"""No client gives up sooner: of the libraries known, kafka-python waits the least."""
+PRODUCE = key_of("Produce")
+
+
+def answerable_ns(exchanges: Exchanges, message: Ints) -> Ints:
+    """From when on the server could answer each request: when it was sent, or when the client's TCP receive window that
+    was 0 opened again. NEVER where it is still 0.
+    """
+    blocked_ns = np.array([each.blocked_until_ns for each in exchanges.connections], np.int64)
+    return np.maximum(exchanges.ts_ns[message], blocked_ns[exchanges.connection[message]])
+
+
+def allowed_ns(decoded: Decoded, message: Ints, tables_of: TablesOf) -> Ints:
+    """How long each request lets its server take."""
+    waits = np.zeros(len(message), np.int64)
+    keys = decoded.messages.key[message]
+    for key in np.unique(keys).tolist():
+        name = name_of(key)
+        tables = tables_of(name)
+        field = next((f for f in WAITS if f in tables[""].names), None) if tables else None
+        mine = np.flatnonzero(keys == key)
+        if name in ROUNDS:
+            waits[mine] = ROUND_NS
+        elif field is not None:
+            waits[mine] = np.maximum(0, value_per(message[mine], tables[""], field, absent=0)) * MILLISECOND_NS
+    return waits
+
+
+def whole(connection: Connection) -> bool:
+    """Whether all that both sides sent was captured; of one that began before the capture, once both were seen. Each
+    side is then joined in the middle of a message once, where the capture begins.
+    """
+    joined_once = connection.resynchronised <= (0 if connection.from_start else len((REQUEST, RESPONSE)))
+    understood = not connection.skipped_bytes and joined_once
+    begun = connection.from_start or connection.responses > 0
+    return connection.protocol == "kafka" and no_byte_missing(connection) and understood and begun
+
+
+def no_byte_missing(connection: Connection) -> bool:
+    """Whether all bytes from the first that was seen are there, understood or not."""
+    lost = (
+        connection.unseen_request_bytes,
+        connection.unseen_response_bytes,
+        connection.cut_bytes,
+        connection.conflicting_bytes,
+        connection.limits_hit,
+        connection.unlisted,
+        connection.is_guess,
+    )
+    return not any(lost)
+
+
+def until_ns(exchanges: Exchanges, rows: Ints) -> Ints:
+    """When each exchange ended: with its response, or with the last that is known of its connection."""
+    response = exchanges.response[rows]
+    ended_ns = np.array([each.close_ns or each.last_ns for each in exchanges.connections], np.int64)
+    found: Ints = np.where(
+        response >= 0, exchanges.ts_ns[response], ended_ns[exchanges.connection[exchanges.request[rows]]]
+    )
+    return found
+
+
+def given_up(exchanges: Exchanges, decoded: Decoded, tables_of: TablesOf) -> Ints:
+    """Exchanges that a client ended by closing, after it had waited for longer than it lets the server take. A write
+    waits if it takes seconds, whatever it allows, also if the capture ended first.
+    """
+    rows = np.flatnonzero(np.isin(exchanges.outcome, (CLOSED_BY_CLIENT, PENDING)) & (exchanges.request >= 0))
+    if not len(rows):
+        return rows
+    message = exchanges.request[rows]
+    writes = decoded.messages.key[message] == PRODUCE
+    ended = (exchanges.outcome[rows] == CLOSED_BY_CLIENT) | writes
+    waited_ns = until_ns(exchanges, rows) - answerable_ns(exchanges, message)
+    known = np.array([whole(one) for one in exchanges.connections], np.bool_)[exchanges.connection[message]]
+    enough_ns = np.where(writes, OVERDUE_NS, np.maximum(allowed_ns(decoded, message, tables_of), SHORTEST_NS))
+    found: Ints = rows[ended & known & (waited_ns >= enough_ns) & (decoded.status[message] == Status.OK)]
+    return found

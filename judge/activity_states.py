@@ -1,0 +1,255 @@
+"""Whether each client gets its work done: the state of each of its activities, which are its APIs.
+
+States, worst first:
+- stalled: it asks and is not granted, without a success, for longer than its limit. Also if that is over.
+- in part: it works, and at least one in ten of its requests is rejected, closed or given up for so long.
+- failing: its last requests were not granted, and they are too few, or too close, to call it stalled.
+- not captured: nothing that it asked has a known outcome.
+- working: what it asked for was granted, or too little was rejected to say otherwise.
+
+Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
+that step succeeds meanwhile. A request whose outcome is unknown accuses nobody, and may have been granted. Connections
+are looked at together and one by one, so that one that works does not hide another that does not.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from wirecheck.client_ids import is_of_node
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.outcomes import (
+    CLOSED,
+    GIVEN_UP,
+    LATE,
+    OPEN,
+    STATUS,
+    STEP,
+    SUCCESS,
+    UNASKED,
+    UNREADABLE,
+    UNSEEN,
+    WAITED,
+    Outcomes,
+    Run,
+)
+from wirecheck.judge.claims.response_outcomes import outcome_name
+from wirecheck.judge.not_rejections import EVERY, not_rejection
+from wirecheck.judge.streaks import Streak, longest_of, refused_in_part, streaks, together
+from wirecheck.judge.thresholds import Settings
+
+STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
+STATES = (STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING)
+"""Worst first."""
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "versions": ("ApiVersions",),
+    "login": ("SaslHandshake", "SaslAuthenticate"),
+    "metadata": ("Metadata",),
+    "coordinator": ("FindCoordinator",),
+    "group": (
+        "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup",
+        "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
+    ),
+    "offsets": ("OffsetFetch", "ListOffsets", "OffsetForLeaderEpoch"),
+    "transactions": ("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"),
+    "reads": ("Fetch", "ShareFetch", "ShareAcknowledge"),
+    "writes": ("Produce",),
+    "commits": ("OffsetCommit",),
+}  # fmt: skip
+"""What a client has to be granted, in the order in which it asks."""
+ADMINISTRATION = "administration"
+STEP_OF = {api: step for step, apis in STEPS.items() for api in apis}
+UNKNOWN = frozenset({OPEN, UNSEEN, UNREADABLE, STEP})
+"""Outcomes that say nothing."""
+OF_A_RESTART = frozenset({3, 5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 74, 75, 100, CLOSED, GIVEN_UP})
+"""Outcomes that the restart or the move of a broker explains, which took up to 38 s in captures."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One API of one client, at all servers of a cluster together."""
+
+    client_id: str | None
+    host: str
+    api: str
+    claims: Sequence[Claim]
+    outcomes: Outcomes
+    state: str
+    streak: Streak | None
+    """What makes the state; None of one that works."""
+
+    @property
+    def step(self) -> str:
+        return STEP_OF.get(self.api, ADMINISTRATION)
+
+    @property
+    def is_hurt(self) -> bool:
+        return self.state in {STALLED, IN_PART}
+
+    @property
+    def is_work(self) -> bool:
+        """Whether the client needs it to write or read; what else is rejected is worth a note."""
+        return self.api in STEP_OF
+
+    @property
+    def refusals(self) -> list[Claim]:
+        """The claims that the state rests on."""
+        errors = set(self.streak.errors) if self.streak else set()
+        return [claim for claim in self.claims if not errors.isdisjoint(claim.outcomes.codes())]
+
+    @cached_property
+    def counts(self) -> Counter[int]:
+        """By outcome."""
+        return self.outcomes.counts()
+
+    def count(self, *outcomes: int) -> int:
+        return sum(self.counts[outcome] for outcome in outcomes)
+
+    @property
+    def granted(self) -> int:
+        return self.count(SUCCESS, UNASKED, STEP, LATE)
+
+    @property
+    def rejected(self) -> int:
+        """Error codes and statuses."""
+        return sum(count for code, count in self.counts.items() if is_code(code))
+
+    @property
+    def errors(self) -> list[str]:
+        """By name, what makes the state."""
+        return sorted({outcome_name(error) for error in self.streak.errors}) if self.streak else []
+
+
+def is_code(outcome: int) -> bool:
+    """Whether a response said no."""
+    return outcome != SUCCESS and (outcome < WAITED or outcome >= STATUS)
+
+
+def is_bad(outcome: int) -> bool:
+    return is_code(outcome) or outcome in {CLOSED, GIVEN_UP}
+
+
+def activities(claims: Iterable[Claim], settings: Settings) -> list[Activity]:
+    """Of one client, by API; `claims`: all of its activities in one cluster."""
+    by_api: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_api.setdefault(claim["api"], []).append(claim)
+    outcomes = {api: found[0].outcomes if len(found) == 1 else together(found) for api, found in by_api.items()}
+
+    def granted_by(apis: Collection[str]) -> list[Run]:
+        return [run for api in apis if api in outcomes for run in outcomes[api].runs({SUCCESS})]
+
+    return [activity(api, by_api[api], outcomes[api], granted_by, settings) for api in sorted(by_api)]
+
+
+def activity(
+    api: str,
+    claims: Sequence[Claim],
+    outcomes: Outcomes,
+    granted_by: Callable[[Collection[str]], list[Run]],
+    settings: Settings,
+) -> Activity:
+    first = claims[0]
+    found: tuple[str, Streak | None] = WORKING, None
+    if any(map(is_bad, outcomes.codes())):
+        found = worst(api, outcomes, granted_by, settings)
+    elif outcomes.codes() <= UNKNOWN - {STEP}:
+        found = NOT_CAPTURED, None
+    return Activity(first["client_id"], first["host"], api, claims, outcomes, *found)
+
+
+def worst(
+    api: str, outcomes: Outcomes, granted_by: Callable[[Collection[str]], list[Run]], settings: Settings
+) -> tuple[str, Streak | None]:
+    """The state of an API with rejected requests, and the streak that makes it."""
+    stalled: list[Streak] = []
+    failing: list[Streak] = []
+    for by, errors in by_protocol(api, outcomes):
+        seen = with_unknown(outcomes, errors, granted_by(by))
+        stalled += [one for one in every_streak(seen, errors) if is_stalled(one, settings)]
+        failing += [one for one in streaks(seen, errors)[-1:] if is_failing(one, settings)]
+    if stalled:
+        return STALLED, longest_of(stalled)
+    unruly = [code for code in outcomes.codes() if is_bad(code) and not_rejection(api, outcome_name(code)) is None]
+    if api in STEP_OF and unruly:
+        part = refused_in_part(with_unknown(outcomes, unruly, ()), unruly, settings)
+        if part is not None:
+            return IN_PART, part
+    return (FAILING, longest_of(failing)) if failing else (WORKING, None)
+
+
+def by_protocol(api: str, outcomes: Outcomes) -> Iterator[tuple[frozenset[str], list[int]]]:
+    """The errors that count by themselves (no APIs), and those that count unless the client works on by some APIs."""
+    found: dict[frozenset[str], list[int]] = {}
+    for code in sorted(outcomes.codes()):
+        rule = not_rejection(api, outcome_name(code)) if is_bad(code) else None
+        if is_bad(code) and (rule is None or EVERY not in rule.works_on_by):
+            by = rule.works_on_by | {api} if rule and rule.works_on_by else frozenset[str]()
+            found.setdefault(by, []).append(code)
+    yield from found.items()
+
+
+def with_unknown(outcomes: Outcomes, errors: Collection[int], granted: Iterable[Run]) -> Outcomes:
+    """These errors, and all that was granted or may have been: what was not read, and what was not captured if that is
+    a good part. `granted`: by other APIs, which shows that the client works on.
+    """
+    failed = sum(run.count for run in outcomes.runs(errors))
+    unseen = sum(run.count for run in outcomes.runs({UNSEEN}))
+    good = {SUCCESS, LATE, UNASKED, UNREADABLE, *([UNSEEN] if unseen * UNSEEN_ONE_IN >= failed else [])}
+    found = Outcomes()
+    for code in outcomes.codes():
+        if code in good or code in errors:
+            for slot, parts in outcomes.of(code).items():
+                for part, run in parts.items():
+                    found.add(
+                        code if code in errors else SUCCESS, slot, part, Run(run.count, run.first_ns, run.last_ns)
+                    )
+    for run in granted:
+        found.add_run(SUCCESS, run)
+    return found
+
+
+UNSEEN_ONE_IN = 4
+"""If one in so many outcomes was not captured, a success may have been among them."""
+
+
+def every_streak(outcomes: Outcomes, errors: Collection[int]) -> Iterator[Streak]:
+    yield from streaks(outcomes, errors)
+    ports = outcomes.parts(errors)
+    if len(ports) > 1 or ports < outcomes.parts({SUCCESS}):
+        for port in sorted(ports, key=str):
+            yield from streaks(outcomes, errors, port)
+
+
+def is_stalled(one: Streak, settings: Settings) -> bool:
+    """Long enough for what its errors may mean, and so often that it is no accident."""
+    limit_s = settings.unavailable_s if OF_A_RESTART.issuperset(one.errors) else settings.stuck_s
+    often = one.count >= settings.stalled_requests
+    return one.seconds >= limit_s and (often or one.seconds >= 2 * limit_s) and one.count >= LEAST_REQUESTS
+
+
+LEAST_REQUESTS = 3
+
+
+def is_failing(one: Streak, settings: Settings) -> bool:
+    return not one.ended and one.count >= settings.stalled_requests and one.seconds >= settings.failing_s
+
+
+def worst_first(found: Iterable[Activity]) -> list[Activity]:
+    """The one that keeps its client from work longest comes first; administration and what works come last."""
+    return sorted(
+        found,
+        key=lambda one: (
+            not one.is_work,
+            STATES.index(one.state),
+            -(one.streak.seconds if one.streak else 0),
+            list(STEPS).index(one.step) if one.is_work else len(STEPS),
+            one.api,
+        ),
+    )
+
+
+def is_client(client_id: str) -> bool:
+    """Brokers' and controllers' own requests are nodes' work."""
+    return not is_of_node(client_id)

@@ -1,0 +1,138 @@
+"""Laws of the ledger of requests: each is counted once, loss accuses nobody, nobody changes another client's row."""
+
+from random import Random
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.depth import DEEP
+from tests.judge.lab import B1, B2, Lab, exchanged, ns, open_rows
+from tests.laws.test_judge import absurd
+from wirecheck.decode.connection.exchanges import RESPONSE_UNSEEN
+from wirecheck.decode.message import decode
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
+
+FEW = settings(max_examples=100 if DEEP else 20)
+SEEDS = st.integers(0, 1 << 32)
+HURT = {"stalled", "in part", "failing"}
+APIS = (("Heartbeat", 4), ("SyncGroup", 5), ("InitProducerId", 4), ("EndTxn", 3), ("AddOffsetsToTxn", 3))
+ERRORS = (15, 16, 53, 58, 47, -1)
+
+
+def busy(dice, *, share=0.3, seconds=150):
+    """A client that works, with up to this share of its requests rejected, at two brokers by several connections."""
+    lab = Lab()
+    lab.metadata(0)
+    for api, version in dice.sample(APIS, 3):
+        talks = [lab.talk(server, "app", "10.0.0.7") for server in (B1, B2)]
+        for at in range(1, seconds):
+            error = dice.choice(ERRORS) if dice.random() < share * dice.random() and at % 3 else 0
+            talk = dice.choice(talks)
+            talk.ask(at, api, version, {}, {"errorCode": error})
+            talk.rejected = getattr(talk, "rejected", set()) | ({len(talk.exchanges) - 1} if error else set())
+    lab.until = seconds + 60
+    return lab
+
+
+def states(lab):
+    rows = lab.judge()["activities"].values()
+    return {(row["client_id"], row["address"], row["api"]): row["state"] for row in rows}
+
+
+@FEW
+@given(seed=SEEDS)
+def test_every_request_of_a_client_is_counted_once(seed):
+    exchanges, decoded = exchanged(*absurd(seed).talks)
+    every = sum(run.count for claim in claims(exchanges, decoded) if claim.kind == "activity"
+                for run in claim.outcomes.runs())  # fmt: skip
+    assert every == int((exchanges.request >= 0).sum())
+
+
+def lose_responses(lab, dice, share, *, granted_ones):
+    """Of all responses, or of those that grant something: these are longer, and a snap length cuts them."""
+    for talk in lab.talks[1:]:
+        lost = {
+            number for number, (_, answer, _) in enumerate(talk.exchanges)
+            if answer >= 0 and dice.random() < share and (not granted_ones or number not in talk.rejected)
+        }  # fmt: skip
+        talk.exchanges = [
+            (asked, -1, RESPONSE_UNSEEN) if number in lost else (asked, answer, outcome)
+            for number, (asked, answer, outcome) in enumerate(talk.exchanges)
+        ]
+        renumber(talk)
+
+
+def lose_exchanges(lab, keep):
+    for talk in lab.talks:
+        talk.exchanges = [one for one in talk.exchanges if keep(talk, talk.messages[one[0]][5])]
+        renumber(talk)
+
+
+def renumber(talk):
+    """Without the messages that no exchange has any more."""
+    kept = sorted({half for asked, answer, _ in talk.exchanges for half in (asked, answer) if half >= 0})
+    place = {old: new for new, old in enumerate(kept)} | {-1: -1}
+    talk.messages = [talk.messages[old] for old in kept]
+    talk.exchanges = [(place[asked], place[answer], outcome) for asked, answer, outcome in talk.exchanges]
+
+
+@FEW
+@example(seed=1, share=1.0, granted_ones=True)
+@given(seed=SEEDS, share=st.sampled_from([0.02, 0.1, 0.5, 0.9, 1.0]), granted_ones=st.booleans())
+def test_lost_responses_accuse_nobody(seed, share, granted_ones):
+    lab = busy(Random(seed))
+    assert HURT.isdisjoint(states(lab).values())
+    lose_responses(lab, Random(seed + 1), share, granted_ones=granted_ones)
+    assert HURT.isdisjoint(states(lab).values())
+
+
+@FEW
+@given(seed=SEEDS, begins=st.integers(0, 140), lasts=st.integers(1, 150))
+def test_a_late_start_an_early_end_and_a_broker_that_was_not_captured_accuse_nobody(seed, begins, lasts):
+    dice = Random(seed)
+    lab, only = busy(dice), dice.choice([B1, B2, None])
+    lose_exchanges(lab, lambda talk, at: begins <= at < begins + lasts and only in {None, talk.server})
+    assert HURT.isdisjoint(states(lab).values())
+
+
+@FEW
+@given(seed=SEEDS)
+def test_strangers_change_nobodys_row(seed):
+    dice = Random(seed)
+    alone = busy(Random(seed))
+    among = busy(Random(seed))
+    for host in ("10.9.9.9", "10.9.9.8"):
+        talk = among.talk(dice.choice([B1, B2]), "app", host)
+        for at in range(1, 120):
+            api, version = dice.choice(APIS)
+            talk.ask(at, api, version, {}, {"errorCode": dice.choice(ERRORS)})
+    mine = {key: state for key, state in states(among).items() if not key[1].startswith("10.9.")}
+    assert mine == states(alone)
+
+
+def rejected_all_the_time(error):
+    lab = Lab()
+    lab.metadata(0)
+    talk = lab.talk(B1, "app", "10.0.0.7")
+    for at in range(1, 100, 5):
+        talk.ask(at, "SyncGroup", 5, {}, {"errorCode": error})
+    lab.until = 160
+    return lab
+
+
+def test_a_client_whose_every_request_is_rejected_is_stalled_at_any_step():
+    for error in (15, 29, 30, 35, -1):
+        assert states(rejected_all_the_time(error))["app", "10.0.0.7", "SyncGroup"] == "stalled"
+
+
+def test_activities_are_the_same_in_any_batches():
+    lab = busy(Random(7), share=0.9)
+    exchanges, _ = exchanged(*lab.talks)
+    judge = Judge("lab")
+    for piece in exchanges.divided(np.array_split(np.arange(len(exchanges)), 5)):
+        judge.absorb(claims(piece, decode(piece.messages)))
+    judge.progress("agent", ns(lab.until), ended=True)
+    rows = open_rows(judge.rows())["activities"]
+    assert rows == lab.judge()["activities"]
