@@ -97,13 +97,13 @@ def is_chosen(row: "ErrorRow", asked: dict[str, Any]) -> bool:
 def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
     """Stop if a client or a topic was not seen, or Kafka has no such error: a typo is not "no errors"."""
     from wirecheck.decode import schemas
-    from wirecheck.questions.traffic import THROTTLED, UNANSWERED
+    from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED
 
     if asked["client"] is not None and asked["client"] not in (seen := traffic.client_ids()):
         raise Stop(unknown("client", asked["client"], seen))
     if asked["topic"] is not None and asked["topic"] not in (seen := traffic.topics()):
         raise Stop(unknown("topic", asked["topic"], seen))
-    errors_known = {error.name for error in schemas.errors().values()} | {THROTTLED, UNANSWERED}
+    errors_known = {error.name for error in schemas.errors().values()} | {GIVEN_UP, THROTTLED, UNANSWERED}
     if asked["error"] is not None and asked["error"].lower() not in map(str.lower, errors_known):
         raise Stop(f"{asked['error']}: no such error{close_to(asked['error'].upper(), errors_known)}")
 

@@ -80,6 +80,7 @@ def cells(row: "LatencyRow", dated: bool) -> Cells:  # noqa: ARG001 - as Listing
         (client_name(row.client_id), "client"),
         (row.api, "topic"),
         (f"{row.count:,}", "count"),
+        (f"{row.unanswered:,}" if row.unanswered else "-", "count"),
         (milliseconds(row.p50_ms), "latency"),
         (milliseconds(row.p99_ms), "latency"),
         (milliseconds(row.broker_p99_ms), "latency"),
@@ -97,6 +98,6 @@ LISTING: "Listing[LatencyRow]" = Listing(
     document,
     cells,
     lambda _row: (),
-    headings=("client", "request", "count", "p50", "p99", "broker p99", "network p50", "address"),
+    headings=("client", "request", "count", "unanswered", "p50", "p99", "broker p99", "network p50", "address"),
     spare=("address", "network p50", "broker p99"),
 )

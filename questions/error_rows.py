@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.lasting import OFTEN, goes_on, patience_ns
-from wirecheck.questions.traffic import THROTTLED, UNANSWERED, Calls, Use, gathered
+from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Use, gathered
 
 if TYPE_CHECKING:
     from wirecheck.questions.traffic import Count, Rejection, Traffic
@@ -61,7 +61,9 @@ class ErrorRow:
     status: str
     """One of STATUSES."""
     error: str
-    """Kafka's name of the error; "throttled", or "connection closed without a response"."""
+    """Kafka's name of the error; "throttled", "connection closed without a response", or "no response, the client gave
+    up".
+    """
     client_id: str | None
     host: str
     """Address of the client."""
@@ -164,7 +166,7 @@ def effect_of(failure: Rejection) -> str:
         return "throttled"
     if failure.error in ROUTINE or (failure.api, failure.error) == ("ApiVersions", "UNSUPPORTED_VERSION"):
         return "routine"  # KIP-511: a broker that does not know the version lists its own, and the client asks again
-    if failure.error == UNANSWERED:
+    if failure.error in {UNANSWERED, GIVEN_UP}:
         return "no response"
     if failure.replica >= 0:
         return "replication rejected"

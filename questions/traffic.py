@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.api_names import key_of, name_of, names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, only
+from wirecheck.decode.request_waits import WAITS, given_up
 from wirecheck.decode.show.learned_names import Brokers, TopicNames, naming
 from wirecheck.decode.show.message_head import client_ids
 from wirecheck.decode.show.message_lines import Accumulator
@@ -53,6 +54,7 @@ USES = frozenset({"Produce", "Fetch", "ShareFetch"})
 THROTTLE = "throttle_time_ms"
 THROTTLED = "throttled"
 UNANSWERED = "connection closed without a response"
+GIVEN_UP = "no response, the client gave up"
 STEPS = 16
 """Buckets of a latency in each doubling: a quantile is right within 2.2 %."""
 
@@ -85,7 +87,7 @@ class Rejection(NamedTuple):
     """What went wrong for whom."""
 
     error: str
-    """Kafka's name, THROTTLED or UNANSWERED."""
+    """Kafka's name, THROTTLED, UNANSWERED or GIVEN_UP."""
     client_id: str | None
     host: str
     api: str
@@ -324,6 +326,8 @@ class Traffic(Coverage):
                 row.versions.update(np.unique(version[group.rows][version[group.rows] >= 0]).tolist())
         for index in np.flatnonzero((pairs.outcome == CLOSED_BY_SERVER) & (pairs.request >= 0)).tolist():
             self.fail(chunk, index, UNANSWERED, "", int(chunk.asked_ns[index]))
+        for index in given_up(pairs, chunk.decoded, chunk.requests).tolist():
+            self.fail(chunk, index, GIVEN_UP, "", int(chunk.asked_ns[index]))
 
     def count_kind(self, chunk: Chunk, key: int, side: int) -> None:
         where, there = columns(key, side), chunk.tables(key, side)
@@ -477,6 +481,11 @@ class Chunk:
             self._tables[key, side] = columns_of(self.decoded, key, SIDES[side])
         return self._tables[key, side]
 
+    def requests(self, api: str) -> Mapping[str, Table]:
+        """The tables of the requests of an API; empty where none was decoded."""
+        key = key_of(api)
+        return self.tables(key, REQUEST) if (key, REQUEST) in self.kinds else {}
+
     @property
     def replica(self) -> Ints:
         """By exchange the broker that fetches as a follower; -1 for all others."""
@@ -525,7 +534,7 @@ def fields_of(key: int, side: int) -> tuple[str, ...]:
     for column in where.errors if side == RESPONSE else ():
         found.add(at(column.table, column.code))
         found |= {at(*column.partition)} if column.partition else set()
-    alone = ALSO.get((key, side), ())
+    alone = (*ALSO.get((key, side), ()), *(WAITS if side == REQUEST else ()))
     return tuple(sorted((found | {THROTTLE, *alone}) & slots))
 
 

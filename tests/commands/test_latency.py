@@ -30,11 +30,13 @@ def slow(tmp_path):
 def test_a_row_says_who_waits_for_what_and_how_long(run, slow):
     ended = run("latency", slow)
     head, line = ended.stdout.splitlines()
-    assert head.split() == ["CLIENT", "REQUEST", "COUNT", "P50", "P99", "BROKER", "P99", "NETWORK", "P50", "ADDRESS"]
-    assert line.split()[:3] == ["writer", "Produce", "200"]
+    times = ["P50", "P99", "BROKER", "P99", "NETWORK", "P50"]
+    assert head.split() == ["CLIENT", "REQUEST", "COUNT", "UNANSWERED", *times, "ADDRESS"]
+    assert line.split()[:4] == ["writer", "Produce", "200", "-"]
     (row,) = (row for row in wirecheck.latency(slow) if row.client_id == "writer")
     assert row.p50_ms == pytest.approx(20, rel=0.1)
     assert row.p99_ms == pytest.approx(900, rel=0.1)
+    assert row.unanswered == 0
     assert "1 of brokers (--brokers) not shown; 1 that wait (--all) not shown" in ended.stderr
 
 
