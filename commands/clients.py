@@ -83,14 +83,11 @@ def clients(
     others = answered.not_kept("clients")
     warn_of(others)
     from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
-    from wirecheck.story.harm import stated
 
     result = answered.verdict(principals=not no_principals)
     found = [judged(client, target) for client in result.clients]
     if form == "text":
         found = [replace(client, address=names.in_text(client.address)) for client in found]
-    of_findings = (one for finding in result.findings for one in stated(finding))
-    harms = (replace(one, address=names.in_text(one.address or "")) for one in (*result.harms, *of_findings))
     rejected = [client for client in found if client.rejected]
     denied = [client for client in rejected if client.granted is False]
     refused = [client for client in rejected if client.granted is not False]
@@ -117,7 +114,7 @@ def clients(
         terminal_tables.show_aged(legible(aged), target, console())
         terminal_tables.show_denied(legible(denied), console())
     else:
-        terminal_tables.list_clients(legible(found), console(), legible([*harms]), brokers=brokers)
+        terminal_tables.list_clients(legible(found), console(), brokers=brokers)
     need_whole(result.coverage, strict=strict)
     sys.exit(FOUND if refused else 0)
 

@@ -142,9 +142,9 @@ def check(
 def is_failure(result: "Verdict", fail_on: str) -> bool:
     """As the red mark says, or by the kinds of findings that are listed."""
     if fail_on == options.HARM:
-        from wirecheck.dashboards.verdict import failing
+        from wirecheck.story.marks import marks_of
 
-        return bool(failing(result))
+        return any(one.mark == "violation" for _, one in marks_of(result).both)
     kinds = () if fail_on == "never" else options.FINDINGS[: options.FINDINGS.index(fail_on) + 1]
     known = {name for entry in result.entries if entry.expected for name in entry.finding_ids}
     return any(finding.kind in kinds and finding.id not in known for finding in result.findings)

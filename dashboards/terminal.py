@@ -38,6 +38,7 @@ from wirecheck.dashboards.verdict import (
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
+from wirecheck.story.marks import marks_of
 from wirecheck.story.reading_options import reading_options
 from wirecheck.story.seen import Client, Cluster, Coverage, Topic
 from wirecheck.story.verdict import CardEntry, Entry, Finding, Side, Verdict
@@ -305,6 +306,7 @@ LABELS = frozenset(
         "note",
         "cause",
         "impact",
+        "before",
         "fix",
         "look",
         "evidence",
@@ -327,7 +329,11 @@ MARKS = {
 def first_screen(result: Verdict) -> Iterator[Text]:
     """Lines in their order; those that begin with a label go on below it."""
     cards = first_cards(result)
-    if not cards:
+    if result.coverage.messages and not result.not_listed:
+        yield from mark_lines(result)
+    if cards:
+        yield Text("")
+    elif not result.coverage.messages or result.not_listed or expected(result):
         mark, colour = MARKS[mood(result)]
         yield Text(f" {mark} ", style=colour).append(sentence(result), style="not bold default")
     for card in cards:
@@ -336,6 +342,17 @@ def first_screen(result: Verdict) -> Iterator[Text]:
     if (left := len(blamed(result)) - len(cards)) > 0:
         yield Text(f"   {plural(left, 'more cause')}: -v lists them")
     yield from basis_lines(result)
+
+
+def mark_lines(result: Verdict) -> Iterator[Text]:
+    """The two questions, each with its mark and what that rests on."""
+    for question, one in marks_of(result).both:
+        mark, colour = MARKS[one.mark]
+        yield Text(f" {question:17}").append(mark, style=colour).append(f" {one.sentence}", style="not bold default")
+
+
+def expected(result: Verdict) -> bool:
+    return any(entry.expected for entry in result.entries)
 
 
 def card_lines(card: ShownCard) -> Iterator[Text]:

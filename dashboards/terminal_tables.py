@@ -4,9 +4,8 @@ Nothing is shown that is not in the replay's JSON object; a cell without a value
 terminal must not get is escaped by the command.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import Any, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
@@ -17,10 +16,8 @@ from rich.text import Text
 from wirecheck.colours import AMBER, GREEN, RED, shade
 from wirecheck.dashboards.client_upgrades import ClientGroup
 from wirecheck.dashboards.verdict import CARD_HEADINGS, named_cluster, size
-from wirecheck.story.cards import rejected
-from wirecheck.story.harm import HURT
+from wirecheck.story.marks import STATES
 from wirecheck.story.seen import Client, Partition, StatedBy, TopicDescription
-from wirecheck.story.verdict import Harm
 from wirecheck.wording import plural, rfc3339
 
 WIDEST = 1000
@@ -271,18 +268,14 @@ def list_cards(every: Iterable[Sequence[str]], console: Console) -> None:
     put(made, console)
 
 
-def list_clients(
-    every: Sequence[Client], console: Console, harms: Iterable[Harm] = (), *, brokers: bool = False
-) -> None:
-    """One line each, those with a problem first; `harms` are the result's, and closed connections."""
-    problems = problems_of(harms)
+def list_clients(every: Sequence[Client], console: Console, *, brokers: bool = False) -> None:
+    """One line each, those whose work is stalled first."""
     clients = [client for client in every if brokers or not client.between_brokers]
-    clients.sort(key=lambda client: problems.get(client.key, NO_PROBLEM))
+    clients.sort(key=by_state)
     if clients:
         day = one_day(clients)
-        if console.width < WIDE:
-            problems = {key: one._replace(text=one.text.partition(" (")[0]) for key, one in problems.items()}
-        forms = (clients_table(clients, problems, several(every), day, more) for more in MORE_OF_CLIENTS)
+        short = console.width < WIDE
+        forms = (clients_table(clients, several(every), day, more, short=short) for more in MORE_OF_CLIENTS)
         made = widest(forms, console)
         put(made, console)
         known = any(client.principals for client in clients)
@@ -296,34 +289,46 @@ def list_clients(
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
+def by_state(client: Client) -> tuple[int, int]:
+    work = client.work
+    return (STATES.index(work.state), work.since_ns or 0) if work is not None else (len(STATES), 0)
+
+
 MORE_OF_CLIENTS: tuple[tuple[str, ...], ...] = (
-    ("bytes", "security", "principal"),
-    ("security", "principal"),
-    ("security",),
+    ("bytes", "security", "principal", "since"),
+    ("security", "principal", "since"),
+    ("security", "since"),
+    ("since",),
     (),
 )
 """Columns that a list of clients has where they fit, the widest form first."""
 
 
-def clients_table(
-    clients: Sequence[Client],
-    problems: Mapping[tuple[Any, ...], "Problem"],
-    many: list[str],
-    day: str,
-    more: Sequence[str],
-) -> Table:
-    """`more`: of MORE_OF_CLIENTS; no column of principals where none is known."""
+def clients_table(clients: Sequence[Client], many: list[str], day: str, more: Sequence[str], *, short: bool) -> Table:
+    """`more`: of MORE_OF_CLIENTS; no column of principals where none is known. `short`: of `how` the API alone."""
     proxied = [through] if any(map(through, clients)) else []
-    more = [name for name in more if name != "principal" or any(client.principals for client in clients)]
+    state_columns = ("state", *(["since"] if "since" in more else []), "how")
+    principals = any(client.principals for client in clients)
+    more = [name for name in more if name != "since" and (name != "principal" or principals)]
     named = ("client ID", "address", "software", "requests", *more, "last seen")
-    made = table(*many, *named, *["through"] * len(proxied), "problem")
+    made = table(*many, *named, *["through"] * len(proxied), *state_columns)
     for client in clients:
-        shown = problems.get(client.key, NO_PROBLEM).text
         cells = (*(named_cluster(client.cluster) for _ in many), *client_cells(client, more))
         style = "dim" if client.between_brokers else ""
         by = [Text(one(client)) for one in proxied]
-        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, Text(shown), style=style)
+        cell_of = state_cells(client, day, short=short)
+        state = (Text(cell_of[name]) for name in state_columns)
+        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), *by, *state, style=style)
     return made
+
+
+def state_cells(client: Client, day: str, *, short: bool) -> dict[str, str]:
+    """Its state, since when, and how, by column."""
+    work = client.work
+    if work is None:
+        return {"state": "", "since": "", "how": ""}
+    since = "" if work.since_ns is None else clock(work.since_ns).removeprefix(f"{day} ")
+    return {"state": work.state, "since": since, "how": work.how.split(" ")[0].rstrip(":") if short else work.how}
 
 
 def through(client: Client) -> str:
@@ -332,28 +337,8 @@ def through(client: Client) -> str:
     return ", ".join(ends if len(ends) == 1 else sorted({end.rpartition(":")[0] for end in ends}))
 
 
-class Problem(NamedTuple):
-    """What is wrong for a client; the worst sorts first."""
-
-    mild: bool
-    fewer: int
-    text: str
-
-
 WIDE = 110
 """So many columns have room for the names of errors."""
-NO_PROBLEM = Problem(mild=True, fewer=1, text="")
-
-
-def problems_of(harms: Iterable[Harm]) -> dict[tuple[Any, ...], Problem]:
-    """By client ID and address the worst that was rejected."""
-    found: dict[tuple[Any, ...], Problem] = {}
-    for harm in harms:
-        mild = harm.level != HURT
-        text = rejected(harm.api, ", ".join(harm.errors), harm.count)
-        problem = Problem(mild, -harm.count, f"briefly: {text}" if mild else text)
-        found[harm.client] = min(problem, found.get(harm.client, NO_PROBLEM))
-    return found
 
 
 def client_cells(client: Client, more: Iterable[str]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ def with_about(
     import wirecheck
     from wirecheck.dashboards.verdict import sentence
     from wirecheck.judge.thresholds import Settings
+    from wirecheck.story.marks import marks_of
     from wirecheck.story.verdict import About, Captured, Grace
 
     grace = Settings(**asked)
@@ -32,6 +33,7 @@ def with_about(
         engine=engine,
         captured=captured and Captured(*captured),
         verdict=sentence(result),
+        marks=marks_of(result),
         schema_version=SCHEMA_VERSION,
         wirecheck=wirecheck.__version__,
         inputs=tuple(inputs),

@@ -21,6 +21,7 @@ from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, cause_sentences, origin
+from wirecheck.story.just_before import just_before
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
@@ -57,7 +58,7 @@ CANNOT = {
     "Metadata": "gets no metadata",
 }
 """What a client does not get to that is refused before its work begins."""
-OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.UNSUPPORTED})
+OF_REQUESTS = frozenset({harm.NO_RESPONSE, harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE, harm.UNSUPPORTED})
 """Errors that a request has as a whole; others are counted by partition."""
 WITHOUT_ERROR = frozenset({
     "CTL018", "GRP007", "TID003", "TID004", "TID006", "TID008", "TID009", "TID011", "TID013", "TID015", "TID016",
@@ -94,6 +95,8 @@ class CardContext:
     """Whether clients' addresses are named."""
     tables: str = ""
     """The folder of the result tables, where commands can read findings from them."""
+    changes: Sequence[Mapping[str, Any]] = ()
+    """Rows of the table of changes."""
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -157,7 +160,12 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     cause = cause_of(facts)
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
-    return Card(headline, of, cause, action_of(facts), evidence_of(facts))
+    before = just_before(of.clients, context.changes, dated=context.dated) if entry.code == REFUSED else ()
+    return Card(headline, of, cause, action_of(facts), evidence_of(facts), before)
+
+
+REFUSED = "CLI006"
+"""The check of clients that are rejected without a known cause."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +316,7 @@ def does_not(hurt: HurtClient, *, counted: bool = True) -> str:
 def cannot(hurt: HurtClient) -> tuple[str, str]:
     """What a client cannot do, and how often and for how long."""
     lasted = f" for {duration(hurt.lasted_s)}"
-    if hurt.error == harm.CLOSED:
+    if hurt.error in {harm.CLOSED, harm.CLOSED_WITHOUT_RESPONSE}:
         return f"cannot use the broker: it closes the connection on {hurt.api}", ""
     if hurt.error == harm.CLOSED_AT_ONCE:
         return "cannot write: brokers close its connections after each write (acks=0)", ""
@@ -320,15 +328,17 @@ def cannot(hurt: HurtClient) -> tuple[str, str]:
         return "does no work: it asked a controller, which serves no clients", ""
     if hurt.error == harm.NOT_FETCHED:
         return f"has fetched nothing of {partitions_text(hurt)}", lasted
+    if hurt.error == harm.WRITES_WAIT:
+        return f"waited for its writes{about('to', hurt.topic)}", lasted
     if hurt.error == harm.NOT_WRITTEN:
         return f"wrote nothing to {hurt.topic}", lasted
     if hurt.error == harm.UNSUPPORTED:
         return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {hurt.api}", ""
     if hurt.error == harm.LEADER_NOT_AVAILABLE:
-        return f"finds no leader of {partitions_text(hurt)}", lasted
+        return f"finds no leader of {partitions_text(hurt) if hurt.topic else 'its topics'}", lasted
     if hurt.error == harm.UNKNOWN_PARTITION and hurt.api == "Metadata":
-        return f"finds no topic {hurt.topic}", lasted
-    if hurt.error == harm.NO_COORDINATOR:
+        return f"finds no topic {hurt.topic}" if hurt.topic else "finds none of its topics", lasted
+    if hurt.error == harm.NO_COORDINATOR and hurt.api == "FindCoordinator":
         return "finds no coordinator", lasted
     return in_part(hurt) if hurt.is_partial else not_at_all(hurt)
 
@@ -337,7 +347,7 @@ def in_part(hurt: HurtClient) -> tuple[str, str]:
     """Of a client whose other requests succeed."""
     much = f": {hurt.count:,} in {duration(hurt.lasted_s)}"
     did = "unanswered" if hurt.error == harm.NO_RESPONSE else "rejected"
-    what = f"{nouns(hurt.api)[1]} {'to' if hurt.api == 'Produce' else 'of'} {hurt.topic}"
+    what = nouns(hurt.api)[1] + about("to" if hurt.api == "Produce" else "of", hurt.topic)
     if did == "rejected" and hurt.api not in NOUNS:
         return f"gets errors from some {what}", much
     return f"has some {what} {did}", much
@@ -350,13 +360,18 @@ def not_at_all(hurt: HurtClient) -> tuple[str, str]:
         what = "gets no response" if topic is None else f"cannot write to {topic}"
         return what, f": {plural(hurt.count, hurt.api + ' request')} unanswered{lasted}"
     if hurt.api in READS:
-        return f"has read nothing from {topic}", f" for {duration(hurt.blocked_ms / 1000)}"
+        return f"has read nothing{about('from', topic)}", f" for {duration(hurt.blocked_ms / 1000)}"
     if hurt.api == "Produce":
-        return f"cannot write to {topic}", f": {plural(hurt.count, 'write')} rejected{lasted}"
+        return f"cannot write{about('to', topic)}", f": {plural(hurt.count, 'write')} rejected{lasted}"
     if hurt.api == "OffsetCommit":
-        return f"cannot commit offsets of {topic}", f": {plural(hurt.count, 'commit')} rejected{lasted}"
-    what = CANNOT.get(hurt.api, f"has its {hurt.api} requests rejected") + (f" of {topic}" if topic else "")
+        return f"cannot commit offsets{about('of', topic)}", f": {plural(hurt.count, 'commit')} rejected{lasted}"
+    what = CANNOT.get(hurt.api, f"has its {hurt.api} requests rejected") + about("of", topic)
     return what, f": {plural(hurt.count, 'error')}{lasted}"
+
+
+def about(preposition: str, topic: str | None) -> str:
+    """` of orders`; empty for what is about no topic."""
+    return f" {preposition} {topic}" if topic else ""
 
 
 def partitions_text(hurt: HurtClient) -> str:
@@ -592,6 +607,8 @@ def rejected(api: str, error: str, count: int) -> str:
         return f"{plural(count, 'connection')} refused"
     if error == harm.CONTROLLER:
         return "nothing was asked after that"
+    if error == harm.WRITES_WAIT:
+        return f"{plural(count, 'write')} without a response in time"
     if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN}:
         return f"{error}, without an error"
     if error == harm.NOT_KAFKA:
@@ -614,6 +631,8 @@ def below(card: Card, clients: int) -> Iterator[tuple[str, str]]:
         yield "cause", card.cause.sentence
     if affected := impact(card, clients):
         yield "impact", affected
+    if card.just_before:
+        yield "before", f"just before: {'; '.join(card.just_before)}"
     if card.action.sentence:
         yield "fix", card.action.sentence
     yield from (("look", command) for command in card.action.commands)
@@ -720,7 +739,7 @@ def affected(entry: Entry, of: CardHarm, context: CardContext) -> str:
 def commands(entry: Entry, of: CardHarm, context: CardContext) -> tuple[str, ...]:
     topics = [topic for topic in entry.topics if topic]
     if of.clients and (name := of.clients[0].client_id):
-        has_code = of.clients[0].error not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE}
+        has_code = of.clients[0].error not in {*harm.WITHOUT_CODE, harm.CLOSED_AT_ONCE, harm.CLOSED_WITHOUT_RESPONSE}
         about = f"--client {shlex.quote(name)}{' --error' * has_code}"
     elif topics:
         about = f"--topic {shlex.quote(topics[0])}{narrowed(context.findings[blamed(entry, of).findings[0]])}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirecheck.decode.peer import Conversation
+from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.lasting import goes_on, waits_on
 from wirecheck.story import causes
 from wirecheck.story.causes import Subject
@@ -34,7 +35,7 @@ CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
 STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
 """Checks whose findings say themselves that a client gets nowhere, and how."""
-NOT_FETCHED, NOT_WRITTEN = "nothing fetched", "nothing written"
+NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
 
 
 class Stopped(NamedTuple):
@@ -50,6 +51,7 @@ STOPPED = {
     "FET008": Stopped("Fetch", NOT_FETCHED, False),
     "GRP007": Stopped("Fetch", NOT_FETCHED, False),
     "CLI005": Stopped("Produce", NOT_WRITTEN, True),
+    "CTL019": Stopped("Produce", WRITES_WAIT, False),
 }
 """Checks whose findings name a client that stopped."""
 SILENT = frozenset(one.error for one in STOPPED.values())
@@ -60,6 +62,7 @@ TIMED_OUT, NO_COORDINATOR = "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE"
 TOO_FEW_REPLICAS = "NOT_ENOUGH_REPLICAS"
 NO_RESPONSE = "NO_RESPONSE"
 """In place of an error."""
+CLOSED_WITHOUT_RESPONSE = "CLOSED_WITHOUT_RESPONSE"
 CLOSED_AT_ONCE = "CONNECTION_CLOSED"
 """In place of an error: the answer to writes that ask for none (acks=0)."""
 WITHOUT_CODE = frozenset({*STATED.values(), *SILENT, NO_RESPONSE})
@@ -256,7 +259,7 @@ def stopped(finding: Finding, work: Stopped) -> list[Harm]:
         "topic": finding.topic,
         "topic_id": next(iter(finding.topic_ids), None),
         "partitions": (int(words["partition"]),) if "partition" in words else (),
-        "recovered": work.recovered,
+        "recovered": work.recovered or "recovered" in words,
         "granted_before": True,
     }
     return [
@@ -322,6 +325,38 @@ def spans(one: Harm, other: Harm) -> bool:
     """
     times = [(harm.first_ns, harm.last_ns) for harm in (one, other)]
     return (min(first for first, _ in times), max(last for _, last in times)) in times
+
+
+def refusing(one: Harm) -> Iterator[str]:
+    """The errors that refuse something. Of no topic, those that do not count are left out already."""
+    stated_errors = WITHOUT_CODE - {NO_RESPONSE}
+    coded = (error for error in one.errors if error not in stated_errors)
+    part = one.is_partial
+    return (error for error in coded if not (one.of_topic and is_protocols_own(one.api, error, in_part=part)))
+
+
+def hurts(one: Harm) -> bool:
+    """Whether a client gets less done: not by errors that it answers by itself."""
+    return one.level == HURT and (not WITHOUT_CODE.isdisjoint(one.errors) or any(True for _ in refusing(one)))
+
+
+def covered(harms: Iterable[Harm]) -> set[Harm]:
+    """Harm of no topic where the same client is hurt at the same time by the same API of a topic, or by one of the same
+    errors: that says more.
+    """
+    of_topics: dict[tuple[Any, ...], list[Harm]] = defaultdict(list)
+    general = []
+    for one in harms:
+        if one.level == HURT and one.of_topic:
+            of_topics[one.cluster, one.client].append(one)
+        elif one.level == HURT and one.errors != (NO_RESPONSE,):
+            general.append(one)
+    return {one for one in general if any(says_more(other, one) for other in of_topics[one.cluster, one.client])}
+
+
+def says_more(other: Harm, one: Harm) -> bool:
+    meanwhile = other.first_ns <= one.last_ns and other.last_ns >= one.first_ns
+    return meanwhile and (other.api == one.api or not {*one.errors}.isdisjoint(other.errors))
 
 
 def hurt_client(harm: Harm, end_ns: int) -> HurtClient:

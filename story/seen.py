@@ -244,6 +244,69 @@ class TopicDescription(Lasting):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientState:
+    """Whether a client gets its work done: the worst of its activities."""
+
+    state: str
+    """stalled, in part, failing, in doubt, not captured or working."""
+    since_ns: int | None
+    """When the first request or response was seen that makes the state; None for working and not captured."""
+    how: str
+    """The API, the topic and the errors; or the check that doubts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity(Lasting):
+    """What came of one client's requests of one API."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    client_id: str | None
+    """None where requests carry none."""
+    address: str
+    """IP address, without the port."""
+    api: str
+    """API of the requests."""
+    step: str
+    """What the client needs it for: versions, login, metadata, coordinator, group, offsets, transactions, reads,
+    writes, commits or administration.
+    """
+    state: str
+    """stalled, in part, failing, not captured or working."""
+    since_ns: int | None
+    """When the first request or response was seen that makes the state; None for working and not captured."""
+    until_ns: int | None
+    """When the last one was seen, if a later request was granted; else None."""
+    requests: int
+    """Requests, each counted once: the sum of the following, without `late`."""
+    granted: int
+    """Of which a response granted something."""
+    late: int
+    """Granted, and at least 5 s later than the client asks for."""
+    unasked: int
+    """Sent without asking for a response (acks=0)."""
+    rejected: int
+    """Answered with an error code, or with a status that says no."""
+    closed: int
+    """The server closed the connection instead."""
+    given_up: int
+    """The client closed the connection, after it had waited for longer than it lets the server take."""
+    unknown: int
+    """Open at the end, or with a response that was not captured or not decoded."""
+    errors: tuple[str, ...]
+    """Kafka's names of the errors that make the state, NO_RESPONSE or CLOSED_WITHOUT_RESPONSE."""
+    first_ns: int
+    """When a request was seen first."""
+    last_ns: int
+    """When one was seen last."""
+
+    @property
+    def is_work(self) -> bool:
+        """Whether a client needs it to write or read."""
+        return self.step != "administration"
+
+
+@dataclass(frozen=True, slots=True)
 class Client(Lasting):
     """A client ID at one address, and the API versions it uses."""
 
@@ -279,6 +342,8 @@ class Client(Lasting):
     """
     principals: tuple[str, ...] = ()
     """Who it is, such as `User:alice`: from its SASL login, or as a broker stated it when it forwarded its requests."""
+    work: ClientState | None = field(default=None, metadata=SPREAD)
+    """Whether it gets its work done; None in tables of an earlier release."""
     between_brokers: bool | None = left_out(None)
     """It is a broker or a controller."""
     looks_like: str | None = left_out("")

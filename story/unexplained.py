@@ -4,18 +4,18 @@ Whether a finding explains a refusal is known only when all findings and harms o
 made of the open rows of both tables, wherever they are read, and is in no table of its own.
 
 Rule: only a client that is hurt counts, and only by errors that are not the protocol's own answers
-(`judge/checks/error_meanings.py`). A finding explains a harm if the harm follows from it (`harm.py`), or if it is about
+(`judge/not_rejections.py`). A finding explains a harm if the harm follows from it (`harm.py`), or if it is about
 the same client and topic and needs a look.
 """
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.checks.error_meanings import error_meanings, is_own_answer
+from wirecheck.judge.checks.error_meanings import meaning_of
 from wirecheck.judge.results.finding import identity
 from wirecheck.story import harm
 from wirecheck.story.entries import BLAMED, entries
@@ -27,6 +27,8 @@ CODE = "CLI006"
 KINDS = {True: "anomaly", False: "information"}
 """By whether the client was granted the same before: who never was may lack an ACL, or only try something."""
 MOST_SIDES = 4
+TOOK_OVER = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID"})
+"""Another process took over: that explains the other errors that the client gets."""
 
 
 def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) -> list[dict[str, Any]]:
@@ -34,7 +36,8 @@ def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) 
 
     `findings`: linked; `harms`: each with its row in the table.
     """
-    refused = [(one, row) for one, row in harms if one.others is None and is_refused(one)]
+    known = harm.covered([one for one, _ in harms])
+    refused = [(one, row) for one, row in harms if one.others is None and one not in known and is_refused(one)]
     if not refused:
         return []
     made = entries(findings)
@@ -45,40 +48,37 @@ def unexplained(findings: Sequence[Finding], harms: Sequence[tuple[Harm, Row]]) 
             for client_id in finding.client_ids:
                 topics_of[client_id].append({one for one in (finding.topic, *finding.topic_ids) if one is not None})
     attached = harm.by_entry(made, {one.id: one for one in findings}, [one for one, _ in refused])
-    known = {id(one.harm) for every in attached.values() for one in every}
-    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    explained = {id(one.harm) for every in attached.values() for one in every}
+    found: dict[tuple[Any, ...], list[tuple[Harm, Row]]] = defaultdict(list)
     for one, row in refused:
         named = any(not topics or topics & {one.topic, one.topic_id} for topics in topics_of[one.client_id or ""])
-        if id(one) not in known and not named:
+        if id(one) not in explained and not named:
             topic = one.topic or one.topic_id
-            found[row["label"], one.cluster, one.client_id, one.address, one.api, topic].append(row)
-    return [finding_of(rows) for _, rows in sorted(found.items(), key=str)]
+            found[row["label"], one.cluster, one.client_id, one.address, one.api, topic].append((one, row))
+    return [finding_of(alike) for _, alike in sorted(found.items(), key=str)]
 
 
 def is_refused(one: Harm) -> bool:
     """Whether a harm is a refusal for long of a client that is no broker."""
-    refused = any(True for _ in refusing(one.api, one.errors))
+    refused = any(True for _ in harm.refusing(one))
     return one.level == harm.HURT and not is_internal(one.client_id or "") and refused
-
-
-def refusing(api: str, errors: Iterable[str]) -> Iterator[str]:
-    """The errors that refuse something."""
-    return (error for error in errors if error not in harm.WITHOUT_CODE and not is_own_answer(api, error))
 
 
 def in_a_sentence(text: str) -> str:
     return text[:1].lower() + text[1:].removesuffix(".")
 
 
-def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
+def finding_of(alike: Sequence[tuple[Harm, Row]]) -> dict[str, Any]:
     """One finding of all harms of one client, API and topic."""
+    rows = [row for _, row in alike]
     first, check = rows[0], CHECKS[CODE]
     topic, client = first["topic"] or first["topic_id"], first["client_id"] or ""
-    errors = sorted({error for row in rows for error in refusing(row["api"], row["errors"])})
+    errors = sorted({error for one, _ in alike for error in harm.refusing(one)})
     first_ns, last_ns = min(row["first_seen"] for row in rows), max(row["last_seen"] for row in rows)
     count, seconds = sum(row["count"] for row in rows), (last_ns - first_ns) / NS_PER_S
     granted = any(row.get("granted_before") for row in rows)
-    meaning = error_meanings().get(errors[0]) if len(errors) == 1 else None
+    telling = [error for error in errors if error in TOOK_OVER] or errors
+    meaning = meaning_of(telling[0], first["api"]) if len(errors) == 1 or telling != errors else None
     words = {
         "host": first["address"],
         "api": first["api"],
@@ -88,6 +88,7 @@ def finding_of(rows: Sequence[Row]) -> dict[str, Any]:
         "before": "after it had succeeded" if granted else "and never succeeded",
         "action": meaning.action.replace("TOPIC", shlex.quote(topic or "TOPIC")) if meaning else "",
         "means": in_a_sentence(meaning.means) if meaning else "",
+        "silent": "yes" if errors == [harm.NO_RESPONSE] else "",
     }
     sides = {(side["time"], side["claim"]): side for row in rows for side in row.get("sides") or ()}
     about = f" of {topic}" if topic else ""

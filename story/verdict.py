@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from wirecheck.document import HIDDEN, SPREAD, left_out, of_row
 from wirecheck.frame import Frame
-from wirecheck.story.seen import Client, Cluster, Coverage, Lasting, NotKept, Topic
+from wirecheck.story.seen import Activity, Client, Cluster, Coverage, Lasting, NotKept, Topic
 from wirecheck.wording import rfc3339
 
 Kind = Literal["violation", "anomaly", "information", "visibility"]
@@ -172,6 +172,11 @@ class Harm(Blocked):
         return self.client_id, self.address
 
     @property
+    def of_topic(self) -> bool:
+        """Whether it is about one topic, and not about all that the API asks for."""
+        return self.topic is not None or self.topic_id is not None
+
+    @property
     def client_ids(self) -> tuple[str, ...]:
         """As a finding about it would have them."""
         return (self.client_id or "",)
@@ -306,6 +311,10 @@ class Card:
     cause: CardCause
     action: CardAction
     evidence: CardEvidence
+    just_before: tuple[str, ...] = left_out(())
+    """Changes that were granted within 60 s before the first rejection and are about the same topic, user or right; not
+    a cause that is known.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +371,34 @@ class CardEntry(Entry):
     """
 
 
+MarkKind = Literal["violation", "anomaly", "visibility", "clear"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The answer to one question."""
+
+    mark: MarkKind
+    """violation (exit status 1), anomaly, visibility (it cannot be known) or clear."""
+    sentence: str
+    """What it rests on, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The verdict's two questions."""
+
+    ids_and_versions: Mark
+    """Whether all brokers and clients agree on topic IDs and versions."""
+    work: Mark
+    """Whether every client gets its work done."""
+
+    @property
+    def both(self) -> tuple[tuple[str, Mark], ...]:
+        """With the words of the screen."""
+        return ("IDs and versions", self.ids_and_versions), ("work", self.work)
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """From when to when there are frames, whether they are Kafka's or not."""
@@ -392,6 +429,8 @@ class About:
     """The first and the last sighting of anything; None where nothing was."""
     verdict: str
     """The verdict in one sentence."""
+    marks: Marks
+    """The verdict's two questions, each with its mark."""
     schema_version: int
     """Of the JSON object."""
     wirecheck: str
@@ -430,6 +469,8 @@ class Verdict:
     """Every topic ID that was seen."""
     clients: tuple[Client, ...] = ()
     """Every client that was seen."""
+    activities: tuple[Activity, ...] = ()
+    """What came of the requests of each client, by API."""
     harms: tuple[Harm, ...] = ()
     """Whose requests are refused: one object per client, topic and API."""
     findings: tuple[Finding, ...] = ()

@@ -139,7 +139,7 @@ def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypa
     monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
     result = CliRunner().invoke(cli.main, ["replay", "incident.pcapng"])
-    (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```\n( IDs and versions .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in result.stdout.splitlines()] == shown.splitlines()
 
 
@@ -165,6 +165,6 @@ def test_what_a_page_shows_of_an_output_is_in_it(page, desk, monkeypatch):
 def test_the_card_in_the_page_about_a_stale_broker_is_the_one_that_comes(monkeypatch):
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs/stale-broker.md").read_text()
-    (card,) = re.findall(r"^```\n( \u2717 .*?)^```", page, re.MULTILINE | re.DOTALL)
+    (card,) = re.findall(r"^```\n( IDs and versions .*?)^```", page, re.MULTILINE | re.DOTALL)
     words = next(one for one in fenced(ROOT / "docs/stale-broker.md") if one[0] == "replay")
     assert CliRunner().invoke(cli.main, words).stdout == card

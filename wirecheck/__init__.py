@@ -44,11 +44,12 @@ if TYPE_CHECKING:
     from wirecheck.questions.subject_facts import Fact
     from wirecheck.questions.traffic_diff import Difference
     from wirecheck.session.session import InputError
-    from wirecheck.story.seen import Client, Topic, TopicDescription
+    from wirecheck.story.seen import Activity, Client, Topic, TopicDescription
     from wirecheck.story.verdict import Finding, Side
 
 __version__: str
 __all__ = [
+    "Activity",
     "Card",
     "Change",
     "Client",
@@ -86,6 +87,7 @@ __all__ = [
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.questions.changes",
+    "Activity": "wirecheck.story.seen",
     "Client": "wirecheck.story.seen",
     "Difference": "wirecheck.questions.traffic_diff",
     "ErrorRow": "wirecheck.questions.error_rows",

@@ -415,11 +415,13 @@ def verdict(result: Result, found: Judged) -> Verdict:
     json = document(found)
     return Verdict(
         found.about.verdict,
+        found.about.marks,
         found.coverage,
         cards(found.entries, json["entries"]),
         stored(found.findings, "findings", result),
         stored(found.topics, "topics", result),
         of_clients(found.clients, result),
+        stored(found.activities, "activities", result),
         json,
     )
 

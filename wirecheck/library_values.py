@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.frame import Frame
-    from wirecheck.story.seen import Client, Coverage, Topic
-    from wirecheck.story.verdict import CardAction, CardCause, CardEntry, CardEvidence, CardHarm, Finding
+    from wirecheck.story.seen import Activity, Client, Coverage, Topic
+    from wirecheck.story.verdict import CardAction, CardCause, CardEntry, CardEvidence, CardHarm, Finding, Marks
 
 Value = TypeVar("Value")
 SHOWN_ROWS = 20
@@ -85,6 +85,8 @@ class Card:
     """sentence, commands: what to do, with commands to paste."""
     evidence: CardEvidence
     """frames that prove it, and the command that cuts them out."""
+    just_before: tuple[str, ...]
+    """Granted changes of the same topic, user or right within 60 s before the first rejection."""
     code: str
     """Code of the check: TID001."""
     kind: str
@@ -209,10 +211,12 @@ NOT_SHOWN = {"sides", "times", "apis", "evidence", "partitions", "run", "batch_i
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
-    """The result of checking captures. `bool(verdict)`: no rule is broken."""
+    """The result of checking captures. `bool(verdict)`: neither mark is red."""
 
     sentence: str
     """The result in one sentence."""
+    marks: Marks
+    """ids_and_versions and work: the two questions, each with its mark and sentence."""
     coverage: Coverage
     """What was read: frames, messages, decoded_messages, unseen_bytes, encrypted_connections, ..."""
     cards: Values[Card]
@@ -222,12 +226,14 @@ class Verdict:
     topics: Values[Topic]
     """Every topic ID that was seen."""
     clients: Values[Client]
-    """Every client that was seen."""
+    """Every client that was seen, with whether it gets its work done (`work`)."""
+    activities: Values[Activity]
+    """What came of the requests of each client, by API."""
     json: Mapping[str, Any]
     """The object that `wirecheck replay --engine local --format json` prints (docs/verdict.schema.json)."""
 
     def __bool__(self) -> bool:
-        return not any(finding.kind == "violation" for finding in self.findings)
+        return all(one.mark != "violation" for _, one in self.marks.both)
 
     def __repr__(self) -> str:
         return f"<Verdict {self.sentence!r}, findings: {len(self.findings):,}>"

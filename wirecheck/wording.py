@@ -57,6 +57,7 @@ TIMES = {
     "last_ns": "last_seen",
     "committed_ns": "committed_at",
     "watermark_ns": "watermark_at",
+    "since_ns": "since",
     "until_ns": "until",
     "from_ns": "from",
     "to_ns": "to",

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Samples = dict[Labels, float]
+COUNTED = ("findings", "topics", "clients", "activities")
+"""Tables whose rows are counted."""
 SLOW_S = 60.0
 """A batch that runs for so long is said, and again when it has run twice as long."""
 HANGS_S = 900
@@ -75,13 +77,13 @@ class Page(Collector):
         self.cards = OpenCards(principals=principals, expect=expect)
         self.totals: dict[tuple[str, str, str], int] = {}
         """(label, measure, detail) to count."""
-        self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
+        self.open: dict[str, dict[str, tuple[str, ...]]] = {table: {} for table in COUNTED}
         """Per table the rows that stand, by label and id: what they count as."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
-        self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
+        self.once: dict[str, set[Labels]] = {table: set() for table in COUNTED}
         """What was counted once stays on the page, at 0."""
         self.recreated: dict[str, float] = {}
         """By label the most ids that were replaced at a time: a row may be withdrawn, a counter does not go back."""
@@ -222,6 +224,8 @@ class Page(Collector):
             samples["finding_first_seen_timestamp_seconds"][key] = shown[name].first_seen_s
             samples["finding_affected_clients"][key] = float(card.affected if card else 0)
         samples["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
+        activities = Counter(self.open["activities"].values())
+        samples["activities"] = {**dict.fromkeys(self.once["activities"], 0.0), **activities}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
             samples["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]

@@ -62,7 +62,6 @@ CHANGES = ResultTable(
             "frame", pa.struct([("source", TEXT), ("first", pa.int64())]), "The packet in which the request begins."
         ),
     ),
-    in_result=False,
 )
 """Its rows are made by `change_rows.py`."""
 TOTALS = ResultTable(

@@ -15,15 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.document import document, of_row
-from wirecheck.judge.results.judged_tables import CLIENTS, CLUSTERS, FINDINGS, HARMS, TOPICS
+from wirecheck.judge.results.judged_tables import ACTIVITIES, CLIENTS, CLUSTERS, FINDINGS, HARMS, TOPICS
 from wirecheck.judge.results.result_table import ResultTable, rows_of
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries, several_days
-from wirecheck.story.harm import HURT
+from wirecheck.story.harm import HURT, covered
+from wirecheck.story.marks import with_states
 from wirecheck.story.reading_options import dialects_read
-from wirecheck.story.seen import Client, Cluster, ConnectionRead, Coverage, NotKept, Read, Statement, Topic
+from wirecheck.story.seen import Activity, Client, Cluster, ConnectionRead, Coverage, NotKept, Read, Statement, Topic
 from wirecheck.story.unexplained import unexplained
 from wirecheck.story.verdict import Finding, Harm, Verdict
 from wirecheck.streaming.store import result_folder
@@ -117,13 +118,15 @@ class Result:
             coverage=self.coverage(),
             clusters=self.values(CLUSTERS, partial(of_row, Cluster)),
             topics=self.topics(),
-            clients=self.clients() if principals else tuple(replace(one, principals=()) for one in self.clients()),
+            activities=self.values(ACTIVITIES, partial(of_row, Activity)),
             harms=self.harms(),
             findings=findings,
             dialects=tuple(dialects_read(every)),
             not_listed=len(every) - len(findings) if choice else None,
             others=self.not_kept(*BOUNDED),
         )
+        clients = with_states(self.clients(), found.activities, found.harms, every)
+        found = replace(found, clients=clients if principals else tuple(replace(one, principals=()) for one in clients))
         context = CardContext(
             {finding.id: finding for finding in every},
             found.last_ns,
@@ -132,6 +135,7 @@ class Result:
             keylogs=keylogs,
             hosts=principals,
             tables=tables_in,
+            changes=self.rows["changes"] if "changes" in self.rows or isinstance(self.rows, MadeRows) else (),
         )
         return replace(found, entries=tuple(with_cards(entries(findings, every), found.harms, context)))
 
@@ -150,7 +154,9 @@ class Result:
         return self.values(FINDINGS, Finding.of)
 
     def harms(self) -> tuple[Harm, ...]:
-        return self.values(HARMS, partial(of_row, Harm))
+        every = self.values(HARMS, partial(of_row, Harm))
+        known = covered(every)
+        return tuple(one for one in every if one not in known)
 
     def not_kept(self, *tables: str) -> tuple[NotKept, ...]:
         """Of each table and label how many more there were than are kept; nothing where all are."""

@@ -142,7 +142,8 @@ def test_a_narrow_terminal_loses_no_column_but_leaders_isr_and_bytes(run, verdic
     assert listing.count("internal") == 1
     heads = run("clients", "--from", verdict).stdout.splitlines()[0]
     more = ["bytes", "security"] if columns == "200" else []
-    assert heads.split() == ["client", "ID", "address", "software", "requests", *more, "last", "seen", "problem"]
+    state = ["state", "since", "how"] if columns == "200" else ["state", "how"]
+    assert heads.split() == ["client", "ID", "address", "software", "requests", *more, "last", "seen", *state]
 
 
 def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, monkeypatch):

@@ -10,7 +10,7 @@ from wirecheck.session.verdict_document import for_programs, with_about
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Client, Cluster, Coverage, Topic
-from wirecheck.story.verdict import About, Finding, Grace, Side, Verdict
+from wirecheck.story.verdict import About, Finding, Grace, Mark, Marks, Side, Verdict
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.wording import ns_of
 
@@ -95,6 +95,7 @@ ABOUT = About(
     engine="local",
     captured=None,
     verdict="v",
+    marks=Marks(Mark("clear", "1 topic and 1 broker agree"), Mark("visibility", "no client was read")),
     schema_version=1,
     wirecheck="9.8",
     inputs=("capture.pcap",),

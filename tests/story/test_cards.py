@@ -580,7 +580,7 @@ def test_terminal_page_json_metrics_ticket_and_library_have_one_card(tmp_path):
     assert card["harm"]["clients"]
 
 
-def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
+def test_a_healthy_result_is_two_marks_and_what_they_rest_on(capsys):
     from rich.console import Console
 
     from tests.dashboards.results import RESULT
@@ -589,9 +589,10 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     coverage = Coverage(messages=4200, decoded_messages=4200)
     show_first_screen(replace(RESULT, coverage=coverage, findings=(), entries=()), Console(width=200))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
-    assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
-    assert len(lines) == 2
+    assert lines[0] == " IDs and versions ✓ 1 topic and 1 broker agree"
+    assert lines[1] == " work             ? no client was read"
+    assert lines[2].startswith("   no findings · 4,200 messages, all decoded")
+    assert len(lines) == 3
 
 
 def test_who_is_blocked_by_what_no_finding_explains_is_named_below():

@@ -39,7 +39,7 @@ def test_a_refused_client_has_one_finding_on_every_surface(denied, tmp_path):
     assert (finding["code"], finding["kind"], finding["client_ids"]) == (CODE, "anomaly", ["writer"])
     assert [one["client_id"] for one in entry["card"]["harm"]["clients"]] == ["writer"]
     assert finding["id"] in printed("findings", out)
-    assert "writer (10.0.0.7) has Produce of songs rejected" in printed("findings", out, CODE)
+    assert "writer (10.0.0.7) has no Produce of songs granted" in printed("findings", out, CODE)
     evidence = tmp_path / "evidence.pcapng"
     printed("evidence", CODE, denied, "-o", evidence)
     assert evidence.stat().st_size > 0

@@ -1,0 +1,189 @@
+"""The verdict's two questions, each with its mark: do all agree on IDs and versions; is every client's work done?
+
+Rule: a tick is earned: only over what was seen, and only if nobody is stalled, works in part, fails or is in doubt. A
+party that no server ever granted anything is in no count, nor are the nodes' own clients. The exit status is 1 where
+either mark is red.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from wirecheck.client_ids import is_of_node
+from wirecheck.story.cards import listed
+from wirecheck.story.harm import hurts, stated
+from wirecheck.story.seen import Activity, Client, ClientState, Coverage
+from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
+from wirecheck.wording import and_list, plural
+
+OF_WORK = frozenset(
+    [
+        "CLU006",
+        "CTL013",
+        "CTL015",
+        "CTL016",
+        "CTL017",
+        "CTL018",
+        "CTL019",
+        "FET008",
+        "GRP006",
+        "GRP007",
+        "GRP008",
+        "TID019",
+        "WIR007",
+        "WIR008",
+        "WIR009",
+    ]
+)
+"""Checks about work, besides all of CLI; all others are about IDs and versions."""
+DOUBTFUL = frozenset(["CLI003", "CLI004", "CLI005", "CLI008", "FET008", "GRP007", "GRP008"])
+"""Checks whose findings name clients that may get nothing done."""
+OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
+"""Checks of events that leave no tick, though they contradict nothing and hurt nobody that is known."""
+OUTAGE_S = 40.0
+"""Shorter times without any broker are a restart."""
+STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING = (
+    "stalled", "in part", "failing", "in doubt", "not captured", "working",
+)  # fmt: skip
+STATES = (STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
+"""Of a client, worst first."""
+Key = tuple[str | None, str | None]
+
+
+def with_states(
+    clients: Iterable[Client], activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
+) -> tuple[Client, ...]:
+    """Each client with the worst that is known of its work."""
+    found = [*findings]
+    worst: dict[Key, ClientState] = {}
+    for key, state in states(activities, harms, found):
+        if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
+            worst[key] = state
+    doubted = {name: one for one in found if one.code in DOUBTFUL for name in one.client_ids}
+    return tuple(replace(one, work=worst.get(one.key) or doubt(one, doubted)) for one in clients)
+
+
+def states(
+    activities: Iterable[Activity], harms: Iterable[Harm], findings: Iterable[Finding]
+) -> Iterator[tuple[Key, ClientState]]:
+    by_client: dict[Key, list[str]] = {}
+    for harm in (*harms, *(one for finding in findings for one in stated(finding))):
+        if hurts(harm):
+            about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
+            how = f"{about}: {', '.join(harm.errors)}"
+            yield harm.client, ClientState(IN_PART if harm.is_partial else STALLED, harm.first_ns, how)
+    for one in activities:
+        by_client.setdefault((one.client_id, one.address), []).append(one.state)
+        if one.state == FAILING and one.is_work:
+            yield (
+                (one.client_id, one.address),
+                ClientState(FAILING, one.since_ns, f"{one.api}: {', '.join(one.errors)}"),
+            )
+    for key, every in by_client.items():
+        if all(state == NOT_CAPTURED for state in every):
+            yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+
+
+def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState:
+    finding = doubted.get(client.client_id or "")
+    if finding is None:
+        return ClientState(WORKING, None, "")
+    return ClientState(IN_DOUBT, finding.first_ns, finding.code)
+
+
+# --- the two marks
+
+
+def marks_of(result: Verdict) -> Marks:
+    return Marks(agreement(result), work(result))
+
+
+def unexpected(result: Verdict) -> list[CardEntry]:
+    return [entry for entry in result.entries if not entry.expected]
+
+
+def is_of_work(code: str) -> bool:
+    return code.startswith("CLI") or code in OF_WORK
+
+
+def worst_kind(result: Verdict, *, of_work: bool) -> MarkKind:
+    """Of findings about one question; an outage without a victim is worth a look."""
+    by_id = result.by_id
+    kinds = {one.kind for entry in unexpected(result) for one in entry.with_consequences
+             if is_of_work(one.code) is of_work}  # fmt: skip
+    outages = (by_id[name] for entry in unexpected(result) for name in entry.finding_ids if name in by_id)
+    if any(is_outage(one) and is_of_work(one.code) is of_work for one in outages):
+        kinds.add("anomaly")
+    if "violation" in kinds:
+        return "violation"
+    return "anomaly" if "anomaly" in kinds else "clear"
+
+
+def is_outage(finding: Finding) -> bool:
+    return finding.code in OUTAGES and (finding.code != "CLU006" or finding.lasted_s >= OUTAGE_S)
+
+
+def agreement(result: Verdict) -> Mark:
+    """Whether everybody agrees on topic IDs and versions, over what was seen."""
+    if not result.coverage.messages:
+        return Mark("visibility", "nothing was read")
+    kind = worst_kind(result, of_work=False)
+    if kind == "clear":
+        numbered = len({(one.cluster, one.name) for one in result.topics if one.topic_id})
+        brokers = plural(sum(len(one.brokers) or len(one.endpoints) for one in result.clusters), "broker")
+        topics = plural(numbered, "topic")
+        return Mark(kind, f"{topics} and {brokers} agree" if numbered else f"{brokers} agree; no topic ID was seen")
+    codes = {one.code for entry in unexpected(result) for one in entry.with_consequences
+             if one.kind in {"violation", "anomaly"} and not is_of_work(one.code)}  # fmt: skip
+    outages = {one.code for one in result.findings if is_outage(one) and not is_of_work(one.code)}
+    does = "contradicted" if kind == "violation" else "to be looked at"
+    return Mark(kind, f"{does}: {listed(sorted(codes | outages))}")
+
+
+def work(result: Verdict) -> Mark:
+    """Whether every client gets its work done, over what was seen."""
+    clients = [one for one in result.clients if is_counted(one)]
+    expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
+    counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
+    rest = unread(result.coverage)
+    if not clients:
+        return Mark("visibility", " \u00b7 ".join(["no client was read", *rest]))
+    kind: MarkKind = worst_kind(result, of_work=True)
+    if counts[STALLED] or counts[IN_PART] or any(entry.card.harm.clients for entry in unexpected(result)):
+        kind = "violation"
+    elif kind == "clear" and (counts[FAILING] or counts[IN_DOUBT] or not counts[WORKING]):
+        kind = "visibility"
+    doubts = counts[FAILING] + counts[IN_DOUBT]
+    words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"), (doubts, "in doubt")]
+    found = [f"{count:,} {what}" for count, what in words if count]
+    many = plural(len(clients), "client")
+    if found:
+        text = f"{', '.join(found)} of {many}"
+    elif kind == "clear":
+        text = "the only client gets its work done" if len(clients) == 1 else f"all {many} get their work done"
+    else:
+        text = f"{many}, none known to be stalled; {outage_codes(result)}"
+    return Mark(kind, " \u00b7 ".join([text, *rest]))
+
+
+def outage_codes(result: Verdict) -> str:
+    """The findings about work that leave no tick."""
+    named = {one.code for one in result.findings if is_of_work(one.code)
+             and (one.kind in {"violation", "anomaly"} or is_outage(one))}  # fmt: skip
+    return f"see {and_list(sorted(named))}" if named else "nothing known of their work"
+
+
+def is_counted(client: Client) -> bool:
+    """Nodes' own clients, and parties that were never granted anything, are in no count, unless they are hurt."""
+    known = client.work is not None and client.work.state in {STALLED, IN_PART, NOT_CAPTURED}
+    return not is_of_node(client.client_id) and (bool(client.granted) or known)
+
+
+def unread(coverage: Coverage) -> list[str]:
+    """What was not seen, in numbers."""
+    found = (
+        (coverage.encrypted_connections, "encrypted connection", "not read"),
+        (coverage.unseen_bytes, "byte", "not captured"),
+        (coverage.undecoded_messages, "message", "not decoded"),
+    )
+    return [f"{plural(count, noun)} {'was' if count == 1 else 'were'} {how}" for count, noun, how in found if count]

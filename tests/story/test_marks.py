@@ -1,0 +1,62 @@
+"""The two marks: a tick is earned, and the exit status follows them."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.dashboards.results import RESULT
+from wirecheck.story.marks import STATES, marks_of, with_states
+from wirecheck.story.seen import ClientState, Coverage
+
+READ = Coverage(messages=100, decoded_messages=100)
+
+
+def result(*states, granted=True, coverage=READ):
+    from tests.commands.test_topics import client
+
+    clients = tuple(
+        replace(client(cluster="C"), client_id=f"app-{number}", granted=granted, work=ClientState(state, None, ""))
+        for number, state in enumerate(states)
+    )
+    return replace(RESULT, clients=clients, entries=(), findings=(), harms=(), coverage=coverage)
+
+
+@pytest.mark.parametrize(
+    ("states", "mark", "sentence"),
+    [
+        (["working"] * 3, "clear", "all 3 clients get their work done"),
+        (["working"], "clear", "the only client gets its work done"),
+        (["working", "stalled", "in part", "in doubt", "failing"], "violation",
+         "1 stalled, 1 rejected in part, 2 in doubt of 5 clients"),
+        (["working", "failing"], "visibility", "1 in doubt of 2 clients"),
+        ([], "visibility", "no client was read"),
+    ],
+)  # fmt: skip
+def test_the_mark_of_work_is_the_worst_client(states, mark, sentence):
+    work = marks_of(result(*states)).work
+    assert (work.mark, work.sentence) == (mark, sentence)
+
+
+def test_a_party_that_was_never_granted_anything_is_in_no_count():
+    assert marks_of(result("working", granted=False)).work.sentence == "no client was read"
+    assert marks_of(result("stalled", granted=False)).work.mark == "violation", "its login fails: it asks for work"
+
+
+def test_what_was_not_read_is_said_in_numbers():
+    coverage = Coverage(messages=100, decoded_messages=99, encrypted_connections=340, undecoded_messages=1)
+    sentence = "all 2 clients get their work done · 340 encrypted connections were not read · 1 message was not decoded"
+    assert marks_of(result("working", "working", coverage=coverage)).work.sentence == sentence
+
+
+def test_nothing_is_ticked_where_nothing_was_read():
+    marks = marks_of(result("working", coverage=Coverage()))
+    assert marks.ids_and_versions.mark == "visibility"
+
+
+def test_states_are_listed_worst_first():
+    assert STATES == ("stalled", "in part", "failing", "in doubt", "not captured", "working")
+
+
+def test_a_client_without_any_rejection_works():
+    (one,) = with_states(result("working").clients[:1], (), (), ())
+    assert one.work == ClientState("working", None, "")
