@@ -145,32 +145,45 @@ def work(result: Verdict) -> Mark:
     clients = [one for one in result.clients if is_counted(one)]
     expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
     counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
-    rest = unread(result.coverage)
+    nodes, rest = stalled_nodes(result), unread(result.coverage)
     if not clients:
-        return Mark("visibility", " \u00b7 ".join(["no client was read", *rest]))
+        return Mark("anomaly" if nodes else "visibility", " \u00b7 ".join(["no client was read", *nodes, *rest]))
     kind: MarkKind = worst_kind(result, of_work=True)
     if counts[STALLED] or counts[IN_PART] or any(entry.card.harm.clients for entry in unexpected(result)):
         kind = "violation"
     elif kind == "clear" and (counts[FAILING] or counts[IN_DOUBT] or not counts[WORKING]):
         kind = "visibility"
+    works = kind == "clear"
+    if nodes and kind in {"clear", "visibility"}:
+        kind = "anomaly"
     doubts = counts[FAILING] + counts[IN_DOUBT]
     words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"), (doubts, "in doubt")]
     found = [f"{count:,} {what}" for count, what in words if count]
     many = plural(len(clients), "client")
     if found:
         text = f"{', '.join(found)} of {many}"
-    elif kind == "clear":
+    elif works:
         text = "the only client gets its work done" if len(clients) == 1 else f"all {many} get their work done"
     else:
-        text = f"{many}, none known to be stalled; {outage_codes(result)}"
-    return Mark(kind, " \u00b7 ".join([text, *rest]))
+        text = f"{many}, none known to be stalled{outage_codes(result)}"
+    return Mark(kind, " \u00b7 ".join([text, *nodes, *rest]))
+
+
+def stalled_nodes(result: Verdict) -> list[str]:
+    """Nodes' own requests that are not granted, in words: the first, and how many more."""
+    found = [one for one in result.activities if is_of_node(one.client_id) and one.state == STALLED]
+    if not found:
+        return []
+    first, more = found[0], len({one.client_id for one in found}) - 1
+    others = f" and {plural(more, 'more node')}" if more else ""
+    return [f"node {first.client_id}{others} stalled at {first.api} ({', '.join(first.errors)})"]
 
 
 def outage_codes(result: Verdict) -> str:
     """The findings about work that leave no tick."""
     named = {one.code for one in result.findings if is_of_work(one.code)
              and (one.kind in {"violation", "anomaly"} or is_outage(one))}  # fmt: skip
-    return f"see {and_list(sorted(named))}" if named else "nothing known of their work"
+    return f"; see {and_list(sorted(named))}" if named else ""
 
 
 def is_counted(client: Client) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.dashboards.results import RESULT
 from wirecheck.story.marks import STATES, marks_of, with_states
-from wirecheck.story.seen import ClientState, Coverage
+from wirecheck.story.seen import Activity, ClientState, Coverage
 
 READ = Coverage(messages=100, decoded_messages=100)
 
@@ -60,3 +60,15 @@ def test_states_are_listed_worst_first():
 def test_a_client_without_any_rejection_works():
     (one,) = with_states(result("working").clients[:1], (), (), ())
     assert one.work == ClientState("working", None, "")
+
+
+def test_a_node_that_is_stalled_takes_the_tick_and_is_no_client():
+    node = Activity(
+        cluster="C", client_id="2", address="10.0.0.2", api="CreateTopics", step="administration", state="stalled",
+        since_ns=1, until_ns=None, requests=9, granted=0, late=0, unasked=0, rejected=9, closed=0, given_up=0,
+        unknown=0,
+        errors=("INVALID_REPLICATION_FACTOR",), first_ns=1, last_ns=2,
+    )  # fmt: skip
+    work = marks_of(replace(result("working", "working"), activities=(node,))).work
+    sentence = "all 2 clients get their work done · node 2 stalled at CreateTopics (INVALID_REPLICATION_FACTOR)"
+    assert (work.mark, work.sentence) == ("anomaly", sentence)
