@@ -1,4 +1,4 @@
-"""Entries out of the records field of a raft Fetch response: frames of records, control records, committed or not.
+"""Entries out of the records field of a raft Fetch response: frames of records, control records.
 
 Entries are ordered by (epoch, offset), never by time: a fresh node reads the log hours later. What is refused or unseen
 is reported with its place; everything around it is used. Branches and transactions: decode.log.log_order.
@@ -88,7 +88,6 @@ class Entries:
     offset: NDArray[np.int64]
     epoch: NDArray[np.int64]  # the leader epoch of the batch
     timestamp_ms: NDArray[np.int64]
-    committed: NDArray[np.bool_]  # below the high watermark that came with them
     refused: tuple[Refused, ...] = ()
     unseen: int = 0  # records that are there but lie in holes
     read_to: int = 0  # end of the last batch of the field whose end is known
@@ -98,7 +97,7 @@ class Entries:
         return len(self.offset)
 
 
-def field_entries(field: Field, high_watermark: int = -1) -> Entries:
+def field_entries(field: Field) -> Entries:
     """The entries in a records field."""
     found = read_batches(field)
     refused: list[Refused] = []
@@ -121,7 +120,6 @@ def field_entries(field: Field, high_watermark: int = -1) -> Entries:
         offset,
         np.concatenate([_NONE, *(np.full(p.good().sum(), p.epoch) for p in parts)]),
         np.concatenate([_NONE, *(p.table[p.good(), TIMESTAMP_MS] for p in parts)]),
-        offset < high_watermark,
         tuple(refused),
         sum(p.unseen for p in parts) + (found.unseen_from is not None),
         found.batches[-1].end if found.batches else 0,
@@ -137,7 +135,6 @@ def joined(parts: Sequence[Entries]) -> Entries:
         np.concatenate([p.offset for p in parts]),
         np.concatenate([p.epoch for p in parts]),
         np.concatenate([p.timestamp_ms for p in parts]),
-        np.concatenate([p.committed for p in parts]),
         tuple(refused for p in parts for refused in p.refused),
         sum(p.unseen for p in parts),
     )

@@ -1,9 +1,9 @@
 """The metadata log as columns: what the judge reads of topics, partitions, brokers and features.
 
-    found = log_tables(joined([field_entries(records, high_watermark) for ... in fetch answers]))
+    found = log_tables(joined([field_entries(records) for ... in fetch answers]))
     topics = found["TopicRecord"]                    a LogTable; no entry if the log held none that decoded
     topics["name"].codes(), topics["topic_id"]       columns as in decode/columns.py
-    topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)
+    topics.offset, topics.epoch                       of each row; order is by (epoch, offset)
     found["RegisterBrokerRecord"].inner("end_points")["host"]
 
 Rows are changes, not states: a PartitionChangeRecord raises the partition epoch by one, and the leader epoch where
@@ -60,7 +60,6 @@ class LogTable:
     offset: NDArray[np.int64]
     epoch: NDArray[np.int64]
     timestamp_ms: NDArray[np.int64]
-    committed: NDArray[np.bool_]  # by what came with them; decode.log.log_order knows more
 
     def __len__(self) -> int:
         return len(self.entry)
@@ -95,7 +94,6 @@ def log_tables(entries: Entries) -> dict[str, LogTable]:
         rows = every[""].message
         if len(rows):
             found[api] = LogTable(
-                every, rows, entries.offset[rows], entries.epoch[rows], entries.timestamp_ms[rows],
-                entries.committed[rows],
-            )  # fmt: skip
+                every, rows, entries.offset[rows], entries.epoch[rows], entries.timestamp_ms[rows]
+            )
     return found

@@ -96,7 +96,6 @@ class Snapshot:
             found,
             offset=np.full(n, self.end_offset - 1, np.int64),
             epoch=np.full(n, self.epoch, np.int64),
-            committed=np.ones(n, np.bool_),
         )
 
     def _give_up(self) -> None:

@@ -136,7 +136,7 @@ def answers(batch: Batch) -> Iterator[Part]:
         if field is not None:
             watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
             message, epoch = int(partitions.message[row]), int(leader_epoch[row])
-            yield Part(message, field_entries(field, watermark), watermark, epoch)
+            yield Part(message, field_entries(field), watermark, epoch)
 
 
 def chunks(batch: Batch) -> Iterator[Claim]:

@@ -107,8 +107,8 @@ def message(value=b"v", *, key=None, magic=1, offset=0, attributes=0, timestamp=
     return struct.pack(">qiI", offset, len(inside) + 4, zlib.crc32(inside)) + inside
 
 
-def entries(kept, high_watermark=-1, left_out=()):
-    return field_entries(laid_out(kept, left_out), high_watermark)
+def entries(kept, left_out=()):
+    return field_entries(laid_out(kept, left_out))
 
 
 def secret_spans(data):

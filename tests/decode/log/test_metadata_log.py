@@ -1,4 +1,4 @@
-"""Entries of the metadata log: Kafka's own records, commitment, refusals, holes, repetition."""
+"""Entries of the metadata log: Kafka's own records, refusals, holes, repetition."""
 
 import base64
 import gzip
@@ -80,10 +80,9 @@ def _frame(value):
 LOG = leader_change(epoch=3) + batch(topic("a"), topic("b"), base_offset=1, epoch=3)
 
 
-def test_an_entry_is_committed_below_the_high_watermark():
-    found = entries(LOG, high_watermark=2)
+def test_entries_are_in_the_order_of_the_field():
+    found = entries(LOG)
     assert found.offset.tolist() == [0, 1, 2]
-    assert found.committed.tolist() == [True, True, False]
     assert found.messages.side.tolist() == [DATA, RECORD, RECORD]
     assert found.read_to == len(LOG)
 
@@ -169,11 +168,10 @@ def test_entries_in_holes_are_counted():
 def test_entries_of_many_fields_are_one_batch_for_the_machine():
     data = batch(config("hunter2"), base_offset=3, epoch=4)
     span = (data.index(b"hunter2"), 7)
-    parts = [entries(LOG, 2), entries(without(data, span), left_out=[span]), entries(batch(b""))]
+    parts = [entries(LOG), entries(without(data, span), left_out=[span]), entries(batch(b""))]
     whole = joined(parts)
     assert whole.offset.tolist() == [0, 1, 2, 3]
     assert whole.epoch.tolist() == [3, 3, 3, 4]
-    assert whole.committed.tolist() == [True, True, False, False]
     assert values(whole) == [v for p in parts for v in values(p)]
     assert len(whole.refused) == 1
 
