@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.contained import nothing_contained
 
-MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide", "cost")
+MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month", "wide", "log_readers", "cost")
 
 
 def main(only: list[str]) -> int:

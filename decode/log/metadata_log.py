@@ -7,7 +7,7 @@ is reported with its place; everything around it is used. Branches and transacti
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,16 @@ from wirecheck.decode.errors import (
     UnknownApi,
     UnknownVersion,
 )
-from wirecheck.decode.holes import Field, laid_out, pairs
+from wirecheck.decode.holes import Field, pairs
 from wirecheck.decode.log import frame_table
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
 from wirecheck.decode.log.frame_table import FrameTable
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
-from wirecheck.decode.log.records import Batch, read_batches
-from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, together
+from wirecheck.decode.log.records import Batch, alone, read_batches
+from wirecheck.decode.wire import DATA, RECORD, Messages, offsets, pack, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -80,9 +80,9 @@ class Refused:
     reason: type[DecodeError]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """Entries of the metadata log, one row each, in the order of the field."""
+    """Entries of the metadata log, one row each, in the order of the field. Two are equal if they are the same."""
 
     messages: Messages  # their bodies without the frame: metadata records (RECORD), control messages (DATA)
     offset: NDArray[np.int64]
@@ -97,39 +97,49 @@ class Entries:
         return len(self.offset)
 
 
-def field_entries(field: Field) -> Entries:
-    """The entries in a records field."""
+Known = dict[tuple[bytes, bytes], Entries]
+"""What was read, by the bytes of a field or of a batch, and by the holes in them."""
+
+
+def field_entries(field: Field, known: Known | None = None) -> Entries:
+    """The entries in a records field. `known`: of fields that were read before. Nodes that read one log get the same
+    batches, but not always as many together.
+    """
+    known = {} if known is None else known
+    name = field.data.tobytes(), field.holes.tobytes()
+    if name not in known:
+        known[name] = _read(field, known)
+    return known[name]
+
+
+def _read(field: Field, known: Known) -> Entries:
     found = read_batches(field)
-    refused: list[Refused] = []
-    parts: list[_Part] = []
+    if len(found.batches) == 1 and found.batches[0].size == len(field):
+        return batch_entries(found.batches[0], LARGEST_OUTPUT_BYTES)[0]
+    parts: list[Entries] = []
     budget = LARGEST_OUTPUT_BYTES  # for the whole field: a bomb in every batch is a bomb too
     for batch in found.batches:
-        try:
-            parts.append(_part(batch, budget))
-        except DecodeError as error:
-            budget = max(budget - REFUSED_BYTES, 0) if batch.codec else budget
-            refused.append(Refused(batch.position, batch.base_offset, type(error)))
-            continue
-        budget -= len(parts[-1].field) if batch.codec else 0
-        refused.extend(parts[-1].refused())
+        own = alone(batch)
+        part, spent = batch_entries(own, budget) if batch.codec else (field_entries(own.field, known), 0)
+        refused = tuple(replace(one, position=batch.position + one.position) for one in part.refused)
+        parts.append(replace(part, refused=refused))
+        budget = max(budget - spent, 0)
+    whole = joined(parts)
     if found.refused is not None:
-        refused.append(Refused(found.refused.at, -1, type(found.refused)))
-    offset = np.concatenate([_NONE, *(p.table[p.good(), OFFSET] for p in parts)])
-    return Entries(
-        _bodies(parts),
-        offset,
-        np.concatenate([_NONE, *(np.full(p.good().sum(), p.epoch) for p in parts)]),
-        np.concatenate([_NONE, *(p.table[p.good(), TIMESTAMP_MS] for p in parts)]),
-        tuple(refused),
-        sum(p.unseen for p in parts) + (found.unseen_from is not None),
-        found.batches[-1].end if found.batches else 0,
-        found.left_over,
+        refused_here = Refused(found.refused.at, -1, type(found.refused))
+        whole = replace(whole, refused=(*whole.refused, refused_here))
+    return replace(
+        whole,
+        unseen=whole.unseen + (found.unseen_from is not None),
+        read_to=found.batches[-1].end if found.batches else 0,
+        left_over=found.left_over,
     )
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
     """The entries of many fields as one, for one pass of the machine; `refused` keeps the positions in their fields."""
-    parts = parts or [field_entries(laid_out(b""))]
+    if len(parts) < 2:
+        return parts[0] if parts else nothing()
     return Entries(
         together([p.messages for p in parts]),
         np.concatenate([p.offset for p in parts]),
@@ -140,32 +150,47 @@ def joined(parts: Sequence[Entries]) -> Entries:
     )
 
 
-_NONE = np.zeros(0, np.int64)
+@cache
+def nothing() -> Entries:
+    none = np.zeros(0, np.int64)
+    return Entries(pack([], [], [], []), none, none, none)
+
+
+def batch_entries(batch: Batch, budget: int) -> tuple[Entries, int]:
+    """The entries of a batch that is alone in its field, and how many bytes it took to decompress it."""
+    try:
+        part = _part(batch, budget)
+    except DecodeError as error:
+        refused = Refused(0, batch.base_offset, type(error))
+        nothing_of_it = replace(nothing(), refused=(refused,), read_to=batch.size)
+        return nothing_of_it, REFUSED_BYTES if batch.codec else 0
+    good = part.frames[:, frame_table.STATUS] == frame_table.OK
+    hidden = part.frames[:, frame_table.STATUS] == frame_table.IN_HOLE
+    offset = part.table[:, OFFSET]
+    entries = Entries(
+        _bodies(part, part.frames[good]),
+        offset[good],
+        np.full(good.sum(), batch.partition_leader_epoch),
+        part.table[good, TIMESTAMP_MS],
+        tuple(
+            Refused(0, int(offset[i]), REASONS[int(part.frames[i, frame_table.STATUS])])
+            for i in np.flatnonzero(~good & ~hidden)
+        ),
+        part.behind + int(hidden.sum()),
+        batch.size,
+    )
+    return entries, len(part.field) if batch.codec else 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Reads one batch: its records and the frame of each."""
+    """One batch: its records and the frame of each."""
 
-    epoch: int
-    position: int
     control: bool
     field: Field
     table: np.ndarray
     frames: np.ndarray  # int64[n, 5]
     behind: int  # records whose beginning lies in a hole
-
-    def good(self) -> np.ndarray:
-        good: np.ndarray = self.frames[:, frame_table.STATUS] == frame_table.OK
-        return good
-
-    @property
-    def unseen(self) -> int:
-        return self.behind + int((self.frames[:, frame_table.STATUS] == frame_table.IN_HOLE).sum())
-
-    def refused(self) -> Iterable[Refused]:
-        for i in np.flatnonzero(~self.good() & (self.frames[:, frame_table.STATUS] != frame_table.IN_HOLE)):
-            yield Refused(self.position, int(self.table[i, OFFSET]), REASONS[int(self.frames[i, frame_table.STATUS])])
 
 
 def _part(batch: Batch, budget: int) -> _Part:
@@ -175,56 +200,46 @@ def _part(batch: Batch, budget: int) -> _Part:
         raise BadChecksum(batch.position, "crc")
     records: Records = batch.records(budget)
     table = frames(records, control=batch.control)
-    epoch = batch.partition_leader_epoch
-    return _Part(epoch, batch.position, batch.control, records.field, records.table, table, records.unseen)
+    return _Part(batch.control, records.field, records.table, table, records.unseen)
 
 
-def _bodies(parts: list[_Part]) -> Messages:
+def _bodies(part: _Part, good: np.ndarray) -> Messages:
     """The bodies behind good frames, as a batch for the machine."""
-    frames = np.concatenate([np.zeros((0, frame_table.FRAME_COLUMNS), np.int64), *(p.frames[p.good()] for p in parts)])
-    control = np.concatenate([np.zeros(0, np.bool_), *(np.full(p.good().sum(), p.control) for p in parts)])
-    cuts = [cut for p in parts for cut in _cuts(p)]
+    _, kind, version, body_at, body_end = good.T
+    cuts = [_between(part.field.holes, begin, end) for begin, end in good[:, frame_table.BODY_AT :].tolist()]
     flat = np.array([span for spans in cuts for span in spans], np.int64).reshape(-1, 2)
-    _, kind, version, body_at, body_end = frames.T
     size = body_end - body_at
     missing = np.array([sum(length for _, length in spans) for spans in cuts], np.int64)
     return Messages(
-        np.concatenate([np.zeros(0, np.uint8), *(_kept(p) for p in parts)]),
+        _kept(part.field, body_at, body_end),
         offsets(size - missing),
         size,
         offsets(np.array([len(spans) for spans in cuts], np.int64)),
         flat[:, 0],
         flat[:, 1],
-        np.where(control, DATA, RECORD).astype(np.int8),
-        np.where(control, _data_keys()[np.minimum(kind, 6)], kind).astype(np.int16),
+        np.full(len(good), DATA if part.control else RECORD, np.int8),
+        (_data_keys()[np.minimum(kind, 6)] if part.control else kind).astype(np.int16),
         version.astype(np.int16),
-        np.zeros(len(frames), np.int32),
+        np.zeros(len(good), np.int32),
     )
 
 
-def _kept(part: _Part) -> np.ndarray:
-    """The bytes of all good bodies in a row, without the holes."""
-    _, _, _, body_at, body_end = part.frames[part.good()].T
-    inside = np.zeros(len(part.field) + 1, np.int8)
+def _kept(field: Field, body_at: np.ndarray, body_end: np.ndarray) -> np.ndarray:
+    """The bytes of all these bodies in a row, without the holes."""
+    inside = np.zeros(len(field) + 1, np.int8)
     inside[body_at] += 1
     inside[body_end] -= 1
     there = np.cumsum(inside[:-1]) > 0
-    for begin, end in part.field.holes:
+    for begin, end in field.holes:
         there[begin:end] = False
-    kept: np.ndarray = part.field.data[there]
+    kept: np.ndarray = field.data[there]
     return kept
-
-
-def _cuts(part: _Part) -> Iterable[list[tuple[int, int]]]:
-    """For each good body the spans (offset, length) that are missing in it."""
-    bodies = part.frames[part.good()][:, frame_table.BODY_AT :].tolist()
-    if not len(part.field.holes):
-        return [[] for _ in bodies]
-    return [_between(part.field.holes, begin, end) for begin, end in bodies]
 
 
 def _between(holes: np.ndarray, begin: int, end: int) -> list[tuple[int, int]]:
     """What lies in holes of [begin, end), as (offset from begin, length)."""
+    if not len(holes):
+        return []
     first = int(np.searchsorted(holes[:, 1], begin, "right"))
     last = int(np.searchsorted(holes[:, 0], end, "left"))
     return [(max(a, begin) - begin, min(b, end) - max(a, begin)) for a, b in holes[first:last].tolist()]

@@ -93,7 +93,5 @@ def log_tables(entries: Entries) -> dict[str, LogTable]:
         every = tables(decoded, api, side)
         rows = every[""].message
         if len(rows):
-            found[api] = LogTable(
-                every, rows, entries.offset[rows], entries.epoch[rows], entries.timestamp_ms[rows]
-            )
+            found[api] = LogTable(every, rows, entries.offset[rows], entries.epoch[rows], entries.timestamp_ms[rows])
     return found

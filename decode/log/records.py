@@ -8,7 +8,7 @@ DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch; KIP-98.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,6 +119,13 @@ def read_batches(field: Field) -> Batches:
         found.append(header(field, at))
         at = found[-1].end
     return Batches(tuple(found), end - at)
+
+
+def alone(batch: Batch) -> Batch:
+    """The batch as the only one of its field."""
+    holes = np.clip(batch.field.holes - batch.position, 0, batch.size)
+    field = Field(batch.field.data[batch.position : batch.end], holes[holes[:, 0] < holes[:, 1]])
+    return replace(batch, field=field, position=0)
 
 
 def size_and_magic(field: Field, at: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Rule: everything is a column over messages; nothing is looked up message by mess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ GREETINGS = (*AUTHENTICATION, 18)
 Parts = str | Sequence[Any]
 """Of a key: words, with columns among them."""
 ABSENT: dict[str, Table] = {}
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,16 @@ class Batch:
     """The drafts that were named to read by."""
     read: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Tables that were asked for; they go with the batch, where a cache of the function's own would keep them all."""
+
+    made: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `once` was asked for."""
+
+    def once(self, make: Callable[["Batch"], Made]) -> Made:
+        """What several families of claims read, made for the first of them."""
+        if make not in self.made:
+            self.made[make] = make(self)
+        found: Made = self.made[make]
+        return found
 
     @cached_property
     def kinds(self) -> set[tuple[int, int]]:

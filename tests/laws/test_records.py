@@ -20,9 +20,11 @@ from tests.decode.log.batches import (
     record,
     secret_spans,
     topic,
+    without,
 )
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log.metadata_log import field_entries
 from wirecheck.decode.log.record import Records
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets
@@ -95,6 +97,32 @@ def test_a_hole_hides_what_is_in_it_and_changes_nothing_else(data, more):
         assert isinstance(got, Records)
         for mine, theirs in zip(objects(got), whole[seen.position], strict=False):
             assert mine.unseen or mine == theirs
+
+
+ZEROS = batch(config("\0" * 7), base_offset=9)
+HIDDEN = (ZEROS.index(bytes(7)), 7)
+PIECES = [
+    leader_change(), batch(topic("a"), topic("b"), base_offset=1), ZEROS, batch(b""), Batch(crc=1).bytes(),
+    b"\xff" * 70,
+    Batch([record(topic("c"))], block=bytes(cramjam.zstd.compress(record(topic("c")))), attributes=4).bytes(),
+]  # fmt: skip
+log_fields = st.tuples(st.lists(st.sampled_from(PIECES), max_size=4).map(b"".join), st.booleans())
+
+
+@given(st.lists(log_fields, max_size=5))
+def test_what_was_read_before_changes_nothing(fields):
+    known = {}
+    for data, hiding in fields:
+        left_out = [(data.index(ZEROS) + HIDDEN[0], HIDDEN[1])] if hiding and ZEROS in data else []
+        field = laid_out(without(data, *left_out), left_out)
+        assert columns(field_entries(field, known)) == columns(field_entries(field))
+
+
+def columns(found):
+    """All of some entries, in comparable form."""
+    parts = [getattr(found.messages, name) for name in found.messages.__slots__]
+    parts += [found.offset, found.epoch, found.timestamp_ms]
+    return [part.tolist() for part in parts], found.refused, found.unseen, found.read_to, found.left_over
 
 
 METADATA = leader_change() + batch(topic("a"), config("PASSWORD"), topic("b"), base_offset=1) + batch(config("SECRET"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wirecheck.decode.log.log_order import LogOrder
-from wirecheck.decode.log.metadata_log import Entries, field_entries, joined
+from wirecheck.decode.log.metadata_log import Entries, Known, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
 from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, MOST_WAITING_CHUNKS, Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
@@ -51,7 +51,7 @@ class Part:
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from stated([part for part in answers(batch) if len(part.entries)], "", batch.endpoint)
+    yield from stated([part for part in batch.once(answers) if len(part.entries)], "", batch.endpoint)
 
 
 def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[Rows]:
@@ -80,12 +80,15 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
 
 def orders(batch: Batch) -> Iterator[Claim]:
     """What each response shows of the order of the log."""
-    for part in answers(batch):
-        order = LogOrder()
-        order.below(part.high_watermark)
-        order.absorb(part.entries)
-        seen = batch.sightings.at(part.message)
-        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **high_watermark(part, seen)})
+    parts = batch.once(answers)
+    shown: dict[Entries, dict[str, Any]] = {}
+    for part, seen in zip(parts, batch.sightings.of(np.array([part.message for part in parts], np.int64)), strict=True):
+        if part.entries not in shown:
+            order = LogOrder()
+            order.absorb(part.entries)
+            shown[part.entries] = peaks(order)
+        peak = {**shown[part.entries], "high_watermark": max(part.high_watermark, -1), **high_watermark(part, seen)}
+        yield Claim("log_order", (seen.server,), seen, peak=peak)
     yield from diverged(batch)
 
 
@@ -125,10 +128,13 @@ def peaks(order: LogOrder) -> dict[str, Any]:
     }
 
 
-def answers(batch: Batch) -> Iterator[Part]:
+def answers(batch: Batch) -> list[Part]:
+    """Each distinct batch of records is decoded once, however many nodes read the log."""
     partitions = batch.lines("Fetch", "response", "responses.partitions")
     if partitions is None:
-        return
+        return []
+    known: Known = {}
+    found: list[Part] = []
     records, high = partitions.table["records"], partitions["high_watermark"]
     leader_epoch = partitions["current_leader.leader_epoch"]
     for row in np.flatnonzero(servers.of_log(partitions)).tolist():
@@ -136,7 +142,8 @@ def answers(batch: Batch) -> Iterator[Part]:
         if field is not None:
             watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
             message, epoch = int(partitions.message[row]), int(leader_epoch[row])
-            yield Part(message, field_entries(field), watermark, epoch)
+            found.append(Part(message, field_entries(field, known), watermark, epoch))
+    return found
 
 
 def chunks(batch: Batch) -> Iterator[Claim]:
