@@ -237,6 +237,10 @@ class Connections:
             if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
                 self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
 
+    def forget_added(self) -> None:
+        """Behind a batch: claims leave without a word to this."""
+        self.added.clear()
+
     def advertised(self) -> dict[str, dict[str, Ranges]]:
         found: dict[str, dict[str, Ranges]] = {}
         for claim in self.ledger.claims("advertised", "server"):

@@ -23,9 +23,9 @@ from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, FORWARDERS, UNAUT
 from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRow, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
-from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, Schedule
+from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, NEVER_NS, Schedule
 from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connections
-from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters, separate
 from wirecheck.judge.topology.forwarding import SENT_ON, forwarding_of, serving_hosts
@@ -67,12 +67,20 @@ class Judge:
         """The metadata logs that have more than one generation."""
         self.through = context.forwarding.through
         """The back legs of forwarders."""
+        self.dirty: set[Subject] = set()
+        """Subjects to judge again."""
+        self.all_dirty = False
+        self.expired: set[Subject] = set()
+        """Subjects that lost claims since they were judged."""
+        self.began_ns, self.judged_ns = NEVER_NS, 0
+        """The first that was seen, and up to where subjects were judged, in the time of this judge."""
 
     # -- claims and progress in ---------------------------------------------------------------------------------------
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         """File claims; chunks of snapshots of the metadata log as what they come to."""
         oldest_ns, claims = self.oldest_ns, [*claims]
+        self.began_ns = min(self.began_ns, min((claim.first.ts_ns for claim in claims), default=NEVER_NS))
         timely = [claim for claim in claims if claim.last.ts_ns >= oldest_ns]
         self.late += len(claims) - len(timely)
         kept = [claim for claim in timely if claim.kind not in {CHUNK, SENT_ON}]
@@ -117,38 +125,78 @@ class Judge:
 
     # -- rows out -----------------------------------------------------------------------------------------------------
 
-    def rows(self) -> list[EmittedRow]:
-        """The revisions of rows that are new or have changed since the last call."""
+    def rows(self, *, waiting: bool = False) -> list[EmittedRow]:
+        """The revisions of rows that are new or have changed since the last call. `waiting`: of connections that settle
+        alone, because they leave; all others wait for a later call.
+        """
         self.failures.attempt(FORWARDERS, (), self.file_samples)
         rows = [row for subject in self.evictor.evict_subjects() for row in self.withdraw(subject)]
-        lost_claims = self.evictor.evict_claims()
+        self.expired |= self.evictor.evict_claims()
         self.schedule_repeated()
         due = self.schedule.due()
         settled = self.settle(due)
-        dirty = self.ledger.touched | due
-        dependents = self.update_hosts(dirty)
-        context, regrouped = self.regroup()
-        if regrouped or dependents is None:
-            dirty |= self.every_subject()
-        else:
-            dirty |= dependents
-        if SERVERS in dirty or self.agents.over:
-            dirty |= self.watching
-        dirty = self.with_neighbours(dirty)
-        connections = {subject for subject in dirty if subject[0] == CONNECTION} - settled
-        dirty -= connections - due  # their rows only grow: they are emitted in their minute
-        self.ledger.touched.clear()
-        rows += self.judged(dirty | settled, context, expired=lost_claims)
-        self.schedule_settling(connections & due)  # all others wait for it already
+        context = self.look_around(due, settled)
+        connections = {subject for subject in due if subject[0] == CONNECTION} - settled
+        subjects = settled if waiting else self.taken_dirty() | settled
+        rows += self.judged(subjects, context, expired=self.expired)
+        for subject in due - subjects:
+            self.schedule.drop(subject)
+        self.expired -= subjects
+        self.schedule_settling(connections)  # all others wait for it already
         self.close(settled)
+        self.connections.forget_added()
         rows += self.age()
         self.schedule.before_ns = self.watermark_ns
         return [*rows, *self.evictor.rows(self.label, self.clusters.unknown.cluster)]
+
+    def look_around(self, due: set[Subject], settled: set[Subject]) -> CheckContext:
+        """The context of this batch. Notes what is to be judged again because of it; connections that only grow are
+        emitted in their minute.
+        """
+        changed = self.ledger.touched | due
+        dependents = self.update_hosts(changed)
+        context, regrouped = self.regroup()
+        self.all_dirty |= regrouped or dependents is None
+        self.dirty |= (changed | (dependents or set())) - settled
+        self.dirty -= {subject for subject in self.ledger.touched if subject[0] == CONNECTION} - due
+        self.ledger.touched.clear()
+        return context
+
+    def taken_dirty(self) -> set[Subject]:
+        """All that is to be judged again."""
+        dirty, self.dirty = self.dirty, set()
+        if self.all_dirty:
+            dirty |= self.every_subject()
+        if SERVERS in dirty or self.agents.over:
+            dirty |= self.watching
+        self.all_dirty, self.judged_ns = False, self.watermark_ns
+        return self.with_neighbours(dirty)
+
+    def rows_that_wait(self) -> list[EmittedRow]:
+        """Their revisions, as of the batch before: nothing is evicted for it, and nothing settles."""
+        rows = list(self.judged(self.taken_dirty(), self.context(), expired=self.expired))
+        self.expired.clear()
+        return rows
+
+    def may_wait(self) -> bool:
+        """Whether rows that wait come out the same: until claims expire, which is a horizon after the first. From then
+        on they wait for so long as successes are kept apart.
+        """
+        ageing_ns = self.aged_ns + self.settings.ageing_s * SECOND_NS
+        if self.watermark_ns < self.began_ns + self.settings.horizon_s * SECOND_NS:
+            return True
+        return self.watermark_ns < min(ageing_ns, self.judged_ns + ageing.FOLDED_NS)
+
+    def has_room(self, claims: Iterable[Claim]) -> bool:
+        """Whether these can come before what waits is judged: no bound changes what its rows are."""
+        waiting = self.dirty | self.every_subject() if self.all_dirty else self.dirty
+        return not waiting or self.evictor.has_room(claims, waiting)
 
     def withdraw(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that was evicted."""
         self.schedule.drop(subject)
         self.watching.discard(subject)
+        self.dirty.discard(subject)
         return self.evictor.withdraw(subject)
 
     def schedule_repeated(self) -> None:
@@ -190,6 +238,7 @@ class Judge:
             for name in sorted(self.emitted.rows(subject)):
                 self.emitted.forget(subject, name)
             self.schedule.drop(subject)
+            self.dirty.discard(subject)
             if subject in self.ledger:
                 self.ledger.forget(subject)
 

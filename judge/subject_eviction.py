@@ -15,7 +15,8 @@ check. What was counted stays counted for the run.
 import hashlib
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -111,15 +112,20 @@ class Rank(NamedTuple):
     last_ns: int
 
 
+def with_slack(most: int) -> int:
+    """So many may there be until there are too many."""
+    return most + most // SLACK
+
+
 def excess(space: str, most: int, ledger: Ledger, rank: Callable[[Subject], Any]) -> list[Subject]:
     """The subjects with the lowest rank, which leave; empty while there are not too many."""
     count = ledger.count(space)
-    return sorted(ledger.subjects(space), key=rank)[: count - most] if count > most + most // SLACK else []
+    return sorted(ledger.subjects(space), key=rank)[: count - most] if count > with_slack(most) else []
 
 
 def too_many(ranked: list[Subject], most: int) -> list[Subject]:
     """The first of them, which leave; empty while there are not too many."""
-    return ranked[: len(ranked) - most] if len(ranked) > most + most // SLACK else []
+    return ranked[: len(ranked) - most] if len(ranked) > with_slack(most) else []
 
 
 def rank_of(subject: Subject, ledger: Ledger) -> Rank:
@@ -165,7 +171,7 @@ def surplus(claims: Claims, most_claims: int) -> list[Claim]:
     gone = []
     for kind, of_kind in by_kind.items():
         most = MOST_OF_KIND.get(kind, most_claims)
-        if len(of_kind) > most + most // SLACK:
+        if len(of_kind) > with_slack(most):
             of_kind.sort(key=lambda claim: (claim.first, repr(claim.key)))
             gone += of_kind[most:]
             if kind == "connection_requests":
@@ -184,7 +190,12 @@ class SubjectEvictor:
         """Per space, how many subjects were left when it was last looked through for what one host can invent."""
         self.changed: set[OverflowKey] = set()
         self.evicted: Counter[str] = Counter()
-        """In this batch, by space of the ledger."""
+        """Since `left` was asked for it."""
+
+    def left(self) -> Counter[str]:
+        """How many were evicted since this was asked last, by space of the ledger."""
+        evicted, self.evicted = self.evicted, Counter()
+        return evicted
 
     def state(self) -> dict[str, Any]:
         counts = [[about, [c.revision, c.first_ns, c.last_ns, c.sketch.least]] for about, c in self.counts.items()]
@@ -209,6 +220,57 @@ class SubjectEvictor:
             evicted += subjects
         return evicted
 
+    def has_room(self, claims: Iterable[Claim], waiting: AbstractSet[Subject]) -> bool:
+        """Whether these claims can come before the subjects that wait are judged: nothing leaves that a row may rest
+        on, and no finding has no place.
+        """
+        coming = Counter(subject for claim in claims for subject in claim.subjects())
+        new: dict[str, list[Subject]] = defaultdict(list)
+        for subject in coming:
+            if subject not in self.ledger:
+                new[subject[0]].append(subject)
+        most_waiting = max(Counter(space for space, *_ in waiting | coming.keys()).values(), default=0)
+        return not (
+            any(self.may_leave(space, subjects) for space, subjects in new.items())
+            or any(self.may_lose_claims(subject, count) for subject, count in coming.items())
+            or self.may_count(most_waiting)
+        )
+
+    def may_leave(self, space: str, coming: list[Subject]) -> bool:
+        """Whether subjects may leave, as in `evict_subjects`, when these new ones have come."""
+        settings, known = self.settings, self.ledger.subjects
+        bounds = {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
+        most, count = (bounds | {"follower": FOLLOWERS}).get(space), self.ledger.count(space) + len(coming)
+        if most is None or count > with_slack(most):
+            return most is not None
+        least = min(settings.most_unanswered, settings.most_ids_of_host)
+        if space not in bounds or count <= with_slack(max(self.looked.get(space, 0), least)):
+            return False
+        unanswered = sum(not rank_of(one, self.ledger).answered for one in known(space)) + len(coming)
+        of_host = Counter(one[2] for one in (*known(space), *coming)) if space == "client" else Counter[str]()
+        most_of_host = max(of_host.values(), default=0)
+        return unanswered > with_slack(settings.most_unanswered) or most_of_host > with_slack(settings.most_ids_of_host)
+
+    def may_lose_claims(self, subject: Subject, coming: int) -> bool:
+        """The same of a subject's claims; the rows of a connection do not rest on those that it may lose."""
+        known = self.ledger.claims_of(*subject)
+        if subject[0] == "connection" or len(known) + coming <= min(FOLLOWERS, self.settings.most_claims):
+            return False
+        of_kind = Counter(claim.kind for claim in known.values()) or Counter({"": 0})
+        return any(
+            count + coming > with_slack(MOST_OF_KIND.get(kind, self.settings.most_claims))
+            for kind, count in of_kind.items()
+        )
+
+    def may_count(self, judged: int) -> bool:
+        """Whether a check may have a finding that has no place when so many subjects of one space are judged."""
+        most, settings = self.settings.most_findings, self.settings
+        unanswered = min(judged, with_slack(settings.most_unanswered))
+        return any(
+            is_open[0] + judged > most or is_open[1] + unanswered > most // 2
+            for is_open in ([0, 0], *self.open.values())
+        )
+
     def invented(self, space: str, leaving: set[Subject]) -> list[Subject]:
         """What leaves of that which a single host can make any number of: what was never answered without an error, and
         client IDs at one address.
@@ -216,7 +278,7 @@ class SubjectEvictor:
         settings, count = self.settings, self.ledger.count(space)
         before = max(self.looked.get(space, 0), min(settings.most_unanswered, settings.most_ids_of_host))
         self.looked[space] = min(count, self.looked.get(space, 0))
-        if count <= before + before // SLACK:
+        if count <= with_slack(before):
             return []
         ranked = sorted((self.order(one), one) for one in self.ledger.subjects(space) if one not in leaving)
         gone = too_many([one for (answered, *_), one in ranked if not answered], settings.most_unanswered)

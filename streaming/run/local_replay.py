@@ -2,8 +2,9 @@
 
 One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. Of a
 large capture another process follows a share of the connections (`Following`), and its rows are judged here. The rows
-are those of the query (`spark/pipeline.py`), whatever is checked together. Memory grows with open connections and with
-what is known of a cluster, not with the length of a capture.
+are those of the query (`spark/pipeline.py`), whatever is checked together: claims are filed as they come, and judged
+when a result is asked for, or before a bound or their age makes some of them leave. Memory grows with open connections
+and with what is known of a cluster, not with the length of a capture.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ from wirecheck.decode.connection.segments import Segments, segments
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
-from wirecheck.streaming.steps.judge_step import Opened, Shards, judge_last, judge_opened
+from wirecheck.streaming.steps.judge_step import LabelJudge, Opened
 from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of, own_endpoints
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
@@ -150,7 +151,8 @@ class LocalReplay:
         """`share`: what of the rows is followed here. What the others of `settings.buckets` claim is for `receive`."""
         self.settings = settings if share != ALONE else replace(settings, buckets=1)
         self._following = Following(self.settings, share)
-        self._shards: dict[str, Shards] = {}
+        self._judges: dict[str, LabelJudge] = {}
+        """By label. All of them judge when a result is asked for; before, what rows would not come out the same."""
         self._latest = LatestRows()
         self._received = 0
 
@@ -162,7 +164,7 @@ class LocalReplay:
     @collector_paused()
     def add(self, table: pa.Table) -> None:
         """Rows of one agent as they are read, all of one label; its last ones end with ENDED."""
-        self._judge_if_full(self._following.add(table))
+        self._file_if_full(self._following.add(table))
 
     def receive(self, name: str, rows: Iterable[Opened], messages: int) -> None:
         """What another process followed under a label, in its order, and of how many messages by now."""
@@ -177,23 +179,21 @@ class LocalReplay:
             for dealt in every:
                 by_label.setdefault(dealt.label, []).append(dealt.file)
         for name, of_label in sorted(by_label.items()):
-            self._judge_if_full(self._following.follow(name, of_label))
+            self._file_if_full(self._following.follow(name, of_label))
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
         for files in batches:
             self.judge(files)
 
-    def _judge_if_full(self, label: Label) -> None:
+    def _file_if_full(self, label: Label) -> None:
+        """To file what was claimed has a price of its own."""
         if sum(row.route == CLAIMS for row in label.rows) >= self.settings.buckets:
-            self._judge(label)
+            self._emit(self._judge(label).judged(label.taken(), waiting=True))
 
-    def _judge(self, label: Label) -> None:
-        """All that was claimed."""
-        if label.rows:
-            shards = self._shards.setdefault(label.label, {})
-            emitted, changed = judge_opened(label.label, label.taken(), shards.get, label.settings)
-            shards.update(changed)
-            self._emit(emitted)
+    def _judge(self, label: Label) -> LabelJudge:
+        if label.label not in self._judges:
+            self._judges[label.label] = LabelJudge(label.label, label.settings)
+        return self._judges[label.label]
 
     def _emit(self, emitted: Iterable[Tagged]) -> None:
         for row in emitted:
@@ -205,16 +205,16 @@ class LocalReplay:
         for name in [*self._following.labels]:
             label = self._following.labels.pop(name)
             label.claim()
-            if label.rows:
-                shards = self._shards.pop(name, {})
-                self._emit(judge_last(name, label.taken(), shards.get, label.settings))
+            judge = self._judge(label)
+            del self._judges[name]
+            self._emit(judge.judged(label.taken()))
 
     @collector_paused()
     def catch_up(self) -> None:
         """Judge what waits: more may come."""
         for label in self._following.labels.values():
             label.claim()
-            self._judge(label)
+            self._emit(self._judge(label).judged(label.taken()))
 
     def result(self) -> Result:
         self.catch_up()

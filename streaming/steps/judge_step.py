@@ -43,9 +43,10 @@ class Frontiers:
         self.by_agent.setdefault(progress.agent, {})[bucket] = progress
         self.touched.add(progress.agent)
 
-    def common(self) -> Iterator[Progress]:
-        """The agents that moved, as far as every bucket has come."""
-        for agent in sorted(self.touched):
+    def moves(self) -> Iterator[Progress]:
+        """The agents that moved since this was asked last, as far as every bucket has come."""
+        touched, self.touched = sorted(self.touched), set()
+        for agent in touched:
             frontiers = self.by_agent[agent].values()
             if len(frontiers) == self.buckets:
                 yield Progress(agent, min(one.ts_ns for one in frontiers), all(one.ended for one in frontiers))
@@ -88,42 +89,48 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
 @collector_paused()
 def judge_opened(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """The same of rows that are out of their cells."""
-    judge, frontiers, totals, written = judged(label, rows, load, settings)
-    changed = judge.shards()
-    judge.ledger.leave(changed)
-    return written, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+    judge = LabelJudge(label, settings, load)
+    written = judge.judged(rows)
+    return written, judge.shards()
 
 
-@collector_paused()
-def judge_last(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> list[Tagged]:
-    """The rows to write of a batch after which nothing more comes, so that no state is made."""
-    return judged(label, rows, load, settings).rows
+def nothing(_: str) -> None:
+    return None
 
 
-class JudgedRows(NamedTuple):
-    judge: Judge
-    frontiers: Frontiers
-    totals: Totals
-    rows: list[Tagged]
+class LabelJudge:
+    """The judge of one label, and what this step keeps for itself: for one batch, or in one process for a run."""
 
+    def __init__(self, label: str, settings: Settings, load: Load = nothing) -> None:
+        self.judge = Judge(label, load, settings.judge)
+        self.judge.agents.awaited = settings.awaited(label)
+        self._frontiers, self._totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
+        self._requests: Counts = Counts()
+        self._passing: list[Tagged] = []
 
-def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -> JudgedRows:
-    judge = Judge(label, load, settings.judge)
-    judge.agents.awaited = settings.awaited(label)
-    frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
-    passing: list[Tagged] = []
-    requests: Counts = Counts()
+    @collector_paused()
+    def judged(self, rows: Iterable[Opened], *, waiting: bool = False) -> list[Tagged]:
+        """The rows to write of one batch. `waiting`: more comes, and most rows wait, while they come out the same."""
+        found: list[Tagged] = []
+        for row in rows:
+            if row.route == tagged.CLAIMS and not self.judge.has_room(row.value.claims):
+                found += self._written(self.judge.rows_that_wait())
+            self._take(row)
+            del row  # none of them is held while claims are judged: the ledger has copies
+        self._move()
+        return found + self._written(self.judge.rows(waiting=waiting and self.judge.may_wait()))
 
-    def take(row: Opened) -> None:
+    def _take(self, row: Opened) -> None:
+        judge, totals = self.judge, self._totals
         match row.route:
             case tagged.CLAIMS:
                 stated: Stated = row.value
                 totals.claims(stated.claims, judge.oldest_ns, judge.ledger)
                 judge.absorb(stated.claims)
-                requests.update(stated.requests)
-                passing.extend(Tagged(label, -1, table, cell) for table, cell in stated.rows.items())
+                self._requests.update(stated.requests)
+                self._passing.extend(Tagged(judge.label, -1, table, cell) for table, cell in stated.rows.items())
             case tagged.PROGRESS:
-                frontiers.moved(row.bucket, row.value)
+                self._frontiers.moved(row.bucket, row.value)
             case tagged.MARKS:
                 marks: Marks = row.value
                 judge.on_marks(marks)
@@ -131,24 +138,33 @@ def judged(label: str, rows: Iterable[Opened], load: Load, settings: Settings) -
                 if marks.file_seq:  # 0 in marks that a bucket adds to those of the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
             case _:
-                passing.append(Tagged(label, row.bucket, row.route, row.value))
+                self._passing.append(Tagged(judge.label, row.bucket, row.route, row.value))
 
-    for _ in map(take, rows):  # none of them is held while claims are judged: the ledger has copies
-        pass
-    for frontier in frontiers.common():
-        if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
-            judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
-        if frontier.ts_ns:
-            totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    return JudgedRows(judge, frontiers, totals, emitted_rows(judge, totals, requests) + passing)
+    def _move(self) -> None:
+        for frontier in self._frontiers.moves():
+            if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
+                self.judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
+            if frontier.ts_ns:
+                self._totals.put("judged_ns", frontier.agent, frontier.ts_ns)
+
+    def _written(self, emitted: list[EmittedRow]) -> list[Tagged]:
+        written = cells_of(emitted, self.judge, self._totals, self._requests)
+        passing, self._passing, self._requests = self._passing, [], Counts()
+        return written + passing
+
+    def shards(self) -> Shards:
+        """The state that changed, behind the last batch."""
+        changed = self.judge.shards()
+        self.judge.ledger.leave(changed)
+        return {**changed, FRONTIERS: self._frontiers.cell(), TOTALS: self._totals.cell()}
 
 
-def emitted_rows(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
-    """The rows of one batch."""
-    label, emitted = judge.label, judge.rows()
+def cells_of(emitted: list[EmittedRow], judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
+    """The rows of one batch, and the totals that changed with it."""
+    label = judge.label
     totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.count(emitted)
-    totals.left(judge.evictor.evicted)
+    totals.left(judge.evictor.left())
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)

@@ -139,7 +139,8 @@ class Totals:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """What has changed in this batch, each as a revision."""
-        for measure, detail in sorted(self.changed):
+        changed, self.changed = sorted(self.changed), set()
+        for measure, detail in changed:
             revision, count = self.known[measure, detail]
             body = {"id": f"{measure}|{detail}", "revision": revision, "measure": measure, "detail": detail or None}
             yield {**body, "count": count}

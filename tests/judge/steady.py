@@ -68,8 +68,8 @@ class Step:
             checked.append(subject)
             return judged(judge, subject, *about, **how)
 
-        def emitted_rows(judge: Judge) -> Any:
-            made = emitted(judge)
+        def emitted_rows(judge: Judge, **how: Any) -> Any:
+            made = emitted(judge, **how)
             rows.extend(made)
             return made
 

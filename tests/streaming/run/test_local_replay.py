@@ -3,12 +3,16 @@
 import os
 from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
 import pytest
 
 from tests.depth import some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.judge.checks import evaluate
+from wirecheck.judge.checks.evaluate import rows_of as rows_of_subject
+from wirecheck.judge.judge import Judge
 from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
@@ -54,6 +58,37 @@ def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path,
     assert run.result().json() == loop.result().json()
     told = (rows_of(run._latest.tables()["exchanges"]), loop.rows("exchanges"))
     assert sorted(map(str, told[0])) == sorted(map(str, told[1])) != []
+
+
+BOUNDS = {
+    "subjects": {"most_topics": 3, "most_clients": 3, "most_unanswered": 2, "most_ids_of_host": 2},
+    "connections": {"most_connections": 2},
+    "claims": {"most_claims": 4},
+    "findings": {"most_findings": 1},
+    "ageing": {"horizon_s": 20, "ageing_s": 7},
+}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_what_is_judged_once_comes_out_as_judged_with_each_batch(bound, monkeypatch):
+    name = "zk39-stubborn-client"
+    settings = replace(Settings(), judge=replace(Settings().judge, **BOUNDS[bound]))
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 300)
+    once, times = judged(name, settings)
+    monkeypatch.setattr(Judge, "may_wait", lambda _: False)
+    always, more_times = judged(name, settings)
+    assert once.json() == always.json()
+    assert times < more_times or (bound, times) == ("claims", more_times)  # which each batch has too many of
+
+
+def judged(name, settings):
+    """The result of a capture, and how often a subject was judged."""
+    run, times = LocalReplay(settings), []
+    with patch.object(evaluate, "rows_of", side_effect=lambda *about: times.append(1) or rows_of_subject(*about)):
+        for table in read_frames([Scenario(name).pcap], "default", batch_bytes=1 << 14):
+            run.add(table)
+        run.finish()
+    return run.result(), len(times)
 
 
 def test_what_is_told_meanwhile_is_what_was_read_so_far(frames_files, expected):
