@@ -1,22 +1,18 @@
 """Captures and folders of frames to what the local engine finds in them; and captures to folders of frames."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirecheck.session.inputs import files_in, places, readable
-from wirecheck.session.second_process import OWN_PARTS, SecondProcess, SecondProcessEnded, Step, Work, is_worth_it
 from wirecheck.session.session import InputError, Session
 from wirecheck.wording import reason_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirecheck.streaming.run.local_replay import LocalReplay, Share
+    from wirecheck.streaming.run.local_replay import LocalReplay
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
@@ -24,8 +20,6 @@ ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
 BATCH_BYTES = 12 << 20
 """Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more."""
-LAG = 4
-"""Steps that the second process may be behind: until it has started, the first one reads some."""
 OTHER_TMPDIR = "set TMPDIR to another folder"
 
 
@@ -52,11 +46,6 @@ def checked(session: Session, inputs: Iterable[str], cluster: str, settings: "Se
 
 def checked_captures(session: Session, pcaps: list[Path], cluster: str, settings: "Settings") -> Checked:
     """Captures from the packets to the judge. Raises InputError if none can be read."""
-    with readable():
-        two = not session.key_logs and is_worth_it(pcaps, cluster, BATCH_BYTES, settings)
-    if two:
-        with suppress(SecondProcessEnded):  # all of it is read again
-            return checked_by_two(session, pcaps, cluster, settings)
     with session.progress("checking") as advance, readable():
         from wirecheck.capture.agent import offline_agent
 
@@ -66,30 +55,6 @@ def checked_captures(session: Session, pcaps: list[Path], cluster: str, settings
         ):
             check.add(table)
         return check.checked()
-
-
-def checked_by_two(session: Session, pcaps: list[Path], cluster: str, settings: "Settings") -> Checked:
-    """The same by two processes. The second one's rows are judged some steps later than they might be: the same ones in
-    every run, and without waiting until it has started. Raises SecondProcessEnded.
-    """
-    from wirecheck.streaming.run.local_replay import PARTS, Share
-
-    own, others = Share(0, range(OWN_PARTS)), Share(1, range(OWN_PARTS, PARTS))
-    settings = replace(settings, buckets=2)
-    with session.progress("checking") as advance, readable():
-        from wirecheck.capture.agent import offline_agent
-
-        with SecondProcess(Work(pcaps, cluster, BATCH_BYTES, settings, others)) as second:
-            check, steps = Check(settings, own), second.steps()
-            for number, table in enumerate(
-                offline_agent.read_frames(pcaps, cluster, offline_agent.OFFLINE, BATCH_BYTES, on_progress=advance)
-            ):
-                for step in islice(steps, int(number >= LAG)):  # none where a file grew since the second one read it
-                    check.receive(step)
-                check.add(table)
-            for step in steps:
-                check.receive(step)
-            return check.checked()
 
 
 def checked_with_frames(
@@ -119,16 +84,11 @@ def checked_with_frames(
 class Check:
     """Rows of captures, checked as they are read."""
 
-    def __init__(self, settings: "Settings", share: "Share | None" = None) -> None:
+    def __init__(self, settings: "Settings") -> None:
         from wirecheck.capture.traffic import Seen
-        from wirecheck.streaming.run.local_replay import ALONE, LocalReplay
+        from wirecheck.streaming.run.local_replay import LocalReplay
 
-        self.run, self.seen = LocalReplay(settings, share or ALONE), Seen()
-
-    def receive(self, step: Step) -> None:
-        from wirecheck.streaming.steps.judge_step import opened
-
-        self.run.receive(step.label, map(opened, step.rows), step.messages)
+        self.run, self.seen = LocalReplay(settings), Seen()
 
     def add(self, table: "pa.Table") -> None:
         self.seen.add(table, with_ports=not self.run.messages)

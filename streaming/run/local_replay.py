@@ -1,30 +1,27 @@
 """Captures and frames checked in this process by the steps of the query, without Spark: `--engine local`.
 
-One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. Of a
-large capture another process follows a share of the connections (`Following`), and its rows are judged here. The rows
-are those of the query (`spark/pipeline.py`), whatever is checked together: claims are filed as they come, and judged
-when a result is asked for, or before a bound or their age makes some of them leave. Memory grows with open connections
-and with what is known of a cluster, not with the length of a capture.
+One loop: rows, one follower of all connections, exchanges, claims, judge. Nothing goes through a file or a cell. The
+rows are those of the query (`spark/pipeline.py`), whatever is checked together: claims are filed as they come, and
+judged when a result is asked for, or before a bound or their age makes some of them leave. Memory grows with open
+connections and with what is known of a cluster, not with the length of a capture.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import Exchanges, joined
-from wirecheck.decode.connection.segments import Segments, segments
+from wirecheck.decode.connection.segments import segments
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.judge_step import LabelJudge, Opened
-from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of, own_endpoints
+from wirecheck.streaming.steps.pack_step import FrameFile, chosen, deal_files, marks_of
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
 from wirecheck.streaming.store.result_tables import from_ipc
@@ -39,33 +36,12 @@ of them are held. At least so many, at most MOST_TIMES as many.
 MOST_TIMES = 2
 
 
-PARTS = 64
-"""Into so many all connections are cut, of which a share has some."""
-
-
-class Share(NamedTuple):
-    """The connections that one process follows."""
-
-    number: int = 0
-    parts: range = range(PARTS)
-
-    def of(self, whole: Segments) -> Segments | None:
-        if len(self.parts) == PARTS:
-            return whole
-        part = whole.buckets(PARTS)
-        mine = np.flatnonzero((part >= self.parts.start) & (part < self.parts.stop))
-        return own_endpoints(whole.take(mine)) if len(mine) else None
-
-
-ALONE = Share()
-
-
 class Label:
     """What is followed under one label."""
 
-    def __init__(self, label: str, settings: Settings, number: int = 0) -> None:
+    def __init__(self, label: str, settings: Settings) -> None:
         self.label, self.settings = label, settings
-        self.bucket = Bucket(label, number, settings, without_records=True)
+        self.bucket = Bucket(label, 0, settings, without_records=True)
         self.parts: list[Exchanges] = []
         """That no claims were made of yet."""
         self.reports: list[Opened] = []
@@ -113,8 +89,8 @@ class Label:
 class Following:
     """Rows as they are read to what they claim: all that is done for each connection by itself."""
 
-    def __init__(self, settings: Settings, share: Share) -> None:
-        self.settings, self.share = settings, share
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.labels: dict[str, Label] = {}
         self.messages = 0
         """That were followed."""
@@ -130,7 +106,7 @@ class Following:
         progress = frames.Mark(frames.PROGRESS, self._shown_ns[agent])
         rows = chosen(table, is_frame)
         marks = marks_of(table.filter(pc.invert(is_frame))) if rows.num_rows < table.num_rows else ()
-        part = self.share.of(segments(rows)) if rows.num_rows else None
+        part = segments(rows) if rows.num_rows else None
         return self.follow(label, [FrameFile(agent, self._seq[agent], (*marks, progress), part)])
 
     def follow(self, name: str, files: Iterable[FrameFile]) -> Label:
@@ -141,35 +117,28 @@ class Following:
         return label
 
     def label(self, name: str) -> Label:
-        return self.labels.setdefault(name, Label(name, self.settings, self.share.number))
+        return self.labels.setdefault(name, Label(name, self.settings))
 
 
 class LocalReplay:
     """One run: give it rows, or files of frames, as they come, and ask it for the result behind the last."""
 
-    def __init__(self, settings: Settings, share: Share = ALONE) -> None:
-        """`share`: what of the rows is followed here. What the others of `settings.buckets` claim is for `receive`."""
-        self.settings = settings if share != ALONE else replace(settings, buckets=1)
-        self._following = Following(self.settings, share)
+    def __init__(self, settings: Settings) -> None:
+        self.settings = replace(settings, buckets=1)
+        self._following = Following(self.settings)
         self._judges: dict[str, LabelJudge] = {}
         """By label. All of them judge when a result is asked for; before, what rows would not come out the same."""
         self._latest = LatestRows()
-        self._received = 0
 
     @property
     def messages(self) -> int:
-        """Of Kafka's, that were followed here or by another process."""
-        return self._following.messages + self._received
+        """Of Kafka's, that were followed."""
+        return self._following.messages
 
     @collector_paused()
     def add(self, table: pa.Table) -> None:
         """Rows of one agent as they are read, all of one label; its last ones end with ENDED."""
         self._file_if_full(self._following.add(table))
-
-    def receive(self, name: str, rows: Iterable[Opened], messages: int) -> None:
-        """What another process followed under a label, in its order, and of how many messages by now."""
-        self._following.label(name).rows += rows
-        self._received = messages
 
     @collector_paused()
     def judge(self, files: Iterable[Path]) -> None:
@@ -187,7 +156,7 @@ class LocalReplay:
 
     def _file_if_full(self, label: Label) -> None:
         """To file what was claimed has a price of its own."""
-        if sum(row.route == CLAIMS for row in label.rows) >= self.settings.buckets:
+        if any(row.route == CLAIMS for row in label.rows):
             self._emit(self._judge(label).judged(label.taken(), waiting=True))
 
     def _judge(self, label: Label) -> LabelJudge:

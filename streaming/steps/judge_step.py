@@ -75,12 +75,6 @@ def opened(row: Tagged) -> Opened:
     return Opened(row.bucket, row.route, row.cell)
 
 
-def closed(label: str, row: Opened) -> Tagged:
-    """The row with its value in a cell."""
-    value = Claimed.of(row.value) if row.route == tagged.CLAIMS else row.value
-    return Tagged(label, row.bucket, row.route, to_cell(value))
-
-
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, those of other routes among them, and the shards that changed."""
     return judge_opened(label, map(opened, rows), load, settings)
