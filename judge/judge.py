@@ -187,10 +187,10 @@ class Judge:
             return True
         return self.watermark_ns < min(ageing_ns, self.judged_ns + ageing.FOLDED_NS)
 
-    def has_room(self, claims: Iterable[Claim]) -> bool:
+    def may_come(self, claims: Iterable[Claim]) -> bool:
         """Whether these can come before what waits is judged: no bound changes what its rows are."""
         waiting = self.dirty | self.every_subject() if self.all_dirty else self.dirty
-        return not waiting or self.evictor.has_room(claims, waiting)
+        return not waiting or self.evictor.may_come(claims, waiting)
 
     def withdraw(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that was evicted."""

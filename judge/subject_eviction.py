@@ -220,7 +220,7 @@ class SubjectEvictor:
             evicted += subjects
         return evicted
 
-    def has_room(self, claims: Iterable[Claim], waiting: AbstractSet[Subject]) -> bool:
+    def may_come(self, claims: Iterable[Claim], waiting: AbstractSet[Subject]) -> bool:
         """Whether these claims can come before the subjects that wait are judged: nothing leaves that a row may rest
         on, and no finding has no place.
         """

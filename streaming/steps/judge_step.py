@@ -107,7 +107,7 @@ class LabelJudge:
         """The rows to write of one batch. `waiting`: more comes, and most rows wait, while they come out the same."""
         found: list[Tagged] = []
         for row in rows:
-            if row.route == tagged.CLAIMS and not self.judge.has_room(row.value.claims):
+            if row.route == tagged.CLAIMS and not self.judge.may_come(row.value.claims):
                 found += self._written(self.judge.rows_that_wait())
             self._take(row)
             del row  # none of them is held while claims are judged: the ledger has copies
