@@ -36,7 +36,6 @@ class Kept(NamedTuple):
     labels: list[tuple[str, list[Any]]]
     """By label its rows, in their order, in cells."""
     captured: tuple[int, int] | None
-    messages: int
 
 
 def source_digest() -> str:
@@ -69,11 +68,9 @@ def claimed(path: Path, readers: str) -> Kept:
         return found
     from wirecheck.capture.agent import offline_agent
     from wirecheck.capture.traffic import Seen
-    from wirecheck.streaming.run.local_replay import ALONE, Following
-    from wirecheck.streaming.steps.judge_step import closed
-    from wirecheck.streaming.steps.settings import Settings
+    from wirecheck.streaming.run.local_replay import Following
 
-    following, seen = Following(Settings(buckets=1), ALONE), Seen()
+    following, seen = Following(settings()), Seen()
     for table in offline_agent.read_frames([path], "default", offline_agent.OFFLINE, BATCH_BYTES):
         seen.add(table, with_ports=False)
         following.add(table)
@@ -81,11 +78,27 @@ def claimed(path: Path, readers: str) -> Kept:
     for name, label in following.labels.items():
         label.claim()
         labels.append((name, [closed(name, row) for row in label.taken()]))
-    found = Kept(labels, seen.ends, following.messages)
+    found = Kept(labels, seen.ends)
     part = kept.with_suffix(".part")
     part.write_bytes(pickle.dumps(found))
     part.rename(kept)
     return found
+
+
+def settings() -> Any:
+    from wirecheck.streaming.steps.settings import Settings
+
+    return Settings(buckets=1)
+
+
+def closed(label: str, row: Any) -> Any:
+    """A row with its value as bytes, as the query passes it on."""
+    from wirecheck.streaming.steps.cells import to_cell
+    from wirecheck.streaming.steps.decode_step import Claimed
+    from wirecheck.streaming.steps.tagged import CLAIMS, Tagged
+
+    value = Claimed.of(row.value) if row.route == CLAIMS else row.value
+    return Tagged(label, row.bucket, row.route, to_cell(value))
 
 
 def concluded(path: Path, readers: str) -> tuple[Document, int]:
@@ -93,25 +106,27 @@ def concluded(path: Path, readers: str) -> tuple[Document, int]:
     from wirecheck.dashboards.verdict import failing
     from wirecheck.document import document
     from wirecheck.session.verdict_document import for_programs, with_about
-    from wirecheck.streaming.run.local_replay import LocalReplay
-    from wirecheck.streaming.steps.judge_step import opened
-    from wirecheck.streaming.steps.settings import Settings
+    from wirecheck.streaming.steps.judge_step import LabelJudge, opened
+    from wirecheck.streaming.store.result_tables import from_ipc
+    from wirecheck.streaming.store.run_result import LatestRows
 
-    kept, run, names = claimed(path, readers), LocalReplay(Settings()), [str(path)]
+    kept, latest, names = claimed(path, readers), LatestRows(), [str(path)]
     for label, rows in kept.labels:
-        run.receive(label, map(opened, rows), kept.messages)
-    run.finish()
-    verdict = with_about(run.result().verdict(inputs=names), names, [], {}, captured=kept.captured)
+        for row in LabelJudge(label, settings()).judged(map(opened, rows)):
+            latest.add(row.route, from_ipc(row.cell))
+    verdict = with_about(latest.result().verdict(inputs=names), names, [], {}, captured=kept.captured)
     status = int(bool(failing(verdict)))
     return document(for_programs(verdict, names)), status
 
 
 def accused(found: Document) -> set[tuple[str, str]]:
-    """Of what somebody is accused: violations and anomalies, and clients that are hurt."""
-    findings = {(one["code"], one["id"]) for one in found["findings"] if one["kind"] in {"violation", "anomaly"}}
-    hurt = {("hurt", f"{one['client_id']} {one['api']} {one['topic']}") for one in found["harms"]
-            if one["level"] == "hurt"}  # fmt: skip
-    return findings | hurt
+    """Of what somebody is accused: violations and anomalies, of clients by their IDs, and clients that are hurt."""
+    findings = {
+        (one["code"], ", ".join(one["client_ids"]) or one["id"])
+        for one in found["findings"]
+        if one["kind"] in {"violation", "anomaly"}
+    }
+    return findings | {("hurt", one["client_id"] or "") for one in found["harms"] if one["level"] == "hurt"}
 
 
 class Run(NamedTuple):
