@@ -12,8 +12,8 @@ BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
-# Three workers for two processors: one of them often waits, for Java or a clock. They take tests from each other at the end.
-AT_ONCE := -n 3 --dist worksteal
+# One ring alone, by two workers; what the tests of a module share is made once.
+AT_ONCE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos cluster live fuzz format clean
@@ -70,17 +70,23 @@ demo: $(READY) ## replay a real faulty cluster's capture, by the local engine an
 
 # All tests run what is compiled, which is what users run; but the law of work counts lines of Python.
 STEPS := tests/laws/test_work.py
-UNITS := tests/capture tests/decode tests/commands tests/streaming tests/dashboards tests/judge tests/questions tests/story tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
+UNITS_ONE := tests/capture tests/decode tests/judge tests/dashboards tests/questions tests/story
+UNITS_TWO := tests/streaming tests/commands tests/bench tests/test_awaited.py tests/test_client_ids.py tests/test_extension_modules.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_systemd_units.py tests/test_verdict_schema.py tests/test_wirecheck.py
+# Two processes for two processors, each with folders of its own: no test is collected twice, and one of them has all of Spark.
+TWO_SAYS := build/tests-two.txt
 test: check ## everything CI runs: check, and laws, unit and scenarios in one go
-	@$(BIN)/python -m pytest $(AT_ONCE) $(DEEP) tests/laws $(UNITS) tests/scenarios --ignore=$(STEPS)
-	@$(PLAIN) $(BIN)/python -m pytest -n 2 $(DEEP) $(STEPS)
+	@mkdir -p $(dir $(TWO_SAYS))
+	@$(BIN)/python -m pytest $(DEEP) $(UNITS_TWO) tests/scenarios >$(TWO_SAYS) 2>&1 & two=$$!; failed=0; \
+	  $(BIN)/python -m pytest $(DEEP) tests/laws $(UNITS_ONE) --ignore=$(STEPS) || failed=1; \
+	  $(PLAIN) $(BIN)/python -m pytest $(DEEP) $(STEPS) || failed=1; \
+	  wait $$two || failed=1; cat $(TWO_SAYS); exit $$failed
 
 CHECKED := tests/test_architecture.py tests/test_documents.py tests/test_mutations.py tests/test_packaging.py tests/test_site_pages.py
 check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/python -m tools.language
-	@$(BIN)/mypy --no-error-summary & types=$$!; $(BIN)/python -m pytest -n 2 $(CHECKED); ended=$$?; wait $$types && exit $$ended
+	@$(BIN)/mypy --no-error-summary & types=$$!; $(BIN)/python -m pytest $(CHECKED); ended=$$?; wait $$types && exit $$ended
 
 laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(AT_ONCE) $(DEEP) tests/laws --ignore=$(STEPS)
@@ -98,7 +104,7 @@ damages: $(SET_UP) ## who is accused of loss alone: make damages FOLDERS=... [BA
 	@$(BIN)/python -m tools.damages $(FOLDERS) $(if $(BASE),--base $(BASE))
 
 unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(AT_ONCE) $(UNITS)
+	@$(BIN)/python -m pytest $(AT_ONCE) $(UNITS_ONE) $(UNITS_TWO)
 
 scenarios: $(SET_UP) ## real captures, compiled, by the plain loop and by the Spark query
 	@$(BIN)/python -m pytest $(AT_ONCE) tests/scenarios

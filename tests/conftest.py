@@ -24,6 +24,8 @@ settings.register_profile("mutated", settings.get_profile("quick"), phases=[Phas
 ONLY_PLAIN = not extension_modules.compiled_folders()
 os.environ.setdefault("WIRECHECK_ENGINE_STRICT", "1")  # where Spark fails, no other engine answers for it
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("plain" if ONLY_PLAIN else "quick"))
+if settings.get_current_profile_name() != "deep":  # to write it costs more than a run of the tests saves by it
+    os.environ.setdefault("WIRECHECK_CLASS_ARCHIVE", "off")
 
 
 def pytest_configure():
@@ -31,16 +33,21 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def uses_spark(item):
+    return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Tests that use Spark come first. Of two workers the first takes the first half, and so all of them: each that
-    has one of them starts a Java of its own.
-    """
-
-    def uses_spark(item):
-        return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
-
+    """Tests that use Spark come first: what they left behind would be seen by all others."""
     items.sort(key=uses_spark, reverse=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Java goes with the last of them: while it waits, it looks for garbage every ten seconds."""
+    if uses_spark(item) and not (nextitem and uses_spark(nextitem)):
+        close_spark()
 
 
 @pytest.hookimpl(trylast=True)
@@ -50,11 +57,15 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def close_spark():
+    if (session := sys.modules.get("wirecheck.streaming.spark.session")) is not None:
+        session.close_session()
+
+
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory):
     yield tmp_path_factory.mktemp("spark")
-    if (session := sys.modules.get("wirecheck.streaming.spark.session")) is not None:
-        session.close_session()
+    close_spark()
 
 
 @pytest.fixture
