@@ -6,11 +6,9 @@ limit on functions, each by name.
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 from wirecheck import extension_modules
 
@@ -145,6 +143,11 @@ OWN = [
 SOURCES = [*sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py")), *OWN]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -154,10 +157,15 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def imports_of(path: Path) -> tuple[str, ...]:
+    return tuple(imported(parsed(path)))
+
+
+@cache
 def ours_of(path: Path) -> set[str]:
     """What a module imports of the project, without the package's name."""
-    names = imported(ast.parse(path.read_text()))
-    ours = {name.removeprefix(PACKAGE) for name in names if name.startswith(PACKAGE)}
+    ours = {name.removeprefix(PACKAGE) for name in imports_of(path) if name.startswith(PACKAGE)}
     return {name for name in ours if name.split(".")[0] not in SHARED}
 
 
@@ -172,6 +180,12 @@ def module(path: Path) -> str:
 MODULES = {module(path): path for path in SOURCES}
 
 
+def wrong(rule: Callable[[Path], set[str]], paths: Iterable[Path]) -> dict[str, set[str]]:
+    """By module what a rule says against it."""
+    return {relative(path): found for path in paths if (found := rule(path))}
+
+
+@cache
 def modules_of(path: Path) -> set[str]:
     """The modules of ours that one imports, wherever in its text."""
     names = ours_of(path)
@@ -179,15 +193,17 @@ def modules_of(path: Path) -> set[str]:
     return {name for name in longest if not any(other.startswith(f"{name}.") for other in longest)} - {module(path)}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_the_walls_inside_a_room_hold(path):
-    folder = path.parent.relative_to(ROOT).as_posix()
-    if folder not in INSIDE:
-        return
-    package = folder.split("/")[0]
-    inner = {relative(MODULES[name]) for name in modules_of(path)}
-    inner = {name for name in inner if name not in INSIDE[folder] and name.startswith(f"{package}/")}
-    assert {name.rpartition("/")[0] for name in inner} - INSIDE[folder] - {folder} == set()
+def test_the_walls_inside_a_room_hold():
+    def strangers(path):
+        folder = path.parent.relative_to(ROOT).as_posix()
+        if folder not in INSIDE:
+            return set()
+        package = folder.split("/")[0]
+        inner = {relative(MODULES[name]) for name in modules_of(path)}
+        inner = {name for name in inner if name not in INSIDE[folder] and name.startswith(f"{package}/")}
+        return {name.rpartition("/")[0] for name in inner} - INSIDE[folder] - {folder}
+
+    assert wrong(strangers, SOURCES) == {}
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -224,10 +240,7 @@ def test_folders_of_a_package_import_each_other_one_way():
 
 
 def test_a_package_is_imported_by_the_packages_name_only():
-    bare = {
-        relative(path): sorted(n for n in imported(ast.parse(path.read_text())) if n.split(".")[0] in PACKAGES)
-        for path in SOURCES
-    }
+    bare = {relative(path): sorted(n for n in imports_of(path) if n.split(".")[0] in PACKAGES) for path in SOURCES}
     assert {name: found for name, found in bare.items() if found} == {}
     linked = {link.name: link.readlink().as_posix() for link in (ROOT / "wirecheck").iterdir() if link.is_symlink()}
     assert linked.pop("example.pcap.gz").startswith("../examples/"), "what `wirecheck demo` shows"
@@ -238,7 +251,7 @@ def test_public_class_names_are_unique_within_a_package():
     named = Counter(
         f"{relative(path).split('/')[0]} {node.name}"
         for path in SOURCES
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     shared = {name for name, count in named.items() if count > 1}
@@ -246,61 +259,63 @@ def test_public_class_names_are_unique_within_a_package():
     assert SHARED_CLASS_NAMES - shared == set(), "no longer shared: remove it from SHARED_CLASS_NAMES"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_a_room_imports_only_what_the_plan_allows(path):
-    package = relative(path).split("/")[0]
-    if package not in MAY_IMPORT:
-        return
-    ours = ours_of(path)
-    allowed = MAY_IMPORT[package] | {package}
-    strangers = {name for name in ours if not any(name == a or name.startswith(a + ".") for a in allowed)}
-    # `from capture import frames` names the package first; the module it takes is what counts
-    strangers -= {name.split(".")[0] for name in allowed if "." in name and any(o.startswith(name) for o in ours)}
-    assert strangers == set()
+def test_a_room_imports_only_what_the_plan_allows():
+    def strangers(path):
+        package = relative(path).split("/")[0]
+        if package not in MAY_IMPORT:
+            return set()
+        ours = ours_of(path)
+        allowed = MAY_IMPORT[package] | {package}
+        found = {name for name in ours if not any(name == a or name.startswith(a + ".") for a in allowed)}
+        # `from capture import frames` names the package first; the module it takes is what counts
+        return found - {name.split(".")[0] for name in allowed if "." in name and any(o.startswith(name) for o in ours)}
+
+    assert wrong(strangers, SOURCES) == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_a_boundary_library_stays_behind_its_module(path):
-    here = relative(path)
-    strangers = {
-        library
-        for library in (name.split(".")[0] for name in imported(ast.parse(path.read_text())))
-        if library in BOUNDARIES
-        and not any(here == home or here.startswith(home + "/") for home in BOUNDARIES[library])
-    }
-    assert strangers == set()
+def test_a_boundary_library_stays_behind_its_module():
+    def strangers(path):
+        here = relative(path)
+        return {
+            library
+            for library in (name.split(".")[0] for name in imports_of(path))
+            if library in BOUNDARIES
+            and not any(here == home or here.startswith(home + "/") for home in BOUNDARIES[library])
+        }
+
+    assert wrong(strangers, SOURCES) == {}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*OWN, *(path for name in ("commands", "session") for path in sorted((ROOT / name).glob("*.py")))],
-    ids=relative,
-)
-def test_the_command_line_imports_a_package_only_when_it_is_asked_for(path):
-    tree = ast.parse(path.read_text())
-    statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
-    slow = set(PACKAGES) - {"commands", "session"}
-    assert at_import & {*slow, "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
+def test_the_command_line_imports_a_package_only_when_it_is_asked_for():
+    def slow(path):
+        statements = [node for node in parsed(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
+        ours = set(PACKAGES) - {"commands", "session"}
+        return at_import & {*ours, "pyarrow", "numpy", "pyspark", "pandas", "rich"}
+
+    assert wrong(slow, [*OWN, *(path for name in ("commands", "session") for path in (ROOT / name).glob("*.py"))]) == {}
 
 
-@pytest.mark.parametrize("path", OWN, ids=relative)
-def test_the_library_does_not_stand_on_the_command_line(path):
-    if path.name not in {"cli.py", "__main__.py"}:
-        assert {name for name in ours_of(path) if name.split(".")[0] == "commands"} == set()
+def test_the_library_does_not_stand_on_the_command_line():
+    def commands(path):
+        return {name for name in ours_of(path) if name.split(".")[0] == "commands"}
+
+    assert wrong(commands, (path for path in OWN if path.name not in {"cli.py", "__main__.py"})) == {}
 
 
-@pytest.mark.parametrize("path", sorted(COMPILED), ids=relative)
-def test_what_is_compiled_takes_its_constants_from_what_is_compiled(path):
+def test_what_is_compiled_takes_its_constants_from_what_is_compiled():
     """mypyc copies the value of a Final; nobody would notice a change of it in a module that is not in the digest."""
-    taken = {
-        f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE)
-        for alias in node.names
-        if alias.name.lstrip("_").isupper() and MODULES[node.module.removeprefix(PACKAGE)] not in COMPILED
-    }
-    assert taken == set()
+
+    def taken(path):
+        return {
+            f"{node.module}.{alias.name}"
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE)
+            for alias in node.names
+            if alias.name.lstrip("_").isupper() and MODULES[node.module.removeprefix(PACKAGE)] not in COMPILED
+        }
+
+    assert wrong(taken, COMPILED) == {}
 
 
 def test_every_room_has_a_page():
@@ -318,7 +333,7 @@ def test_every_test_is_run_by_a_verb():
 @cache
 def bound(path: Path) -> set[str]:
     """Names that a module has at its top level, and where it looks them up itself, none."""
-    names, left = set[str](), list[ast.AST](ast.parse(path.read_text()).body)
+    names, left = set[str](), list[ast.AST](parsed(path).body)
     while left:
         node = left.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -343,7 +358,7 @@ def test_what_is_imported_of_the_project_exists():
     missing = []
     for folder in (*PACKAGES, "wirecheck", "bench", "fuzz", "tests", "tools"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(parsed(path)):
                 if (
                     not isinstance(node, ast.ImportFrom)
                     or node.module is None
