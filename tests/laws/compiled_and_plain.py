@@ -70,7 +70,7 @@ def fields() -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
     chance = random.Random(2)
     for data in golden("record-batches.jsonl.gz"):
         yield data, []
-        for _ in range(8):
+        for _ in range(4):
             some = bent(data, chance)
             yield some, []
             yield with_holes(some, chance)
@@ -111,7 +111,7 @@ def secrets() -> Iterator[Any]:
 def followed() -> Iterator[Any]:
     """Exchanges and facts of talks that lost, moved and repeated frames, in calls of any length, stored between."""
     chance = random.Random(3)
-    for number in range(60):
+    for number in range(30):
         talk = Talk(mss=chance.choice((7, 100, 1448))).open()
         talk.request(request(API_VERSIONS, 3, 0)).response(response(0, bytes(20)))
         for asked in range(1, chance.randint(2, 30)):
@@ -142,7 +142,7 @@ def sealed(key: Tls13Key, number: int, content: bytes) -> bytes:
 def tls_records() -> Iterator[Any]:
     """Where plain bytes stand, of records bent, cut and lost."""
     chance = random.Random(4)
-    for _ in range(150):
+    for _ in range(75):
         key = Tls13Key(TLS_1_3[0x1301], bytes(32))
         data = b"".join(sealed(key, n, chance.randbytes(chance.randint(0, 300))) for n in range(chance.randint(2, 15)))
         data = bent(data, chance) if chance.random() < 0.5 else data

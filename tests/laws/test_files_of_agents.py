@@ -10,11 +10,12 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import frame_files
 from tests.build import plain
+from tests.depth import examples
 from tests.traffic import Packet, Talk, ethernet, ip, pcap
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
@@ -22,7 +23,7 @@ from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 
-RUNS = settings(max_examples=60, deadline=None, derandomize=True)
+RUNS = examples(15, deep=60)
 FILES = 3
 DAY_NS = 86_400_000_000_000
 NUMBERS = itertools.count()

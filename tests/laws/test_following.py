@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.connection.conversations import (
@@ -24,10 +24,11 @@ from tests.decode.connection.conversations import (
     response,
     segments,
 )
+from tests.depth import examples
 from tests.traffic import ACK, PSH, Segment, Talk
 from wirecheck.decode.connection.follower import Follower, Limits
 
-RUNS = settings(max_examples=60, deadline=None, derandomize=True)
+RUNS = examples(30, deep=60)
 ECN_ECHO = 64
 MS = 1_000_000
 
@@ -146,7 +147,7 @@ def test_a_capture_that_ends_early_tells_only_what_was_whole(frames, cut):
         assert answered is None or answered in messages or answered[1:3] == (-1, -1)
 
 
-@RUNS
+@examples(60)
 @given(conversations, st.sets(st.integers(0, 96), min_size=1, max_size=20), st.integers(0, 60))
 def test_what_is_told_in_spite_of_loss_is_true(frames, drop, skip):
     rows = exchange_rows(follow(frames), packets=False)

@@ -8,18 +8,18 @@ import gzip
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.damage import DAMAGE, Capture
+from tests.depth import examples, some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 
 STORY = "two-clusters-one-wire"  # small, and both of its clusters look the same
-SHIPPED = ("kraft4-snapshot", "two-clusters-one-wire", "zk28-lossy-network", "zk28-sasl-tls")
-RUNS = settings(max_examples=12, deadline=None, derandomize=True)
+SHIPPED = ("two-clusters-one-wire", "kraft4-snapshot", "zk28-lossy-network", "zk28-sasl-tls")
 
 
 def judged(batches, *, buckets=8, restarts=()):
@@ -50,7 +50,7 @@ def story(tmp_path_factory):
     return files, judged([files])
 
 
-@RUNS
+@examples(6, deep=12)
 @given(st.data())
 def test_batches_buckets_order_and_restarts_change_nothing(story, data):
     files, whole = story
@@ -68,13 +68,13 @@ def both_ways(pcap, folder):
     ]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", some(SHIPPED))
 def test_trimmed_frames_give_what_whole_ones_give(name, tmp_path):
     trimmed, whole = both_ways(Scenario(name).pcap, tmp_path)
     assert trimmed == whole
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", some([*DAMAGE], each=2))
 def test_so_they_do_when_the_capture_is_damaged(damage, tmp_path):
     """Trimming cannot wait as long as following can: at a loss of a tenth it may miss a few, and may invent none."""
     whole = tmp_path / "whole.pcap"

@@ -15,9 +15,9 @@ from fuzz.bound import Bound
 @pytest.mark.parametrize(
     ("kind", "inputs", "seen"),
     [
-        ("captures", 150, {"rows", "rows, error", "nothing to read"}),
-        ("frames", 60, {"not frames", "believed, messages"}),
-        ("traffic", 12, {"findings"}),
+        ("captures", 75, {"rows", "rows, error", "nothing to read"}),
+        ("frames", 30, {"not frames", "believed, messages"}),
+        ("traffic", 5, {"findings"}),
     ],
 )
 def test_a_short_run_finds_nothing(kind, inputs, seen, tmp_path):

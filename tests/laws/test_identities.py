@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.depth import some
 from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.test_checks import CASES
 from wirecheck.judge.judge import Judge
@@ -61,7 +62,7 @@ def cut(claims, dice):
     return [*([claim for unit in part for claim in unit] for part in parts), [], []]
 
 
-@pytest.mark.parametrize(("code", "case"), [*STORIES, *TIDS], ids=lambda part: part)
+@pytest.mark.parametrize(("code", "case"), some([*STORIES, *TIDS], each=5), ids=lambda part: part)
 def test_order_cuts_and_restarts_change_nothing(code, case):
     claims, until_ns = claims_of_case(code, case)
     expected = ends([claims, [], []], until_ns)

@@ -10,9 +10,9 @@ from itertools import islice
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from tests.depth import examples, some
 from tests.judge.lab import open_rows, raising
 from tests.scenarios.engines import NAMES, Scenario, frames
 from wirecheck.judge.checks.catalogue import CHECKS
@@ -74,7 +74,7 @@ def judged(claims, parts=1):
     return open_rows(rows), raised
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, each=4))
 def test_no_check_raises_over_any_cut_of_a_real_capture(name, claims_of_capture):
     claims = claims_of_capture(name)
     _, raised = judged(claims, CUTS)
@@ -126,7 +126,7 @@ def few(claims_of_capture):
     return lambda: [claim.copy() for claim in chosen]
 
 
-@examples(max_examples=12, deadline=None)
+@examples(6, deep=12)
 @given(seed=st.integers(0, 1 << 32), values=st.lists(ODD, min_size=1, max_size=4), code=st.sampled_from(sorted(CHECKS)))
 def test_whatever_claims_say_is_judged_and_a_check_that_raises_changes_no_other_row(few, seed, values, code):
     rows, _ = judged(list(bent(few(), random.Random(seed), values)), 2)

@@ -9,6 +9,7 @@ import random
 
 import pytest
 
+from tests.depth import some
 from tests.judge.lab import open_rows
 from tests.judge.recorded_reads import outspoken
 from tests.laws.test_judge_stands import claims_of_capture, foreign  # noqa: F401 - a fixture
@@ -85,8 +86,11 @@ def cut(claims, chance, most=8):
     return [claims[a:b] for a, b in zip([0, *places], [*places, len(claims)], strict=True)]
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["as captured", "endpoints change clusters"])
-@pytest.mark.parametrize("name", NAMES)
+WAYS = {False: "as captured", True: "endpoints change clusters"}
+BOTH = [(name, shared) for name in NAMES for shared in WAYS]
+
+
+@pytest.mark.parametrize(("name", "shared"), some(BOTH, each=5), ids=lambda part: WAYS.get(part, part))
 def test_only_what_is_new_has_to_be_checked_again(name, shared, claims_of_capture):  # noqa: F811 - a fixture
     claims = in_time(claims_of_capture(name))
     if shared:
@@ -98,7 +102,7 @@ def test_only_what_is_new_has_to_be_checked_again(name, shared, claims_of_captur
     assert checked <= everything
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES[2:], each=3))
 def test_a_check_that_is_not_asked_finds_nothing(name, claims_of_capture):  # noqa: F811 - a fixture
     claims = in_time(claims_of_capture(name))
     judge = Judge("default")

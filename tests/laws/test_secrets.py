@@ -4,13 +4,14 @@ import random
 import tempfile
 from pathlib import Path
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.build import CASES, build
 from tests.capture import canaries
 from tests.decode.connection.conversations import METADATA, request, response, sized
+from tests.depth import examples
 from wirecheck.capture import frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.dialect import DRAFTS, read_as_any
@@ -25,7 +26,7 @@ KINDS = sorted(
 HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 
 
-@settings(max_examples=60)
+@examples(30, deep=60)
 @given(
     st.lists(st.sampled_from(sorted(canaries.EXCHANGES)), min_size=1, max_size=16),
     st.sampled_from([7, 40, 200, 1448, 60_000]),
@@ -83,7 +84,7 @@ def with_malformed(kinds, seed, mss):
     return sorted(segments, key=lambda segment: segment.ts_ns)
 
 
-@settings(max_examples=30)
+@examples(15, deep=30)
 @given(SOME_KINDS, st.integers(0, 2**32), st.sampled_from([20, 1448]))
 def test_of_a_malformed_message_of_any_kind_no_content_reaches_a_file(kinds, seed, mss):
     """It may be another message than its header says: then anything stands where a harmless field is expected."""
@@ -107,7 +108,7 @@ def drafted(of, side, key, version, rng):
     return bytes(data)
 
 
-@settings(max_examples=60)
+@examples(25, deep=60)
 @given(st.sampled_from(DRAFTS), st.sampled_from(DRAFTED), st.integers(0, 2**32))
 @example(Dialect.KIP516_DRAFT, (53, 0), 8721)  # a tag in the header, where a release has another field
 def test_what_a_draft_reads_with_records_it_reads_without(of, kind, seed):

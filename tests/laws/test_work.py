@@ -12,14 +12,15 @@ import sys
 
 import pytest
 
-from tests.depth import DEEP
+from tests.depth import DEEP, some
 from tests.judge.lab import Lab
 from tests.laws.test_judge_stands import claims_of_capture  # noqa: F401 - a fixture
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge
 
-CAPTURES = ("zk39-inconsistent-id", "kraft4-stale-broker", "kraft4-groups-recreate", "zk28-recreate")
+CAPTURES = ("zk28-recreate", "kraft4-groups-recreate", "zk39-inconsistent-id", *["kraft4-stale-broker"] * DEEP)
+"""Those first of which a judgement takes the fewest steps: it is in each figure."""
 FEW, MANY = 280, 560
 """More than what is held apart of any subject (256), so that a square would show."""
 AS_MUCH = 1.25
@@ -29,12 +30,12 @@ MIDDLE_NS = 20_000_000
 
 @pytest.fixture(scope="module")
 def samples(claims_of_capture):  # noqa: F811 - a fixture
-    """Of each kind, and of some its source, the claim that was stated most often, with the capture it is from."""
+    """Of each kind, and of some its source, the claim that the first capture which has one states most often."""
     found = {}
     for name in CAPTURES:
         for claim in claims_of_capture(name):
             sort = claim.kind, claim["source"] if claim.kind in BY_SOURCE else None
-            if sort not in found or found[sort][1].count < claim.count:
+            if sort not in found or (found[sort][0] == name and found[sort][1].count < claim.count):
                 found[sort] = (name, claim)
     return found
 
@@ -120,7 +121,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "source", "field"), CASES, ids=str)
+@pytest.mark.parametrize(("kind", "source", "field"), some(CASES), ids=str)
 def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claims_of_capture):  # noqa: F811 - a fixture
     if (kind, source) not in samples:
         pytest.skip("no shipped capture has such a claim")
@@ -132,7 +133,7 @@ def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claim
     assert many - alone <= (few - alone) * (MANY / FEW) * AS_MUCH + alone / 10, (alone, few, many)
 
 
-FEW_CLUSTERS, MANY_CLUSTERS = 60, 180
+FEW_CLUSTERS, MANY_CLUSTERS = 40, 120
 """More than an address's former clusters that are looked at (16)."""
 SAME = 1.15
 """In proportion to the number, and what rounds up."""
@@ -186,7 +187,7 @@ def about_all_partitions(samples, same, number):
             )  # fmt: skip
 
 
-@pytest.mark.parametrize("capture", ["zk39-inconsistent-id", "zk28-recreate"])
+@pytest.mark.parametrize("capture", some(["zk28-recreate", "zk39-inconsistent-id"]))
 def test_partitions_of_one_topic_cost_no_more_than_there_are(capture, samples, claims_of_capture):  # noqa: F811
     around = claims_of_capture(capture)
     every = [claim for _, claim in samples.values() if "partition" in KINDS[claim.kind].fields]
