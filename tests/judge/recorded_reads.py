@@ -140,11 +140,13 @@ def outspoken(judge):
                     yield code, subject
 
 
-def undeclared(judge):
-    """What a check or table reads and does not declare, or of subjects that are not its own."""
+def undeclared(judge, reads=None):
+    """What a check or table reads and does not declare, or of subjects that are not its own; `reads`: what was recorded
+    of this judge.
+    """
     return {
         (name, subject, other, kind)
-        for name, subject, declared, asked in recorded(judge)
+        for name, subject, declared, asked in (recorded(judge) if reads is None else reads)
         for other, kind in asked
         if declared.isdisjoint({f"{other[0]}:{kind}", f"{other[0]}:{WHATEVER}"})
         or not is_reachable(subject, other, judge.ledger)

@@ -1,5 +1,8 @@
 """Every check has a case that fires, a near miss and a case where nobody can know, all through the real decoder."""
 
+from functools import cache
+from typing import Any, NamedTuple
+
 import pytest
 
 from tests.judge import (
@@ -22,7 +25,7 @@ from tests.judge import (
     cases_wire,
 )
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, ns
-from tests.judge.recorded_reads import outspoken, undeclared
+from tests.judge.recorded_reads import outspoken, recorded, undeclared
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extraction import claims
@@ -50,12 +53,29 @@ LONG = {
 """Checks whose sentence may be longer, with the reason."""
 
 
-@pytest.mark.parametrize(("code", "case"), sorted(CASES), ids=lambda part: part)
-def test_case(code, case):
+class Read(NamedTuple):
+    """What is open in a case, and what was read for it."""
+
+    rows: dict[str, Any]
+    by_check: set[str]
+    """Words as in the catalogue, of the check that the case is about."""
+    undeclared: set[Any]
+    outspoken: list[Any]
+
+
+@cache
+def read(code, case):
     lab = Lab()
     CASES[code, case](lab)
+    rows, reads = lab.judge(), [*recorded(lab.judged)]
+    words = {f"{other[0]}:{kind}" for name, *_, asked in reads if name == code for other, kind in asked}
+    return Read(rows, words, undeclared(lab.judged, reads), [*outspoken(lab.judged)])
+
+
+@pytest.mark.parametrize(("code", "case"), sorted(CASES), ids=lambda part: part)
+def test_case(code, case):
     kind = case.partition("__")[0]
-    rows = lab.judge()
+    rows = read(code, case).rows
     found = rows["findings"].values()
     measures = {row["measure"] for row in rows["coverage"].values()}
     odd = code.startswith("WIR") or code == "CLU002"  # an unauthenticated host may send any bytes
@@ -69,8 +89,8 @@ def test_case(code, case):
             assert finding["first_seen"] <= finding["last_seen"]
     else:
         assert code not in {finding["code"] for finding in found}
-    assert undeclared(lab.judged) == set()
-    assert [*outspoken(lab.judged)] == []
+    assert read(code, case).undeclared == set()
+    assert read(code, case).outspoken == []
 
 
 def test_no_check_lacks_a_case():

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.judge.lab import B1, ID_1, Lab
-from tests.judge.recorded_reads import recorded, undeclared
-from tests.judge.test_checks import CASES
+from tests.judge.recorded_reads import undeclared
+from tests.judge.test_checks import CASES, read
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import OF_TOPIC, WHATEVER
 from wirecheck.judge.checks.evaluate import codes_among, tables_among
@@ -29,12 +29,9 @@ BESIDE_CHECKS = {
 def test_a_check_reads_all_that_it_declares(code):
     """In its own cases, one after the other until it has; of a name's history whatever they need of it."""
     unread = {*catalogue.CHECKS[code].reads} - {*OF_TOPIC}
-    for (of, case), build in CASES.items():
+    for of, case in CASES:
         if unread and of == code and case.startswith(("fires", "near_miss")):
-            lab = Lab()
-            build(lab)
-            lab.judge()
-            unread -= {f"{other[0]}:{kind}" for *_, read in recorded(lab.judged, {code}) for other, kind in read}
+            unread -= read(code, case).by_check
     assert unread == set()
 
 
