@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import traffic
+from tests.depth import some
 from wirecheck.cli import COMMANDS, GROUPS, main
 from wirecheck.streaming.store.run_result import Result
 
@@ -258,7 +259,7 @@ def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
     assert (result.exit_code, result.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
 
 
-@pytest.mark.parametrize("command", ["replay", "topics", "decode"])
+@pytest.mark.parametrize("command", some(["replay", "topics", "decode"], each=2))
 def test_a_folder_and_an_archive_of_captures_are_read_as_these(command, tmp_path):
     folder, archive = tmp_path / "folder", tmp_path / "all.tar.gz"
     folder.mkdir()

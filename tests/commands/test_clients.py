@@ -195,9 +195,9 @@ def test_people_read_names_and_programs_and_commands_keep_addresses(run, tmp_pat
     hosts.write_text("127.0.0.1 lab\n127.0.2.99 lab-4\n")
     page = tmp_path / "page.html"
     named = ("replay", stale, "--engine", "local", "--names", hosts)
-    assert "p-lost (lab (127.0.0.1)) has some writes" in run(*named, "--report", page).stdout
+    whole = run(*named, "-v", "--report", page).stdout
+    assert "p-lost (lab (127.0.0.1)) has some writes" in whole
     assert "lab (127.0.0.1)" in page.read_text()
-    whole = run(*named, "-v").stdout
     commands = [line for line in whole.splitlines() if "--connection" in line]
     assert commands
     assert not any("lab" in line for line in commands)

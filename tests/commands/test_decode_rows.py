@@ -14,6 +14,7 @@ import pytest
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.depth import some
 from tests.tls_traffic import TlsTalk, certificate
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.commands import decode
@@ -180,7 +181,7 @@ def codes(body):
     return own + [code for value in body.values() for code in codes(value)]
 
 
-@pytest.mark.parametrize("columns", [80, 300])
+@pytest.mark.parametrize("columns", some([80, 300]))
 def test_the_same_words_with_colour_and_without(columns):
     """On a terminal of its own; one that is too narrow for a row has the rest of it below."""
     parent, child = pty.openpty()

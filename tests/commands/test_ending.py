@@ -15,6 +15,7 @@ import pytest
 from tests import traffic
 from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.depth import some
 from tests.judge.lab import written as message
 from wirecheck import cli
 from wirecheck.commands.screen import as_json, legible
@@ -287,7 +288,9 @@ def test_what_this_user_may_not_look_into_is_said_in_a_line_and_is_no_finding(ru
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("command", [["replay", "--format", "json"], ["replay"], ["decode"], ["topics"], ["errors"]])
+@pytest.mark.parametrize(
+    "command", some([["replay", "--format", "json"], ["replay"], ["decode"], ["topics"], ["errors"]], each=2)
+)
 def test_a_full_disk_behind_the_output_is_one_line_and_no_finding(command):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

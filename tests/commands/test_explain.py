@@ -13,6 +13,7 @@ import termios
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.depth import some
 from wirecheck.judge.checks.catalogue import CHECKS
 
 PAINT = re.compile(r"\x1b\[[0-9;]*m")
@@ -42,7 +43,7 @@ def read(terminal):
         return b""
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", some([60, 80, 120]))
 def test_a_page_wraps_between_words(run, columns):
     lines = on_a_terminal(columns, "explain", "LOG003").splitlines()
     assert max(map(len, lines)) <= columns

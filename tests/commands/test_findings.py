@@ -11,6 +11,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.depth import some
 from wirecheck.commands import findings as findings_command
 from wirecheck.session.results import latest
 from wirecheck.session.session import Session
@@ -75,7 +76,10 @@ def test_what_is_not_there_is_said(run, verdict, arguments, code, said):
 
 @pytest.mark.parametrize(
     "command",
-    [["findings"], ["findings", "--format", "json"], ["topics"], ["topics", "--format", "json"], ["clients"]],
+    some(
+        [["findings"], ["findings", "--format", "json"], ["topics"], ["topics", "--format", "json"], ["clients"]],
+        each=2,
+    ),
     ids=" ".join,
 )
 def test_delta_tables_are_read_as_parquet_is(run, verdict, delta_verdict, command):

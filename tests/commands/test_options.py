@@ -10,6 +10,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from tests.awaited import read_until
 from tests.commands.conftest import EXAMPLE, ROOT
@@ -26,11 +27,7 @@ def asked(line):
     """The same with its types."""
     words = line.split(" ")
     variables = {"_WIRECHECK_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    command = [sys.executable, "-c", "from wirecheck.cli import main; main(prog_name='wirecheck')"]
-    result = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True
-    )
-    return result.stdout.splitlines()
+    return CliRunner(env=variables).invoke(main, prog_name="wirecheck").stdout.splitlines()
 
 
 @pytest.mark.parametrize(

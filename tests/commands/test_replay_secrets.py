@@ -6,12 +6,13 @@ import tempfile
 from pathlib import Path
 
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.connection.conversations import METADATA, request, response
+from tests.depth import examples
 from tests.laws.test_secrets import HARM, SOME_KINDS, with_malformed
 from wirecheck import cli
 from wirecheck.capture.agent.offline_agent import read_frames
@@ -60,7 +61,7 @@ def evidence(verdict, path, folder):
         yield ran.output.encode() + (target.read_bytes() if target.exists() else b"")
 
 
-@settings(max_examples=12, deadline=None)
+@examples(5, deep=12)
 @given(
     st.lists(st.sampled_from(sorted(canaries.EXCHANGES)), min_size=1, max_size=16),
     st.sampled_from([40, 200, 1448, 60_000]),
@@ -73,7 +74,7 @@ def test_no_canary_is_in_what_a_replay_says(names, mss, harm, seed):
     assert found == []
 
 
-@settings(max_examples=4, deadline=None)
+@examples(2, deep=4)
 @given(SOME_KINDS, st.integers(0, 2**32), st.sampled_from([20, 1448]))
 def test_no_content_of_a_malformed_message_is_in_what_a_replay_says(kinds, seed, mss):
     assert repeated(with_malformed(kinds, seed, mss))[0] == []

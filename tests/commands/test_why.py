@@ -69,7 +69,7 @@ def test_findings_come_first_and_a_broker_that_stopped_following_the_log_is_mark
     assert (log["wrong"], log["details"]) == (True, "stays at offset 61 since about 2026-11-21 00:36:20 UTC, LOG003")
 
 
-@pytest.mark.parametrize("broker", ["2", "3"])
+@pytest.mark.parametrize("broker", some(["2", "3"]))
 def test_a_broker_that_is_healthy_is_not_marked_by_the_finding_of_another(run, broker):
     found = json.loads(run("why", broker, STALE, "--type", "broker", "--format", "json").stdout)["sections"]
     assert not any(row["wrong"] for row in found["follows"])
@@ -104,7 +104,7 @@ TWO = HEALTHY / "two-clusters-one-wire/capture.pcap.gz"
 EAST, WEST = "1FwIxoMbSrqV6Gg2C4jxIw", "VZfnas_-SsKnG0bYndhJ1Q"
 
 
-@pytest.mark.parametrize("name", ["orders", "1", "mirror"])
+@pytest.mark.parametrize("name", some(["orders", "1", "mirror"], each=2))
 def test_a_name_of_two_clusters_is_shown_of_each(run, name):
     kind = {"1": ("--type", "broker")}.get(name, ())
     found = [json.loads(line) for line in run("why", name, TWO, *kind, "--format", "json").stdout.splitlines()]

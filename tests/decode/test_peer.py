@@ -3,12 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.depth import examples
 from wirecheck.decode.peer import NO_PORT, Conversation, Peer
 
 HOSTS = st.one_of(st.ip_addresses().map(str), st.from_regex(r"[a-z][a-z0-9.-]{0,30}", fullmatch=True))
 PEERS = st.builds(Peer, HOSTS, st.integers(0, 65535))
 
 
+@examples(40)
 @given(PEERS, PEERS)
 def test_what_is_written_is_read_again(client, server):
     assert Peer.of(str(client)) == client

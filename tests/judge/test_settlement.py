@@ -95,7 +95,7 @@ def test_what_connections_add_is_the_same_whether_they_have_settled_or_not():
 
 def test_a_batch_writes_what_it_touches_whatever_came_before():
     judge, store, sizes = None, {}, []
-    for number in range(0, 4000, 20):
+    for number in range(0, 2000, 20):
         judge = Judge("lab", store.get)
         part = [claim for n in range(number, number + 20) for claim in of_one(n * 4 + 2, n / 5)]
         judge.absorb([cluster(at=number / 5), *part])

@@ -13,7 +13,7 @@ from wirecheck.session.local_check import judged_frames
 from wirecheck.session.session import Session
 
 
-@pytest.mark.parametrize("name", some(NAMES))
+@pytest.mark.parametrize("name", some(NAMES, each=6))
 def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, monkeypatch):
     """One finding per check; `make evidence` does all of them, and makes each as small as it can be."""
     monkeypatch.setattr(minimal_subset, "TRIES", 0)
@@ -42,7 +42,7 @@ def test_evidence_of_a_decrypted_finding_is_the_encrypted_frames_with_their_keys
         assert (b"_TRAFFIC_SECRET_0" in data, b"\x17\x03\x03" in data) == (name == "encrypted",) * 2
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6])
+@pytest.mark.parametrize("share", some([0.3, 0.6]))
 def test_an_agent_started_again_within_decrypted_connections_finds_the_same_and_has_evidence(
     share, tmp_path, monkeypatch
 ):

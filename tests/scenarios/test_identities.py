@@ -44,7 +44,7 @@ def captured(code, folder):
     return frames([file], folder / "frames")
 
 
-@pytest.mark.parametrize("code", some([*STORIES]))
+@pytest.mark.parametrize("code", some([*STORIES], each=6))
 def test_the_number_of_buckets_changes_nothing(code, tmp_path):
     files = captured(code, tmp_path)
     expected = plain([files], Settings(buckets=8))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
+from tests.depth import examples
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.agent.offline_agent import NothingReadableError, write_frames
@@ -94,7 +95,7 @@ def test_overlapping_files_are_merged_by_time_in_any_order(written):
         assert rows(*order) == expected_rows
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(15, deep=40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     times=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=20), min_size=1, max_size=4),
     window=st.integers(1, 400),

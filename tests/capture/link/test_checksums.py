@@ -4,11 +4,12 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import frames_of, skipped
+from tests.depth import examples
 from wirecheck.capture.link.packet import FEW, KNOWN, LONGEST
 
 SEGMENT = t.Segment(("10.0.0.1", 40000), ("10.0.0.9", 9092), 1000, 7, t.PSH | t.ACK, b"kafka")
@@ -73,7 +74,7 @@ def test_what_a_card_may_have_merged_is_not_checked(tmp_path):
         assert reasons == ignored
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(25, deep=60)
 @given(payload=st.binary(max_size=64))
 def test_every_length_of_payload_sums_as_the_plain_words_do(tmp_path_factory, payload):
     segment = replace(SEGMENT, payload=payload)

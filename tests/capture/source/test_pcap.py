@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
-from tests.depth import some
+from tests.depth import examples, some
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import NothingReadableError
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, InputError
@@ -322,7 +322,7 @@ def test_a_file_cut_at_any_byte_gives_the_packets_before_and_one_line(name, writ
     data, ends, headers = CUTS[name]
     every = range(len(data))
     near = {end + beside for end in ends for beside in (-1, 0, 1)}
-    for size in sorted({*some(every), *near.intersection(every)}):
+    for size in sorted({*some(every, each=6), *near.intersection(every)}):
         path = written(data[:size])
         before = sum(end <= size for end in ends[1:])
         count = max(before - headers, 0)
@@ -340,7 +340,7 @@ def test_a_file_cut_at_any_byte_gives_the_packets_before_and_one_line(name, writ
             assert errors[0].startswith("truncated ")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(30, deep=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(window=st.integers(1, 4096), form=st.sampled_from(["pcap", "pcapng", "pcap.gz"]))
 def test_windows_of_any_size_give_the_same_rows(window, form, written):
     data = {"pcap": MICROSECONDS, "pcapng": t.pcapng(t.packets(TALK)), "pcap.gz": gzip.compress(MICROSECONDS)}[form]
@@ -370,7 +370,7 @@ def canonical(address):
     return socket.inet_ntop(family, address.packed)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(30, deep=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_segments=st.lists(segments(), max_size=12), big=st.booleans(), ng=st.booleans())
 def test_what_was_written_is_read(given_segments, big, ng, written):
     order = ">" if big else "<"
@@ -386,7 +386,7 @@ def test_what_was_written_is_read(given_segments, big, ng, written):
     assert all(later["ts_ns"] >= earlier["ts_ns"] - SMALL_STEP_NS for earlier, later in pairwise(found))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(40, deep=80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prefix=st.sampled_from([MICROSECONDS, MICROSECONDS[:24], NG, NG + ONE, b""]), garbage=st.binary(max_size=300))
 def test_garbage_is_an_input_error_or_ends_the_file_and_never_anything_else(prefix, garbage, written):
     with contextlib.suppress(InputError):

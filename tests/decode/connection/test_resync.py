@@ -19,6 +19,7 @@ from tests.decode.connection.conversations import (
     response,
     stepwise,
 )
+from tests.depth import some
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Limits
 
@@ -393,4 +394,4 @@ def test_no_packet_of_a_sasl_exchange_takes_other_messages_with_it(sasl_packets)
 def test_no_pair_of_packets_of_sasl_exchanges_takes_more_than_a_few_messages_with_it(sasl_packets):
     """Two packets in a row may hide where the next message begins: what stands there once is not proof enough."""
     frames, places = sasl_packets
-    assert [pair for pair in combinations(places, 2) if unread(frames, set(pair)) > 2] == []
+    assert [pair for pair in some([*combinations(places, 2)]) if unread(frames, set(pair)) > 2] == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cramjam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decode.log.batches import (
@@ -27,6 +27,7 @@ from tests.decode.log.batches import (
     uvarint,
     without,
 )
+from tests.depth import examples
 from wirecheck.decode.log import compression
 from wirecheck.decode.log import secrets as s
 from wirecheck.decode.message import Status, decode
@@ -169,7 +170,7 @@ WHOLE = (
 PRECISE = {at for offset, length in secret_spans(WHOLE) for at in range(offset, offset + length)}
 
 
-@settings(max_examples=200)
+@examples(80, deep=200)
 @given(st.lists(st.integers(1, len(WHOLE) - 1), max_size=9))
 def test_any_cut_hides_all_secrets_and_no_structure_of_other_records(cuts):
     walk, found = s.LogSecrets(), set()

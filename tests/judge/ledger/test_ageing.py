@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.depth import examples, some
 from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, outcomes
 from tests.judge.test_checks import CASES
@@ -175,12 +176,13 @@ def old(rng, number):
     )
 
 
+@examples(30)
 @given(st.sampled_from(sorted(code for code, kind in CASES if kind == "fires")), st.randoms(use_true_random=False))
 def test_findings_within_the_horizon_are_those_of_a_ledger_that_forgets_nothing(code, rng: random.Random):
     within_the_horizon(code, rng)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), each=4))
 @pytest.mark.parametrize("code", ["CLU003", "CLU004", "CTL012", "LOG004", "LOG005"])
 def test_what_was_forgotten_is_of_no_life_and_no_cluster(code, seed):
     within_the_horizon(code, random.Random(seed))

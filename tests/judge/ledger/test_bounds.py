@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.depth import examples
 from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, outcomes
 from wirecheck.judge.checks.shapes import seen_whole
@@ -201,6 +202,7 @@ def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():
     assert judge.evictor.evicted["wire"] == 49
 
 
+@examples(30)
 @given(st.data(), st.randoms(use_true_random=False))
 def test_no_number_of_unanswered_clients_makes_a_client_or_topic_leave_that_was_answered(data, rng):
     many = data.draw(st.integers(0, 200))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.depth import examples
 from tests.judge.made import ID_1, S, bound, claim, outcomes, seen
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, OTHERS, SUCCESS, Run
@@ -51,6 +52,7 @@ def content(ledger):
     }
 
 
+@examples(40)
 @given(st.lists(claims, max_size=20), st.randoms(use_true_random=False))
 def test_any_order_and_any_reduction_before_gives_the_same_ledger(parts, rng: random.Random):
     expected = content(ledger_of(parts))
@@ -60,6 +62,7 @@ def test_any_order_and_any_reduction_before_gives_the_same_ledger(parts, rng: ra
     assert expected == content(ledger_of(merged(shuffled[:cut]) + merged(shuffled[cut:])))
 
 
+@examples(40)
 @given(st.lists(claims, max_size=10))
 def test_packed_claims_come_back_as_they_were(parts):
     assert [claim.state() for claim in parts] == [claim.state() for claim in unpack(pack(parts))]

@@ -42,7 +42,7 @@ def test_files_that_come_one_by_one_give_what_all_give_at_once(frames_files, exp
             *product(["two-clusters-one-wire"], [40, 50_000]),
             *product(["zk28-lossy-network", "zk28-sasl-tls"], [50_000, 40]),
         ],
-        each=2,
+        each=3,
     ),
 )
 def test_a_capture_gives_what_its_frames_give(name, messages_together, tmp_path, monkeypatch):

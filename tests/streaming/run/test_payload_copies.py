@@ -75,7 +75,9 @@ def copies(preloaded, folder):
 
 
 def test_a_payload_is_copied_at_most_seven_times(preloaded, tmp_path):
-    """The least of three replays: an allocator that cannot grow a buffer where it lies copies all of it once more."""
+    """Or in one of two more: an allocator that cannot grow a buffer where it lies copies all of it once more."""
     capture(tmp_path / "c.pcap")
-    in_memory, by_kernel = min((copies(preloaded, tmp_path) for _ in range(3)), key=sum)
-    assert (in_memory + by_kernel) / MESSAGES <= MOST_COPIES, f"{in_memory} in memory, {by_kernel} by the kernel"
+    found = []
+    while len(found) < 3 and not (found and sum(found[-1]) / MESSAGES <= MOST_COPIES):
+        found.append(copies(preloaded, tmp_path))
+    assert sum(found[-1]) / MESSAGES <= MOST_COPIES, f"in memory, and by the kernel: {found}"
