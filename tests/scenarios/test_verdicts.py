@@ -175,3 +175,14 @@ def moved(packets, *, by_us=0, factor=1, hole_us=0):
         at = first + (at - first) * factor + by_us + (hole_us if number >= len(rest) // 2 else 0)
         out.append(struct.pack("<II", *divmod(at, 1_000_000)) + packet[8:])
     return b"".join(out)
+
+
+def test_a_draft_that_contradicts_itself_names_both_requests_and_the_broker_that_is_stale(tmp_path):
+    scenario = Scenario("kip516-draft-contradiction")
+    result = plain([frames([scenario.pcap], tmp_path)], scenario.settings)
+    found = {finding["code"]: finding for finding in result["findings"]}
+    assert {"DRF001", "TID006", "TID018"} <= set(found)
+    assert {side["api"] for side in found["TID006"]["sides"]} == {"LeaderAndIsr", "UpdateMetadata"}
+    assert {side["connection"].rpartition(">")[2] for side in found["TID018"]["sides"]} == {"10.51.6.2:9092"}
+    assert found["TID018"]["brokers"] == [2]
+    assert found["TID006"]["topic"] == found["TID018"]["topic"] == "orders"
