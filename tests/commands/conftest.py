@@ -28,22 +28,25 @@ def frames_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def verdict(frames_folder, tmp_path_factory):
-    """The --out folder of a replay of the example."""
+def tables(frames_folder):
     loop = Loop(Settings())
     loop.batch(sorted(frames_folder.glob("*.parquet")))
+    return by_table(loop.emitted)
+
+
+@pytest.fixture(scope="session")
+def verdict(tables, tmp_path_factory):
+    """The --out folder of a replay of the example."""
     out = tmp_path_factory.mktemp("verdict")
-    Tables(out, "run-1").write(by_table(loop.emitted), 0)
+    Tables(out, "run-1").write(tables, 0)
     return out
 
 
 @pytest.fixture(scope="session")
-def delta_verdict(frames_folder, tmp_path_factory):
+def delta_verdict(tables, tmp_path_factory):
     """The --out folder of a monitor with --tables delta, of the same."""
-    loop = Loop(Settings())
-    loop.batch(sorted(frames_folder.glob("*.parquet")))
     out = tmp_path_factory.mktemp("delta-verdict")
-    result_folder.writer(out, "run-1", result_folder.DELTA).write(by_table(loop.emitted), 0)
+    result_folder.writer(out, "run-1", result_folder.DELTA).write(tables, 0)
     return out
 
 

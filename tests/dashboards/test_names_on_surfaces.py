@@ -18,7 +18,7 @@ def test_every_surface_names_who_is_hurt(tmp_path, capsys):
 
 
 def test_a_surface_that_lacks_a_name_is_an_error(tmp_path, monkeypatch):
-    (tmp_path / "kraft4-stale-broker").symlink_to(ROOT / "examples/kraft4-stale-broker")
+    (tmp_path / "zk39-stubborn-client").symlink_to(ROOT / "tests/scenarios/captures/zk39-stubborn-client")
     monkeypatch.setattr(names_on_surfaces, "works", lambda *_: True)
-    monkeypatch.setattr(names_on_surfaces, "info_clients", lambda _: ["p-lost"])
+    monkeypatch.setattr(names_on_surfaces, "info_clients", lambda _: ["stubborn-session"])
     assert names_on_surfaces.main([tmp_path]) == 1

@@ -21,9 +21,14 @@ LONG_NS = 30_000_000_000
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def found(request, tmp_path_factory):
+def captured(request, tmp_path_factory):
     scenario = Scenario(request.param)
-    files = frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
+    return scenario, frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="module")
+def found(captured):
+    scenario, files = captured
     return scenario, looped([files], scenario.settings)
 
 
@@ -97,11 +102,11 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
     assert named == set(scenario.truth["expect"]["hurt"])
 
 
-def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(judged, tmp_path):
+def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured, judged):
     """A client whose connection is closed is a row of no topic there, and of no version."""
-    scenario, result = judged
+    _, files = captured
+    _, result = judged
     hurt = [client for entry in result["entries"] for client in entry["card"]["harm"]["clients"]]
-    files = frames([scenario.pcap], tmp_path)
     rows = error_rows(Traffic().read(frames_file.read(file) for file in files))
     for client in hurt:
         api, known = client["api"].partition(" ")[0], set(client["error"].split(", "))
