@@ -121,7 +121,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "source", "field"), some(CASES), ids=str)
+@pytest.mark.parametrize(("kind", "source", "field"), some(CASES, each=6), ids=str)
 def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claims_of_capture):  # noqa: F811 - a fixture
     if (kind, source) not in samples:
         pytest.skip("no shipped capture has such a claim")
@@ -133,7 +133,7 @@ def test_a_subject_costs_no_more_than_it_has(kind, source, field, samples, claim
     assert many - alone <= (few - alone) * (MANY / FEW) * AS_MUCH + alone / 10, (alone, few, many)
 
 
-FEW_CLUSTERS, MANY_CLUSTERS = 40, 120
+FEW_CLUSTERS, MANY_CLUSTERS = 30, 90
 """More than an address's former clusters that are looked at (16)."""
 SAME = 1.15
 """In proportion to the number, and what rounds up."""
@@ -156,8 +156,8 @@ def cluster(number, *, endpoint=None, controller=False):
 
 @pytest.mark.parametrize(
     "of",
-    [{"endpoint": "10.77.0.1:9092"}, {}, {"controller": True}],
-    ids=["one-address", "own-addresses", "controllers"],
+    some([{"endpoint": "10.77.0.1:9092"}, {}, {"controller": True}], each=2),
+    ids=some(["one-address", "own-addresses", "controllers"], each=2),
 )
 def test_clusters_cost_no_more_than_there_are(of):
     around = cluster(0, **of)

@@ -36,7 +36,7 @@ def story(tmp_path_factory):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", some(BY_SPARK, each=4))
+@pytest.mark.parametrize("name", some(BY_SPARK, each=8))
 def test_both_engines_lead_to_the_same_result(name, spark, tmp_path):
     scenario = Scenario(name)
     files = frames([scenario.pcap], tmp_path / "frames", roll_bytes=1 << 20)

@@ -24,7 +24,7 @@ def without_frames(result):
     }
 
 
-@pytest.fixture(scope="module", params=STORIES)
+@pytest.fixture(scope="module", params=some(STORIES, each=2))
 def story(request, tmp_path_factory):
     scenario = Scenario(request.param)
     return scenario, plain([frames([scenario.pcap], tmp_path_factory.mktemp("whole"))], scenario.settings)

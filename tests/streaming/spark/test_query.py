@@ -93,13 +93,6 @@ def test_one_file_per_batch_in_any_order_and_32_buckets_change_nothing(run, tmp_
     assert verdict == expected
 
 
-def test_a_restart_goes_on_where_it_stopped(run, tmp_path, frames_files, expected):
-    run(frames_files[1:3], buckets=2)
-    verdict, _ = run([frames_files[0], *frames_files[3:]], buckets=2)
-    assert sizes(tmp_path) == [2, len(frames_files) - 2]
-    assert verdict == expected
-
-
 def test_a_batch_that_spark_repeats_is_written_once(run, tmp_path, frames_files, expected):
     run(frames_files)
     commits = tmp_path / "checkpoint" / "query" / "commits"

@@ -20,7 +20,7 @@ from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES
 
-PASSES, LEFT_BYTES = 3, 4096
+PASSES, LEFT_BYTES = 5, 4096
 """A batch takes megabytes; of Python's own caches so much may grow."""
 
 
