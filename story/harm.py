@@ -347,7 +347,7 @@ def covered(harms: Iterable[Harm]) -> set[Harm]:
     of_topics: dict[tuple[Any, ...], list[Harm]] = defaultdict(list)
     general = []
     for one in harms:
-        if one.level == HURT and one.of_topic:
+        if one.of_topic and hurts(one):
             of_topics[one.cluster, one.client].append(one)
         elif one.level == HURT and one.errors != (NO_RESPONSE,):
             general.append(one)
