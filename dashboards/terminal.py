@@ -38,7 +38,7 @@ from wirecheck.dashboards.verdict import (
 from wirecheck.judge.checks.page import remedy
 from wirecheck.story.cards import clients_seen
 from wirecheck.story.entries import BLAMED, KINDS
-from wirecheck.story.marks import marks_of
+from wirecheck.story.marks import MARK_SIGNS, marks_of
 from wirecheck.story.reading_options import reading_options
 from wirecheck.story.seen import Client, Cluster, Coverage, Topic
 from wirecheck.story.verdict import CardEntry, Entry, Finding, Side, Verdict
@@ -307,6 +307,7 @@ LABELS = frozenset(
         "cause",
         "impact",
         "before",
+        "failing",
         "fix",
         "look",
         "evidence",
@@ -319,10 +320,10 @@ LABELS = frozenset(
 )
 """Of lines that go on below their text; the others go on at the margin."""
 MARKS = {
-    "violation": ("\u2717", shade(RED, bold=True)),
-    "anomaly": ("!", shade(AMBER, bold=True)),
-    "visibility": ("?", shade(PURPLE, bold=True)),
-    "clear": ("\u2713", shade(GREEN, bold=True)),
+    "violation": (MARK_SIGNS["violation"], shade(RED, bold=True)),
+    "anomaly": (MARK_SIGNS["anomaly"], shade(AMBER, bold=True)),
+    "visibility": (MARK_SIGNS["visibility"], shade(PURPLE, bold=True)),
+    "clear": (MARK_SIGNS["clear"], shade(GREEN, bold=True)),
 }
 
 

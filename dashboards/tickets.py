@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from xml.etree import ElementTree as ET
 
 from wirecheck.dashboards.verdict import failing, first_cards
+from wirecheck.story.marks import MARK_SIGNS
 from wirecheck.story.verdict import About, Finding, Verdict
 from wirecheck.wording import rfc3339
 
@@ -38,6 +39,9 @@ def markdown_lines(result: Verdict) -> Iterator[str]:
         for label, text in card.rows:
             yield f"* {label}: {code(text) if label in COMMANDS else plain(text)}"
         yield ""
+    for question, one in about.marks.both:
+        yield f"* {question}: {MARK_SIGNS[one.mark]} {plain(one.sentence)}"
+    yield ""
     yield f"{plain(', '.join(about.inputs))}: {coverage.frames:,} frames, {coverage.messages:,} messages, "
     yield f"{coverage.decoded_messages:,} decoded; judged by wirecheck {about.wirecheck}."
     for finding in result.findings:

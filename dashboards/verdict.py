@@ -11,6 +11,7 @@ from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, durat
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT
+from wirecheck.story.marks import FAILING, is_counted, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
 from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
@@ -78,7 +79,9 @@ def sentence(result: Verdict) -> str:
     limit = " in what could be read" if blind(result) else ""
     if any(entry.expected for entry in result.entries):
         return f"Only what is expected was found{limit}; {basis(result)}."
-    return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
+    work = marks_of(result).work
+    doubt = f"; {work.sentence}" if work.mark != "clear" and result.clients else ""
+    return f"No contradiction about topic IDs or versions was found{limit}{doubt}; {basis(result)}."
 
 
 def blamed(result: Verdict) -> list[CardEntry]:
@@ -162,10 +165,10 @@ def nothing_of_kafka(coverage: Coverage) -> str:
 
 def mood(result: Verdict) -> str:
     """What marks and colours the verdict: violation (it fails), anomaly, visibility (it cannot be known), or clear."""
-    found = {mood_of(entry) for entry in blamed(result)}
-    if not result.coverage.messages or (blind(result) and not found):
+    found = {mood_of(entry) for entry in blamed(result)} | {one.mark for _, one in marks_of(result).both}
+    if not result.coverage.messages or (blind(result) and found <= {"clear"}):
         return "visibility"
-    return next((kind for kind in KINDS[:2] if kind in found), "clear")
+    return next(kind for kind in (*KINDS[:2], "visibility", "clear") if kind in found)
 
 
 def blind(result: Verdict) -> bool:
@@ -215,6 +218,17 @@ def refused_besides(result: Verdict) -> str:
     return f"{listed(names)}, which no finding explains ({errors}): wirecheck errors" if names else ""
 
 
+def too_young(result: Verdict) -> str:
+    """Which clients fail, too young for a card: their last requests were not granted."""
+    found = [one for one in result.clients if one.work is not None and one.work.state == FAILING and is_counted(one)]
+    if not found:
+        return ""
+    first = found[0]
+    how = f" ({first.work.how})" if first.work is not None else ""
+    names = listed([one.client_id or "a client without an ID" for one in found])
+    return f"{names}{how}, too young to be called stalled: wirecheck errors"
+
+
 def without_card(result: Verdict, code: str) -> str:
     """What a check found that is on no card, because it is unknown which clients that hurts; empty without any."""
     return listed([one.card.headline for one in result.entries if one.code == code and not needs_a_look(one)])
@@ -237,6 +251,8 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     """
     if refused := refused_besides(result):
         yield "refused", refused
+    if failing_now := too_young(result):
+        yield "failing", failing_now
     for remark in remarks(result):
         yield "expected", remark
     if not blamed(result) and (found := notes(result)):

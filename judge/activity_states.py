@@ -71,6 +71,7 @@ class Activity:
     """One API of one client, at all servers of a cluster together."""
 
     client_id: str | None
+    """None where requests carry none, or an empty one."""
     host: str
     api: str
     claims: Sequence[Claim]
@@ -156,7 +157,7 @@ def activity(
         found = worst(api, outcomes, granted_by, settings)
     elif outcomes.codes() <= UNKNOWN - {STEP}:
         found = NOT_CAPTURED, None
-    return Activity(first["client_id"], first["host"], api, claims, outcomes, *found)
+    return Activity(first["client_id"] or None, first["host"], api, claims, outcomes, *found)
 
 
 def worst(

@@ -47,6 +47,7 @@ STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING = (
 )  # fmt: skip
 STATES = (STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
 """Of a client, worst first."""
+MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
 Key = tuple[str | None, str | None]
 
 

@@ -19,6 +19,7 @@ from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.axis import Axis, Traffic, axis_of
 from wirecheck.dashboards.report import courses, coverage_tiles, lanes, matrix, sequence
 from wirecheck.judge.checks.page import remedy
+from wirecheck.story.marks import MARK_SIGNS, marks_of
 from wirecheck.story.seen import ConnectionRead, Statement
 from wirecheck.story.verdict import Finding, Verdict
 from wirecheck.wording import hex_id, plural, rfc3339
@@ -98,6 +99,7 @@ def page(result: Verdict, attached: Attached = NOTHING) -> str:
             script=script,
             policy=policy(style, script),
             mood=verdict.mood(result),
+            marks=[(question, MARK_SIGNS[one.mark], one) for question, one in marks_of(result).both],
             cards=verdict.first_cards(result),
             causes=len(verdict.blamed(result)),
             findings_by_id=result.by_id,

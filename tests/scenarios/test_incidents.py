@@ -10,7 +10,10 @@ import pytest
 from tests.scenarios.engines import ROOT
 
 PAGES = sorted(path for path in (ROOT / "docs/incidents").glob("*.md") if path.name != "README.md")
-SAID = re.compile(r"```\nwirecheck replay (?P<capture>\S+)\n [\u2713\u2717!?] (?P<verdict>.+?)(?:   since .+)?\n```")
+SAID = re.compile(
+    r"```\nwirecheck replay (?P<capture>\S+)\n(?: IDs and versions)? [\u2713\u2717!?] (?P<verdict>[^\n]+?)"
+    r"(?:   since [^\n]+)?(?:\n work [^\n]+)?\n```"
+)
 SCRIPTS = sorted(p for p in (ROOT / "examples/incidents").glob("*.py") if p.read_text().endswith('")\n'))
 HEADINGS = ("What happened", "On the wire", "What wirecheck reports", "What to do", "Reproduced")
 

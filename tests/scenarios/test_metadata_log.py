@@ -56,7 +56,7 @@ class Log:
         of_log = (found["responses"]["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
         for row in np.flatnonzero(of_log[partitions.parent]).tolist():
             field = partitions["records"].raw(row)
-            part = entries(field or b"", int(partitions["high_watermark"][row]))
+            part = entries(field or b"")
             self.fields.append(field or b"")
             self.parts.append(part)
             self.order.absorb(part)
