@@ -299,6 +299,11 @@ class Connections:
         over = any(claim.kind == "connection" and claim.peak.get("over") for claim in claims)  # it left the follower
         return last_ns + AFTER_NS + (0 if over else IDLE_NS)
 
+    def is_open(self, connection: Subject) -> bool:
+        """Whether more may be stated of it, as far as is known."""
+        claims = self.ledger.claims_of(*connection).values()
+        return not any(claim.kind == "connection" and claim.peak.get("close_ns") for claim in claims)
+
     def settle(self, connections: Iterable[Subject]) -> None:
         for subject in sorted(connections):
             self.failures.retry(SETTLING, subject, self.remove_name, subject)

@@ -72,6 +72,8 @@ class Judge:
         self.all_dirty = False
         self.expired: set[Subject] = set()
         """Subjects that lost claims since they were judged."""
+        self.open: set[Subject] = set()
+        """Connections with news in this batch that go on."""
         self.began_ns, self.judged_ns = NEVER_NS, 0
         """The first that was seen, and up to where subjects were judged, in the time of this judge."""
 
@@ -125,35 +127,43 @@ class Judge:
 
     # -- rows out -----------------------------------------------------------------------------------------------------
 
-    def rows(self, *, waiting: bool = False) -> list[EmittedRow]:
+    def rows(self) -> list[EmittedRow]:
+        return [*self.revisions()]
+
+    def revisions(self, *, waiting: bool = False, last: bool = False) -> Iterator[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call. `waiting`: of connections that settle
-        alone, because they leave; all others wait for a later call.
+        alone, because they leave; all others wait for a later call. `last`: there is none, and all connections leave.
         """
         self.failures.attempt(FORWARDERS, (), self.file_samples)
-        rows = [row for subject in self.evictor.evict_subjects() for row in self.withdraw(subject)]
+        for subject in self.evictor.evict_subjects():
+            yield from self.withdraw(subject)
         self.expired |= self.evictor.evict_claims()
         self.schedule_repeated()
         due = self.schedule.due()
         settled = self.settle(due)
         context = self.look_around(due, settled)
-        connections = {subject for subject in due if subject[0] == CONNECTION} - settled
+        growing = {subject for subject in due if subject[0] == CONNECTION} - settled
         subjects = settled if waiting else self.taken_dirty() | settled
-        rows += self.judged(subjects, context, expired=self.expired)
+        connections = {subject for subject in subjects if subject[0] == CONNECTION}
+        yield from self.of_connections(connections, context, connections if last else settled)
+        yield from self.judged(subjects - connections, context, expired=self.expired)
         for subject in due - subjects:
             self.schedule.drop(subject)
         self.expired -= subjects
-        self.schedule_settling(connections)  # all others wait for it already
-        self.close(settled)
+        self.schedule_settling(growing)  # all others wait for it already
         self.connections.forget_added()
-        rows += self.age()
+        if waiting:
+            self.ledger.put_away(CONNECTION, self.open)
+        yield from self.age()
         self.schedule.before_ns = self.watermark_ns
-        return [*rows, *self.evictor.rows(self.label, self.clusters.unknown.cluster)]
+        yield from self.evictor.rows(self.label, self.clusters.unknown.cluster)
 
     def look_around(self, due: set[Subject], settled: set[Subject]) -> CheckContext:
         """The context of this batch. Notes what is to be judged again because of it; connections that only grow are
         emitted in their minute.
         """
         changed = self.ledger.touched | due
+        self.open = {subject for subject in changed if subject[0] == CONNECTION and self.connections.is_open(subject)}
         dependents = self.update_hosts(changed)
         context, regrouped = self.regroup()
         self.all_dirty |= regrouped or dependents is None
@@ -232,15 +242,24 @@ class Judge:
         self.connections.settle(settled)
         return settled
 
-    def close(self, settled: Iterable[Subject]) -> None:
-        """Remove settled connections. Their rows remain as emitted and are forgotten."""
-        for subject in settled:
-            for name in sorted(self.emitted.rows(subject)):
-                self.emitted.forget(subject, name)
-            self.schedule.drop(subject)
-            self.dirty.discard(subject)
-            if subject in self.ledger:
-                self.ledger.forget(subject)
+    def of_connections(
+        self, connections: Iterable[Subject], context: CheckContext, leaving: Container[Subject]
+    ) -> Iterator[EmittedRow]:
+        """The rows of connections. There may be very many: one that leaves does so before the next is looked at."""
+        for subject in sorted(connections):
+            yield from self.re_evaluate(subject, context, expired=subject in self.expired)
+            context.filed.pop(subject, None)
+            if subject in leaving:
+                self.close(subject)
+
+    def close(self, connection: Subject) -> None:
+        """Remove a connection. Its rows remain as emitted and are forgotten."""
+        for name in sorted(self.emitted.rows(connection)):
+            self.emitted.forget(connection, name)
+        self.schedule.drop(connection)
+        self.dirty.discard(connection)
+        if connection in self.ledger:
+            self.ledger.forget(connection)
 
     def update_hosts(self, dirty: Iterable[Subject]) -> set[Subject] | None:
         """The subjects to judge again because the claims of other hosts count now, None for all; empty if that is

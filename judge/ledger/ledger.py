@@ -7,7 +7,7 @@ they leave (`ageing.py`). Only shards that are asked for are loaded, and only ch
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -92,6 +92,13 @@ class Ledger:
     def rewrite(self, subject: Subject) -> None:
         """A claim about a subject was changed in place."""
         self.changed.add(shard_of(subject))
+
+    def put_away(self, space: str, busy: Container[Subject]) -> None:
+        """Keep subjects of a space as bytes until something is stated of them again; all but some."""
+        for name, shard in self.loaded.items():
+            if space_of(name) == space:
+                for subject in [one for one in shard.claims if one not in busy]:
+                    shard.put(subject)
 
     def forget(self, subject: Subject) -> None:
         """Forget a subject with all of its claims."""

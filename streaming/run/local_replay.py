@@ -17,6 +17,7 @@ from wirecheck.capture import frames
 from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.segments import segments
+from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
@@ -77,6 +78,8 @@ class Label:
         if self.parts:
             parts, self.parts = self.parts, []
             self.rows.append(Opened(self.bucket.number, CLAIMS, stated_by(joined(parts), self.settings)))
+            del parts
+            give_back()
         self.rows += self.reports
         self.reports = []
 
@@ -176,7 +179,9 @@ class LocalReplay:
             label.claim()
             judge = self._judge(label)
             del self._judges[name]
-            self._emit(judge.judged(label.taken()))
+            self._emit(judge.judged(label.taken(), last=True))
+            del judge
+        give_back()
 
     @collector_paused()
     def catch_up(self) -> None:

@@ -7,6 +7,7 @@ counted, and logged once per process.
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from wirecheck.capture import frames
@@ -25,6 +26,8 @@ from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import to_ipc
 
 FRONTIERS, TOTALS = "frontiers", "totals"  # the shards this step keeps for itself, by their names in checkpoints
+ROWS_TOGETHER = 10_000
+"""That are made into cells together."""
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 LOG = logging.getLogger("wirecheck.judge")
@@ -103,8 +106,10 @@ class LabelJudge:
         self._passing: list[Tagged] = []
 
     @collector_paused()
-    def judged(self, rows: Iterable[Opened], *, waiting: bool = False) -> list[Tagged]:
-        """The rows to write of one batch. `waiting`: more comes, and most rows wait, while they come out the same."""
+    def judged(self, rows: Iterable[Opened], *, waiting: bool = False, last: bool = False) -> list[Tagged]:
+        """The rows to write of one batch. `waiting`: more comes, and most rows wait, while they come out the same.
+        `last`: nothing more comes.
+        """
         found: list[Tagged] = []
         for row in rows:
             if row.route == tagged.CLAIMS and not self.judge.may_come(row.value.claims):
@@ -112,7 +117,7 @@ class LabelJudge:
             self._take(row)
             del row  # none of them is held while claims are judged: the ledger has copies
         self._move()
-        return found + self._written(self.judge.rows(waiting=waiting and self.judge.may_wait()))
+        return found + self._written(self.judge.revisions(waiting=waiting and self.judge.may_wait(), last=last))
 
     def _take(self, row: Opened) -> None:
         judge, totals = self.judge, self._totals
@@ -141,10 +146,11 @@ class LabelJudge:
             if frontier.ts_ns:
                 self._totals.put("judged_ns", frontier.agent, frontier.ts_ns)
 
-    def _written(self, emitted: list[EmittedRow]) -> list[Tagged]:
-        written = cells_of(emitted, self.judge, self._totals, self._requests)
+    def _written(self, emitted: Iterable[EmittedRow]) -> list[Tagged]:
+        written = [cell for some in in_pieces(emitted) for cell in cells_of(some, self.judge, self._totals)]
+        totals = totals_of(self.judge, self._totals, self._requests)
         passing, self._passing, self._requests = self._passing, [], Counts()
-        return written + passing
+        return written + totals + passing
 
     def shards(self) -> Shards:
         """The state that changed, behind the last batch."""
@@ -153,18 +159,28 @@ class LabelJudge:
         return {**changed, FRONTIERS: self._frontiers.cell(), TOTALS: self._totals.cell()}
 
 
-def cells_of(emitted: list[EmittedRow], judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
-    """The rows of one batch, and the totals that changed with it."""
-    label = judge.label
-    totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
+def in_pieces(emitted: Iterable[EmittedRow]) -> Iterator[list[EmittedRow]]:
+    """Many at a time: as cells they take a tenth of the memory."""
+    rows = iter(emitted)
+    while piece := [*islice(rows, ROWS_TOGETHER)]:
+        yield piece
+
+
+def cells_of(emitted: list[EmittedRow], judge: Judge, totals: Totals) -> Iterator[Tagged]:
     totals.count(emitted)
+    for table, lines in by_table(judge.label, emitted).items():
+        yield from written(judge.label, table, lines, judge)
+
+
+def totals_of(judge: Judge, totals: Totals, requests: Counts) -> list[Tagged]:
+    """Those that changed with a batch."""
+    totals.requests(requests, lambda endpoint: judge.clusters.broker(endpoint, judge.watermark_ns))
     totals.left(judge.evictor.left())
-    tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)
         log(one)
-    sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
-    return tables + ([Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else [])
+    sums = [{"label": judge.label, **total, "id": f"{judge.label}|{total['id']}"} for total in totals.rows()]
+    return [Tagged(judge.label, -1, "totals", to_ipc("totals", sums))] if sums else []
 
 
 def by_table(label: str, emitted: Iterable[EmittedRow]) -> dict[str, list[dict[str, Any]]]:

@@ -62,18 +62,18 @@ class Step:
     def batch(self, claims: Iterable[Claim], until_ns: int) -> Batch:
         claims = merged(claims)
         given = self.given(claims, until_ns)
-        checked, rows, judged, emitted = [], [], Judge.re_evaluate, Judge.rows
+        checked, rows, judged, emitted = [], [], Judge.re_evaluate, Judge.revisions
 
         def counted(judge: Judge, subject: Any, *about: Any, **how: Any) -> Any:
             checked.append(subject)
             return judged(judge, subject, *about, **how)
 
         def emitted_rows(judge: Judge, **how: Any) -> Any:
-            made = emitted(judge, **how)
+            made = [*emitted(judge, **how)]
             rows.extend(made)
             return made
 
-        with patch.object(Judge, "re_evaluate", counted), patch.object(Judge, "rows", emitted_rows):
+        with patch.object(Judge, "re_evaluate", counted), patch.object(Judge, "revisions", emitted_rows):
             began = time.process_time()
             changed = self.judged(given)
             spent = time.process_time() - began
