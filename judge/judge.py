@@ -50,6 +50,8 @@ class Judge:
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
         """Up to which capture time expired claims were looked for."""
+        self.folded_ns: int = main.get("folded_ns", 0)
+        """The same of successes that are counted by blocks."""
         self.failures = Failures(main["failing"])
         self.ledger = Ledger(self.load, overflow["sizes"] if overflow else None, label)
         self.emitted = EmittedRows(self.stored)
@@ -369,7 +371,9 @@ class Judge:
         """Remove expired claims from the ledger, once per `ageing_s`. Rows that only rested on them remain."""
         attempt = partial(self.failures.attempt, AGEING)
         if self.schedule.before_ns // ageing.FOLDED_NS < self.watermark_ns // ageing.FOLDED_NS:
-            ageing.fold(self.ledger, self.agents.passed_ns - ageing.FOLDED_NS, attempt)
+            folded_ns, passed_ns = self.folded_ns, self.agents.passed_ns - ageing.FOLDED_NS
+            ageing.fold(self.ledger, folded_ns, passed_ns, attempt)
+            self.folded_ns = passed_ns
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -397,6 +401,7 @@ class Judge:
                 "watching": sorted(self.watching),
                 "late": self.late,
                 "aged_ns": self.aged_ns,
+                "folded_ns": self.folded_ns,
                 "failing": self.failures.stored(),
                 "unauthenticated_hosts": self.unauthenticated_hosts.state(),
             },
@@ -408,4 +413,4 @@ class Judge:
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         # named tuples are none of orjson's own
-        return {**ledger, **{name: stored(name, orjson.dumps(state, default=tuple)) for name, state in states.items()}}
+        return {**ledger, **{name: stored(orjson.dumps(state, default=tuple)) for name, state in states.items()}}

@@ -99,13 +99,15 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
     return found
 
 
-def fold(ledger: Ledger, oldest_ns: int, attempt: Attempt) -> None:
-    """Count successes before this by blocks: what is found in them stays the same."""
-    before = oldest_ns // SLOT_NS // BLOCK
+def fold(ledger: Ledger, since_ns: int, oldest_ns: int, attempt: Attempt) -> None:
+    """Count successes before this by blocks: what is found in them stays the same. What is older than `since_ns` was
+    looked through before; the block there had a neighbour that was not over.
+    """
+    since, before = since_ns // SLOT_NS // BLOCK - 2, oldest_ns // SLOT_NS // BLOCK
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
-            blocks = [attempt(subject, folded, claim.outcomes, before) for claim in claims]
+            blocks = [attempt(subject, folded, claim.outcomes, since, before) for claim in claims]
             served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind == "serves"]
             ends = [attempt(subject, folded_ends, claim, oldest_ns // SLOT_NS) for claim in served]
             if any(blocks) or any(ends):
@@ -154,14 +156,18 @@ def foldable(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim in found if claim.kind != "cluster_id" or len(ids[claim["endpoint"]]) == 1]
 
 
-def folded(outcomes: Outcomes, before: int) -> bool:
-    """Whether successes of blocks before this one became fewer. A streak of errors ends, or begins, at a success, so
-    blocks with other answers, and their neighbours, stay as they are. Pauses of more than a slot stay, too.
+def folded(outcomes: Outcomes, since: int, before: int) -> bool:
+    """Whether successes of blocks from one to before another became fewer. A streak of errors ends, or begins, at a
+    success, so blocks with other answers, and their neighbours, stay as they are. Pauses of more than a slot stay, too.
     """
+    good = outcomes.of(SUCCESS)
+    slots = sorted(slot for slot in good if slot >= since * BLOCK)
+    if not slots or slots[0] >= before * BLOCK:
+        return False
     other = {slot for error in outcomes.errors() for slot in outcomes.of(error)}
     near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
-    good, begin, until_ns, found = outcomes.of(SUCCESS), -1, 0, False
-    for slot in sorted(good):
+    begin, until_ns, found = -1, 0, False
+    for slot in slots:
         block, runs = slot // BLOCK, good[slot].values()
         first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
         goes_on = begin >= 0 and begin // BLOCK == block and first_ns - until_ns <= SLOT_NS

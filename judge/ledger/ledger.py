@@ -21,7 +21,7 @@ from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 2
 MAGIC = b"wirecheck ledger %d" % STATE_VERSION
-"""The first line of a stored shard, followed by COMPRESSED if the rest is compressed."""
+"""The first line of a stored shard, followed by COMPRESSED: what former versions wrote is not."""
 COMPRESSED = b" zlib"
 COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
 """Spaces whose subjects are counted without being loaded (`subject_eviction.py`)."""
@@ -148,7 +148,7 @@ class Ledger:
 
     def shards(self) -> dict[str, bytes]:
         """The shards that have changed since they were last asked for, as bytes."""
-        changed = {name: stored(name, self.loaded[name].packed()) for name in sorted(self.changed)}
+        changed = {name: stored(self.loaded[name].packed()) for name in sorted(self.changed)}
         for space in COUNTED:
             self.sizes[space] = self.count(space)
         self.before = {name: len(shard) for name, shard in self.loaded.items()}
@@ -192,11 +192,9 @@ def shard_of(subject: Subject) -> str:
     return f"{subject[0]}-{number:02d}"
 
 
-def stored(name: str, blob: bytes) -> bytes:
-    """A shard as it is stored. The many small shards of connections repeat the same words, so they are compressed."""
-    if name.startswith(("connection-", "rows-connection-", "schedule")):
-        return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
-    return MAGIC + b"\n" + blob
+def stored(blob: bytes) -> bytes:
+    """A shard as it is stored. It repeats the same words, so it is compressed."""
+    return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
 
 
 def state_of(load: Load, name: str) -> Any:

@@ -117,10 +117,18 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
     assert {row.body["state"] for row in found} == {"open"}
 
 
+def test_what_was_looked_through_before_is_not_looked_at_again():
+    said = outcomes(*((86_400 + second, 0) for second in (0, 10, 600, 610)))
+    assert folded(said, 86_400 // 600 + 1, 86_400 // 600 + 2)
+    assert [run.count for run in said.runs({SUCCESS})] == [1, 1, 2]
+    assert not folded(said, 86_400 // 600 + 1, 86_400 // 600 + 2)
+    assert folded(said, 86_400 // 600, 86_400 // 600 + 2)
+
+
 def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
     at = 86_400
     said = outcomes(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
-    assert folded(said, (at + 600) // 600)
+    assert folded(said, 0, (at + 600) // 600)
     assert said.runs({SUCCESS}) == [Run(3, at * S, (at + 16) * S), Run(2, (at + 100) * S, (at + 108) * S)]
 
 

@@ -10,7 +10,7 @@ from tests.depth import examples
 from tests.judge.made import ID_1, S, bound, claim, outcomes, seen
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
 from wirecheck.judge.claims.outcomes import MOST_SLOTS, OTHERS, SUCCESS, Run
-from wirecheck.judge.ledger.ledger import MAGIC, Ledger, StateVersionError
+from wirecheck.judge.ledger.ledger import COMPRESSED, MAGIC, Ledger, StateVersionError
 
 sightings = st.builds(
     Sighting,
@@ -89,7 +89,7 @@ def test_only_the_shards_of_touched_cells_are_loaded():
 def test_state_of_another_version_is_refused(head):
     """As former versions wrote it, by hand, and as a later one may."""
     name, blob = next(iter(ledger_of([bound("orders", ID_1, 1)]).shards().items()))
-    assert blob.startswith(MAGIC + b"\n")
+    assert blob.startswith(MAGIC + COMPRESSED + b"\n")
     with pytest.raises(StateVersionError, match=r"^the checkpoint holds no ledger of state version 2$"):
         Ledger({name: head + blob.partition(b"\n")[2]}.get).shard(name)
 
