@@ -34,6 +34,8 @@ from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 MAIN, SCHEDULE, SNAPSHOTS, OVERFLOW = "main", "schedule", "snapshots", "overflow"
 SERVERS: Subject = ("server",)
 AGENTS: Subject = ("agent",)
+MANY_CONNECTIONS = 10_000
+"""Of more, those that have closed are kept as bytes until they settle, which takes a tenth more time."""
 EMPTY: Any = {"agents": {}, "watching": [], "late": 0, "aged_ns": 0, "failing": (), "unauthenticated_hosts": None}
 
 
@@ -154,7 +156,7 @@ class Judge:
         self.expired -= subjects
         self.schedule_settling(growing)  # all others wait for it already
         self.connections.forget_added()
-        if waiting:
+        if waiting and self.ledger.count(CONNECTION) > MANY_CONNECTIONS:
             self.ledger.put_away(CONNECTION, self.open)
         yield from self.age()
         self.schedule.before_ns = self.watermark_ns

@@ -10,9 +10,11 @@ import pytest
 from tests.depth import some
 from tests.scenarios.engines import Scenario
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.judge import judge
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.checks.evaluate import rows_of as rows_of_subject
 from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.result_table import rows_of
 from wirecheck.streaming.run import local_replay
 from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
@@ -79,6 +81,22 @@ def test_what_is_judged_once_comes_out_as_judged_with_each_batch(bound, monkeypa
     always, more_times = judged(name, settings)
     assert once.json() == always.json()
     assert times < more_times or (bound, times) == ("claims", more_times)  # which each batch has too many of
+
+
+def test_connections_that_wait_as_bytes_come_out_the_same(monkeypatch):
+    monkeypatch.setattr(local_replay, "MESSAGES_TOGETHER", 100)
+    once, _ = judged("zk39-stubborn-client", Settings())
+    monkeypatch.setattr(judge, "MANY_CONNECTIONS", 0)
+    kept: list[int] = []
+
+    def put_away(ledger, *about, _put_away=Ledger.put_away):
+        _put_away(ledger, *about)
+        kept.append(sum(len(shard.put_away) for shard in ledger.loaded.values()))
+
+    with patch.object(Ledger, "put_away", put_away):
+        away, _ = judged("zk39-stubborn-client", Settings())
+    assert away.json() == once.json()
+    assert max(kept) > 10
 
 
 def judged(name, settings):
