@@ -156,7 +156,7 @@ class Judge:
         self.expired -= subjects
         self.schedule_settling(growing)  # all others wait for it already
         self.connections.forget_added()
-        if waiting and self.ledger.count(CONNECTION) > MANY_CONNECTIONS:
+        if waiting and self.has_many_connections:
             self.ledger.put_away(CONNECTION, self.open)
         yield from self.age()
         self.schedule.before_ns = self.watermark_ns
@@ -191,6 +191,11 @@ class Judge:
         rows = list(self.judged(self.taken_dirty(), self.context(), expired=self.expired))
         self.expired.clear()
         return rows
+
+    @property
+    def has_many_connections(self) -> bool:
+        """Whether what is known of connections takes most of the memory."""
+        return self.ledger.count(CONNECTION) > MANY_CONNECTIONS
 
     def may_wait(self) -> bool:
         """Whether rows that wait come out the same: until claims expire, which is a horizon after the first. From then

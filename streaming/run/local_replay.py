@@ -78,8 +78,6 @@ class Label:
         if self.parts:
             parts, self.parts = self.parts, []
             self.rows.append(Opened(self.bucket.number, CLAIMS, stated_by(joined(parts), self.settings)))
-            del parts
-            give_back()
         self.rows += self.reports
         self.reports = []
 
@@ -160,7 +158,10 @@ class LocalReplay:
     def _file_if_full(self, label: Label) -> None:
         """To file what was claimed has a price of its own."""
         if any(row.route == CLAIMS for row in label.rows):
-            self._emit(self._judge(label).judged(label.taken(), waiting=True))
+            judge = self._judge(label)
+            self._emit(judge.judged(label.taken(), waiting=True))
+            if judge.judge.has_many_connections:  # else it takes time, and nobody needs the memory
+                give_back()
 
     def _judge(self, label: Label) -> LabelJudge:
         if label.label not in self._judges:
