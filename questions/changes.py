@@ -3,8 +3,9 @@
     for change in Changes().read(tables).merged(): print(change.time_ns, change.action, change.object, change.principal)
 
 A KRaft broker forwards such a request to the controller in an Envelope, with the client's principal and address. So one
-change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. Values of configurations
-and credentials are never part of a change; what was not seen is None.
+change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. A principal is that of
+the Envelope with exactly this request: all runs of Kafka's tools number their requests alike, on one host. Values of
+configurations and credentials are never part of a change; what was not seen is None.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.wire import REQUEST, client_id
 from wirecheck.frame import Frame
 from wirecheck.questions.counted_once import CountedOnce
+from wirecheck.questions.request_digest import request_digests
 from wirecheck.questions.traffic import BROKERS, Coverage
 from wirecheck.wording import broker_name, plural, utc
 
@@ -141,6 +143,8 @@ class Seen:
     """Objects beyond MOST_TARGETS."""
     is_sent_on: bool = False
     """What answered it is a proxy, which sent it on."""
+    digest: str | None = None
+    """Of the request's bytes; None in rows of earlier versions."""
 
     @property
     def key(self) -> tuple[str, int, str | None, str]:
@@ -153,7 +157,7 @@ class Seen:
         return None if accepted or self.principal is None else Conversation.of(self.connection).client.host
 
     def named_by(self, envelope: Seen) -> None:
-        """Take the principal of an Envelope; what a controller accepted counts for more."""
+        """Take the principal of an Envelope with this request; what a controller accepted counts for more."""
         if self.principal is None or (self.claimed_by is not None and envelope.sender is None):
             self.principal, self.claimed_by = envelope.principal or self.principal, envelope.sender
 
@@ -218,16 +222,14 @@ class Changes(Coverage):
             by_key[one.key].append(one)
         alone: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
-            others = by_key[one.key]
-            client = next(
-                (each for each in reversed(others) if carries(each, one) and self.may_be_one(each, one)), None
-            )
+            client, is_named = request_in([each for each in by_key[one.key] if self.may_be_one(each, one)], one)
             if client is not None:
-                client.named_by(one)
+                if is_named:
+                    client.named_by(one)
                 client.targets = client.targets if client.is_answered else one.targets
                 continue
-            before = next((each for each in reversed(alone[one.key]) if self.may_be_one(each, one)), None)
-            if before is not None and one.time_ns - before.time_ns <= FORWARDED_WITHIN_NS:
+            same = (each for each in reversed(alone[one.key]) if sent_again(each, one) and self.may_be_one(each, one))
+            if (before := next(same, None)) is not None:
                 before.targets = one.targets if one.is_answered else before.targets
                 before.answered_ns = one.answered_ns
                 if before.forwarded_by is None and one.forwarded_by is not None:  # whatever the one before claimed
@@ -344,12 +346,14 @@ def requests_in(pairs: Exchanges, dialects: Sequence[str]) -> Iterator[Seen]:
     """Of administrative exchanges what clients request, also in Envelopes."""
     if not len(pairs):
         return
-    decoded = read(pairs.messages, dialects)
+    decoded, digests = read(pairs.messages, dialects), request_digests(pairs.messages)
     for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
         if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
             body, answer = body_of(decoded, request), body_of(decoded, response)
             if body is not None:
-                yield seen(pairs, (request, response), (pairs.messages, request), body, answer)
+                one = seen(pairs, (request, response), (pairs.messages, request), body, answer)
+                one.digest = digests[request]
+                yield one
     yield from enveloped(pairs, decoded, dialects)
 
 
@@ -435,7 +439,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> It
     inside = unwrapped(decoded, pairs.request_of)
     if not len(inside.messages):
         return
-    inner = read(inside.messages, dialects)
+    inner, digests = read(inside.messages, dialects), request_digests(inside.messages)
     answer_to = dict(zip(pairs.request.tolist(), pairs.response.tolist(), strict=True))
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
@@ -450,6 +454,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> It
         address = raw(envelope["clientHostAddress"])
         one.host = (address is not None and client_host(address)) or one.host
         one.principal = principal(raw(envelope["requestPrincipal"]))
+        one.digest = digests[row]
         one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
         if (error := refusal(decoded, answer_to.get(outer, -1))) is not None:
             not_forwarded(one, error, host_of(pairs, outer), client_id(pairs.messages, outer))
@@ -471,11 +476,38 @@ def not_forwarded(one: Seen, error: str, host: str, sender: str | None) -> None:
     one.host, one.client_id = host, sender
 
 
-def carries(client: Seen, envelope: Seen) -> bool:
-    """Whether a client's request is the one in an Envelope: it was open when the Envelope was sent."""
-    begin = client.time_ns - CLOCKS_NS
-    end = (client.time_ns + FORWARDED_WITHIN_NS if client.answered_ns is None else client.answered_ns) + CLOCKS_NS
+def request_in(others: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]:
+    """The request that an Envelope carries, of those with its key, and whether it is certainly this one.
+
+    A broker that answers a part of a request itself (IncrementalAlterConfigs of its loggers) forwards the rest: such an
+    Envelope answers it, but may be another's.
+    """
+    near = [one for one in others if carries(one, envelope, CLOCKS_NS)]
+    same = [one for one in near if one.digest is not None and one.digest == envelope.digest]
+    certain = [one for one in same if carries(one, envelope, 0)] or same
+    if certain:
+        return certain[-1], len(certain) == 1
+    part = [one for one in near if asked_of(envelope) <= asked_of(one)]
+    return part[-1] if part else None, False
+
+
+def carries(client: Seen, envelope: Seen, clocks_ns: int) -> bool:
+    """Whether a client's request was open when the Envelope was sent, by clocks that may differ by so much."""
+    begin = client.time_ns - clocks_ns
+    end = (client.time_ns + FORWARDED_WITHIN_NS if client.answered_ns is None else client.answered_ns) + clocks_ns
     return begin <= envelope.time_ns <= end
+
+
+def asked_of(one: Seen) -> set[tuple[str, str, str]]:
+    return {(target.object_type, target.object, target.details) for target in one.targets}
+
+
+def sent_again(before: Seen, envelope: Seen) -> bool:
+    """Whether an Envelope has the request of one before, for the same client. A refused one may have named anybody."""
+    is_soon = envelope.time_ns - before.time_ns <= FORWARDED_WITHIN_NS
+    both_accepted = before.forwarded_by is not None and envelope.forwarded_by is not None
+    one_client = not both_accepted or before.principal == envelope.principal
+    return is_soon and before.digest == envelope.digest and one_client
 
 
 def elements(action: Action, request: Body) -> list[Body]:

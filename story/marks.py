@@ -131,9 +131,11 @@ def agreement(result: Verdict) -> Mark:
     kind = worst_kind(result, of_work=False)
     if kind == "clear":
         numbered = len({(one.cluster, one.name) for one in result.topics if one.topic_id})
-        brokers = plural(sum(len(one.brokers) or len(one.endpoints) for one in result.clusters), "broker")
-        topics = plural(numbered, "topic")
-        return Mark(kind, f"{topics} and {brokers} agree" if numbered else f"{brokers} agree; no topic ID was seen")
+        serving = sum(len(one.brokers) or len(one.endpoints) for one in result.clusters)
+        brokers = plural(serving, "broker")
+        if numbered:
+            return Mark(kind, f"{plural(numbered, 'topic')} and {brokers} agree")
+        return Mark(kind, f"{brokers} {'agrees' if serving == 1 else 'agree'}; no topic ID was seen")
     codes = {one.code for entry in unexpected(result) for one in entry.with_consequences
              if one.kind in {"violation", "anomaly"} and not is_of_work(one.code)}  # fmt: skip
     outages = {one.code for one in result.findings if is_outage(one) and not is_of_work(one.code)}

@@ -61,6 +61,7 @@ def row_of(label: str, one: Seen, *, principals: bool) -> Row:
         "answered": one.answered_ns,
         "targets": [target._asdict() for target in one.targets],
         "frame": {"source": one.frame.source, "first": one.frame.first},
+        "digest": one.digest,
         **{name: getattr(one, name) for name in SAME},
     }
     return row if principals else row | {"host": "", "principal": None}
@@ -72,6 +73,7 @@ def seen(row: Row) -> Seen:
         answered_ns=row["answered"],
         targets=[Target(**target) for target in row["targets"]],
         frame=Frame(row["frame"]["source"], row["frame"]["first"], row["frame"]["first"]),
+        digest=row.get("digest"),
         **{name: row[name] for name in SAME},
     )
 

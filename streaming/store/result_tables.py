@@ -56,6 +56,7 @@ CHANGES = ResultTable(
         Column("principal", TEXT, "Principal in the Envelope; null in a row from a client's connection."),
         Column("connection", TEXT, "Connection that carried the request: ip:port>ip:port, client first."),
         Column("correlation_id", pa.int32(), "Correlation ID of the client's request."),
+        Column("digest", TEXT, "Of the request's bytes without secrets; the same in its Envelope."),
         Column("in_envelope", pa.bool_(), "Whether a broker forwarded the request to a controller."),
         Column("forwarded_by", TEXT, "Client ID of that broker, its broker ID; null if the controller did not answer."),
         Column(

@@ -90,7 +90,7 @@ WAYS = {False: "as captured", True: "endpoints change clusters"}
 BOTH = [(name, shared) for name in NAMES for shared in WAYS]
 
 
-@pytest.mark.parametrize(("name", "shared"), some(BOTH, each=5), ids=lambda part: WAYS.get(part, part))
+@pytest.mark.parametrize(("name", "shared"), some(BOTH, each=4), ids=lambda part: WAYS.get(part, part))
 def test_only_what_is_new_has_to_be_checked_again(name, shared, claims_of_capture):  # noqa: F811 - a fixture
     claims = in_time(claims_of_capture(name))
     if shared:

@@ -19,8 +19,8 @@ from wirecheck.streaming.steps.decode_step import stated_by
 from wirecheck.streaming.steps.settings import Settings
 
 SETTINGS = Settings()
-FEW = sorted(CASES)[::29]
-"""Of the cases of all checks."""
+FEW = sorted({*sorted(CASES)[::29], ("WIR008", "fires")})
+"""Of the cases of all checks; and one with connections that are refused."""
 
 
 def rows(pieces, until):
