@@ -211,7 +211,7 @@ class EpochsKnown:
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    activities = by_server(context.claims("activity", group, *subject))
+    activities = by_server(context.claims("activity", group, *subject), {STALE_BROKER_EPOCH})
     for claim, streak in lasting(activities, {STALE_BROKER_EPOCH}, None, context):
         refuses = claim["api"] in ORDERS
         sender = broker_of(claim["client_id"])
@@ -304,7 +304,7 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 
 
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    answers = by_server(context.claims("activity", group, *subject))
+    answers = by_server(context.claims("activity", group, *subject), {NOT_CONTROLLER})
     for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
         words = {"api": claim["api"], "server": servers_of([claim], context), **requesters([claim], group, context)}
         yield stuck_client(claim, streak, *subject[1:], context.node(claim), context=context, words=words)

@@ -97,7 +97,7 @@ def known(name: str | None, topic_id: str, group: Group, context: CheckContext) 
 def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     deletions = [start_ns(int(slot)) for c in context.claims("deletions", group, "server") for slot in c.tally]
     grace_ns = context.settings.client_grace_ns
-    for claim in by_server(context.claims("activity", group, *subject)):
+    for claim in by_server(context.claims("activity", group, *subject), {SESSION_TOPIC_ID}):
         flips = sorted(claim.outcomes.runs({SESSION_TOPIC_ID}), key=lambda run: run.first_ns)
         if claim["api"] != "Fetch" or not flips:
             continue
@@ -236,7 +236,7 @@ SHOWN = 3
 
 def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
-        activities = by_server(context.claims("activity", group, *subject))
+        activities = by_server(context.claims("activity", group, *subject), {error})
         for claim, streak in lasting(activities, {error}, {"Fetch"}, context):
             evidence = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
             yield replace(evidence, count=streak.count, first_ns=streak.first_ns)

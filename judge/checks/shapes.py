@@ -206,9 +206,13 @@ def with_former(claim: Claim, subject: Subject, group: Group, context: CheckCont
     return found
 
 
-def by_server(activities: Iterable[Claim]) -> list[Claim]:
-    """What each server answered each API of a client, whatever the outcome, as one claim."""
-    found = []
+def by_server(activities: Collection[Claim], outcomes: set[int]) -> list[Claim]:
+    """What each server answered each API of a client, whatever the outcome, as one claim; empty where none of these
+    outcomes is among it, as of nearly all clients.
+    """
+    found: list[Claim] = []
+    if all(outcomes.isdisjoint(claim.outcomes.codes()) for claim in activities):
+        return found
     for _, claims in gathered(activities, "client_id host endpoint api"):
         whole = claims[0] if len(claims) == 1 else claims[0].copy()
         for claim in claims[1:]:

@@ -24,8 +24,8 @@ def by_cluster(subject: Subject, context: CheckContext) -> Iterator[tuple[tuple[
     for claim in context.believed(subject, "activity"):
         for group, part in context.clusters.parts(claim):
             parts.setdefault((group.key, group.cluster), []).append(part)
-    for place, claims in sorted(parts.items(), key=str):
-        yield place, activities(claims, context.settings)
+    for place in sorted(parts, key=str):
+        yield place, activities(parts[place], context.settings)
 
 
 def row(one: Activity, key: str, cluster: str | None) -> ResultRow:

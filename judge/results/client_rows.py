@@ -153,8 +153,10 @@ MS_NS = 1_000_000
 MOST = 32
 MOST_PARTITIONS = 16
 MOST_PRINCIPALS = 16
-REFUSING = ("named_answer", "overdue", "unknown_topic", "leaderless", "activity", "denied_topic")
-"""Kinds of claims about a client by which it may be hurt; without any, only by closed connections."""
+REFUSING = ("named_answer", "overdue", "unknown_topic", "leaderless", "denied_topic")
+"""Kinds of claims about a client by which it may be hurt. Without any, only by what is not granted, and by closed
+connections.
+"""
 BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
@@ -251,7 +253,8 @@ def uses_of_topic(topic: RefusedTopic, group: Group, context: CheckContext) -> l
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
-        if any(context.claims(kind, group, *subject) for kind in REFUSING):
+        granted = all(HARMLESS.issuperset(one.outcomes.codes()) for one in context.claims("activity", group, *subject))
+        if not granted or any(context.claims(kind, group, *subject) for kind in REFUSING):
             yield from harms_of_responses(subject, group, context)
         yield from harms_of_closes(subject, group, context)
 

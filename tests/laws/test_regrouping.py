@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.depth import DEEP
@@ -49,6 +49,7 @@ def with_refused_connections(lab):
 
 @settings(max_examples=100 if DEEP else 20)
 @given(seed=st.integers(0, 1 << 32))
+@example(seed=141)  # a host that is granted something in one piece, and is odd in another
 def test_any_grouping_and_order_of_absurd_exchanges_gives_the_same_rows(seed):
     lab = with_refused_connections(absurd(seed))
     whole, _ = exchanged(*lab.talks)

@@ -62,10 +62,12 @@ def unsure(connection: Connection) -> bool:
 
 
 def odd(batch: Batch) -> Iterator[Claim]:
-    """What hosts that were granted nothing asked for, by kind; with the least of their client ids."""
+    """What hosts asked for that is odd if they were never granted anything, by kind; with the least of their client
+    ids. Whether they were is known of all batches only.
+    """
     exchanges = batch.exchanges
     asked = exchanges.request[exchanges.request >= 0]
-    asked = asked[~(granted_to(batch) | unread_by(batch))[asked]]
+    asked = asked[~unread_by(batch)[asked]]
     if not len(asked):
         return
     codes = kinds_of(batch, asked)
