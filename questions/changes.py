@@ -11,7 +11,7 @@ configurations and credentials are never part of a change; what was not seen is 
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.wire import Messages
 
 Body = dict[str, Any]
+Key = tuple[str, int, str | None, str]
+"""Action, correlation ID, client ID and address."""
 MOST_CHANGES = 100_000
 """Requests that are kept for one capture; further ones are counted."""
 MOST_TARGETS = 10_000
@@ -147,7 +149,7 @@ class Seen:
     """Of the request's bytes; None in rows of earlier versions."""
 
     @property
-    def key(self) -> tuple[str, int, str | None, str]:
+    def key(self) -> Key:
         return self.action, self.correlation_id, self.client_id, self.host
 
     @property
@@ -217,28 +219,27 @@ class Changes(Coverage):
 
     def paired(self) -> Iterator[Seen]:
         """Requests of clients with the principals of their Envelopes; Envelopes whose request was not seen."""
-        by_key: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
-        for one in sorted(self.direct, key=lambda one: one.time_ns):
-            by_key[one.key].append(one)
-        alone: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
+        open_requests = OpenRequests(self.direct)
+        alone: dict[tuple[object, ...], list[Seen]] = defaultdict(list)
         for one in sorted(self.forwarded, key=lambda one: one.time_ns):
-            client, is_named = request_in([each for each in by_key[one.key] if self.may_be_one(each, one)], one)
+            client, is_named = request_in([each for each in open_requests.near(one) if self.may_be_one(each, one)], one)
             if client is not None:
                 if is_named:
                     client.named_by(one)
                 client.targets = client.targets if client.is_answered else one.targets
                 continue
-            same = (each for each in reversed(alone[one.key]) if sent_again(each, one) and self.may_be_one(each, one))
-            if (before := next(same, None)) is not None:
+            same = alone[*one.key, one.digest]
+            same[:] = [each for each in same if one.time_ns - each.time_ns <= FORWARDED_WITHIN_NS]
+            again = (each for each in reversed(same) if is_for_one(each, one) and self.may_be_one(each, one))
+            if (before := next(again, None)) is not None:
                 before.targets = one.targets if one.is_answered else before.targets
                 before.answered_ns = one.answered_ns
                 if before.forwarded_by is None and one.forwarded_by is not None:  # whatever the one before claimed
                     before.forwarded_by, before.connection = one.forwarded_by, one.connection
                     before.principal = one.principal
                 continue
-            alone[one.key].append(one)
-        for every in alone.values():
-            yield from every
+            same.append(one)
+            yield one
         yield from without_back_legs(self.direct, self.once.ways, self.brokers.apart)
 
     def clusters_of(self, one: Seen) -> set[str]:
@@ -476,38 +477,53 @@ def not_forwarded(one: Seen, error: str, host: str, sender: str | None) -> None:
     one.host, one.client_id = host, sender
 
 
-def request_in(others: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]:
-    """The request that an Envelope carries, of those with its key, and whether it is certainly this one.
+class OpenRequests:
+    """Requests of clients, by the time of Envelopes, which come in their order: each request is looked at only while it
+    is open, because all runs of Kafka's tools have one key.
+    """
+
+    def __init__(self, direct: Iterable[Seen]) -> None:
+        self.later: dict[Key, deque[Seen]] = defaultdict(deque)
+        for one in sorted(direct, key=lambda one: one.time_ns):
+            self.later[one.key].append(one)
+        self.now: dict[Key, list[Seen]] = defaultdict(list)
+
+    def near(self, envelope: Seen) -> list[Seen]:
+        """Those with its key that were open when it was sent, by clocks that may differ."""
+        later, now = self.later[envelope.key], self.now[envelope.key]
+        while later and later[0].time_ns <= envelope.time_ns + CLOCKS_NS:
+            now.append(later.popleft())
+        now[:] = [one for one in now if forwarded_until_ns(one) + CLOCKS_NS >= envelope.time_ns]
+        return now
+
+
+def request_in(near: Sequence[Seen], envelope: Seen) -> tuple[Seen | None, bool]:
+    """The request that an Envelope carries, of those that were open, and whether it is certainly this one.
 
     A broker that answers a part of a request itself (IncrementalAlterConfigs of its loggers) forwards the rest: such an
     Envelope answers it, but may be another's.
     """
-    near = [one for one in others if carries(one, envelope, CLOCKS_NS)]
     same = [one for one in near if one.digest is not None and one.digest == envelope.digest]
-    certain = [one for one in same if carries(one, envelope, 0)] or same
+    certain = [one for one in same if one.time_ns <= envelope.time_ns <= forwarded_until_ns(one)] or same
     if certain:
         return certain[-1], len(certain) == 1
-    part = [one for one in near if asked_of(envelope) <= asked_of(one)]
-    return part[-1] if part else None, False
+    asked = asked_of(envelope)
+    return next((one for one in reversed(near) if asked <= asked_of(one)), None), False
 
 
-def carries(client: Seen, envelope: Seen, clocks_ns: int) -> bool:
-    """Whether a client's request was open when the Envelope was sent, by clocks that may differ by so much."""
-    begin = client.time_ns - clocks_ns
-    end = (client.time_ns + FORWARDED_WITHIN_NS if client.answered_ns is None else client.answered_ns) + clocks_ns
-    return begin <= envelope.time_ns <= end
+def forwarded_until_ns(client: Seen) -> int:
+    """Until when its Envelope may be sent."""
+    return client.time_ns + FORWARDED_WITHIN_NS if client.answered_ns is None else client.answered_ns
 
 
 def asked_of(one: Seen) -> set[tuple[str, str, str]]:
     return {(target.object_type, target.object, target.details) for target in one.targets}
 
 
-def sent_again(before: Seen, envelope: Seen) -> bool:
-    """Whether an Envelope has the request of one before, for the same client. A refused one may have named anybody."""
-    is_soon = envelope.time_ns - before.time_ns <= FORWARDED_WITHIN_NS
+def is_for_one(before: Seen, envelope: Seen) -> bool:
+    """Whether two Envelopes with one request may be for one client: a refused one may have named anyone."""
     both_accepted = before.forwarded_by is not None and envelope.forwarded_by is not None
-    one_client = not both_accepted or before.principal == envelope.principal
-    return is_soon and before.digest == envelope.digest and one_client
+    return not both_accepted or before.principal == envelope.principal
 
 
 def elements(action: Action, request: Body) -> list[Body]:

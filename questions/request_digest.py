@@ -28,31 +28,30 @@ def request_digests(messages: Messages) -> list[str]:
     not captured make another digest.
     """
     spans, _ = confidential(messages, np.full(len(messages), -1))
-    at = np.searchsorted(spans.message, np.arange(len(messages) + 1))
-    offset, end = spans.offset.tolist(), (spans.offset + spans.length).tolist()
-    return [
-        digest(messages, row, list(zip(offset[at[row] : at[row + 1]], end[at[row] : at[row + 1]], strict=True)))
-        for row in range(len(messages))
-    ]
+    at = np.searchsorted(spans.message, np.arange(len(messages) + 1)).tolist()
+    secrets = list(zip(spans.offset.tolist(), (spans.offset + spans.length).tolist(), strict=True))
+    return [digest(messages, row, secrets[at[row] : at[row + 1]]) for row in range(len(messages))]
 
 
 def digest(messages: Messages, row: int, secrets: list[tuple[int, int]]) -> str:
+    """`secrets`: where they begin and end on the wire."""
     found = blake2b(int(messages.size[row]).to_bytes(8, "big"), digest_size=DIGEST_BYTES)
-    for begin, piece in captured(messages, row):
-        place = begin
-        for first, last in [*secrets, (begin + len(piece), begin + len(piece))]:
-            if place < first <= begin + len(piece):
-                found.update(place.to_bytes(8, "big") + piece[place - begin : first - begin])
-            place = max(place, last)
+    for place, piece in without(messages, row, secrets):
+        found.update(place.to_bytes(8, "big") + piece)
     return found.hexdigest()
 
 
-def captured(messages: Messages, row: int) -> Iterator[tuple[int, bytes]]:
-    """Pieces of a message between what was left out, each with its place on the wire."""
-    kept, spans = int(messages.at[row]), slice(messages.span_at[row], messages.span_at[row + 1])
-    place, end = 0, int(messages.at[row + 1])
-    lengths = messages.span_length[spans].tolist()
-    for offset, length in zip(messages.span_offset[spans].tolist(), lengths, strict=True):
-        yield place, messages.data[kept : kept + offset - place].tobytes()
-        kept, place = kept + offset - place, offset + length
-    yield place, messages.data[kept:end].tobytes()
+def without(messages: Messages, row: int, secrets: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """Pieces of a message, each with its place on the wire, between these and what was left out of it. Anybody can
+    send very many of both: they are gone through once.
+    """
+    spans = slice(messages.span_at[row], messages.span_at[row + 1])
+    offset, length = messages.span_offset[spans], messages.span_length[spans]
+    left_out = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
+    size, place = int(messages.size[row]), 0
+    cuts = sorted([*zip(offset.tolist(), (offset + length).tolist(), strict=True), *secrets, (size, size)])
+    for begin, end in cuts:
+        if begin > place:
+            at = int(messages.at[row] + place - left_out[np.searchsorted(offset, place)])
+            yield place, messages.data[at : at + begin - place].tobytes()
+        place = max(place, end)

@@ -1,16 +1,21 @@
 """Who changed what: one change for each object of a request, with its sender and its answer, however it was seen."""
 
 import base64
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.layouts.program import form
+from wirecheck.decode.secrecy import confidential
+from wirecheck.decode.wire import REQUEST, pack
 from wirecheck.frame import Frame
 from wirecheck.questions import changes as audit
 from wirecheck.questions.changes import ACTIONS, Changes
+from wirecheck.questions.request_digest import request_digests
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
 ADMIN = b"\0\0\x05User\x06admin\0\0"
@@ -160,18 +165,45 @@ def test_an_envelope_with_a_part_of_a_request_answers_it_and_names_nobody():
     assert listed == {("songs", None)}
 
 
+def scram(password):
+    one = {"mechanism": 1, "iterations": 4096, "salt": b64(b"salt"), "saltedPassword": b64(password)}
+    upsertions = [{"name": f"user-{number}", **one} for number in range(3)]
+    return request("AlterUserScramCredentials", 0, {"deletions": [], "upsertions": upsertions})[4:]
+
+
 def test_secrets_are_no_part_of_what_tells_requests_apart():
     """So that an agent that leaves them out, and a pcap that has them, give one digest, which shows no password."""
-    secret = {"name": "u", "mechanism": 1, "iterations": 4096, "salt": b64(b"salt"), "saltedPassword": b64(b"12345678")}
-    other = {**secret, "saltedPassword": b64(b"87654321")}
-    digests = {
-        one.digest
-        for upsertion in (secret, other)
-        for talks in [direct("AlterUserScramCredentials", 0, {"deletions": [], "upsertions": [upsertion]})]
-        for one in Changes().read([frames(talks.segments)]).direct
-    }
-    assert len(digests) == 1
-    assert None not in digests
+    whole = [pack([scram(password)], [REQUEST], [51], [0]) for password in (b"12345678", b"87654321")]
+    spans, _ = confidential(whole[0], np.array([-1]))
+    cuts = list(zip(spans.offset.tolist(), spans.length.tolist(), strict=True))
+    without = pack([scram(b"12345678")], [REQUEST], [51], [0], [cuts])
+    assert len(cuts) == 6
+    assert len({digest for messages in (*whole, without) for digest in request_digests(messages)}) == 1
+    missing = pack([scram(b"12345678")], [REQUEST], [51], [0], [[*cuts, (len(scram(b"12345678")) - 1, 1)]])
+    assert request_digests(missing) != request_digests(without)
+
+
+@pytest.mark.parametrize("is_by_tls", [False, True])
+def test_runs_of_one_tool_are_compared_only_while_they_are_open(monkeypatch, is_by_tls):
+    """All of them have one client ID, address and correlation ID: comparing each with each would take for ever."""
+    compared, may_be_one = Counter(), Changes.may_be_one
+
+    def counted(changes, *both):
+        compared[runs] += 1
+        return may_be_one(changes, *both)
+
+    monkeypatch.setattr(Changes, "may_be_one", counted)
+    for runs in (20, 80):
+        talks = []
+        for number in range(runs):
+            asked = {**CREATE, "topics": [{**SONGS, "name": f"songs-{number}"}]}
+            at = number * 8 * SECOND
+            if not is_by_tls:
+                talks.append(direct("CreateTopics", 7, asked, CREATED, at=at, client=(CLIENT[0], 40000 + number)))
+            inner, answer = request("CreateTopics", 7, asked), response("CreateTopics", 7, CREATED)
+            talks.append(envelope(inner, answer, at=at + 5 * MS, number=number))
+        assert len(found(*talks)) == runs
+    assert compared[80] <= 4.2 * compared[20]
 
 
 def test_the_same_request_of_a_later_client_is_another_change():
