@@ -11,7 +11,7 @@ from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, durat
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT
-from wirecheck.story.marks import FAILING, is_counted, marks_of
+from wirecheck.story.marks import failing_clients, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
 from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
@@ -220,7 +220,7 @@ def refused_besides(result: Verdict) -> str:
 
 def too_young(result: Verdict) -> str:
     """Which clients fail, too young for a card: their last requests were not granted."""
-    found = [one for one in result.clients if one.work is not None and one.work.state == FAILING and is_counted(one)]
+    found = failing_clients(result)
     if not found:
         return ""
     first = found[0]

@@ -1,7 +1,7 @@
 """The verdict's two questions, each with its mark: do all agree on IDs and versions; is every client's work done?
 
-Rule: a tick is earned: only over what was seen, and only if nobody is stalled, works in part, fails or is in doubt. A
-party that no server ever granted anything is in no count, nor are the nodes' own clients. The exit status is 1 where
+Rule: a tick is earned: only over what was seen, and only if no client is stalled, works in part, fails or is in doubt.
+A party that no server ever granted anything is in no count, nor are the nodes' own clients. The exit status is 1 where
 either mark is red.
 """
 
@@ -10,41 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wirecheck.client_ids import is_of_node
+from wirecheck.judge.activity_states import FAILING, IN_PART, NOT_CAPTURED, STALLED, WORKING
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.cards import listed
 from wirecheck.story.harm import hurts, stated
 from wirecheck.story.seen import Activity, Client, ClientState, Coverage
 from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
 from wirecheck.wording import and_list, plural
 
-OF_WORK = frozenset(
-    [
-        "CLU006",
-        "CTL013",
-        "CTL015",
-        "CTL016",
-        "CTL017",
-        "CTL018",
-        "CTL019",
-        "FET008",
-        "GRP006",
-        "GRP007",
-        "GRP008",
-        "TID019",
-        "WIR007",
-        "WIR008",
-        "WIR009",
-    ]
-)
-"""Checks about work, besides all of CLI; all others are about IDs and versions."""
-DOUBTFUL = frozenset(["CLI003", "CLI004", "CLI005", "CLI008", "FET008", "GRP007", "GRP008"])
-"""Checks whose findings name clients that may get nothing done."""
 OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
-"""Checks of events that leave no tick, though they contradict nothing and hurt nobody that is known."""
+"""Checks of events that leave no tick, though they contradict nothing and hurt no known client."""
 OUTAGE_S = 40.0
 """Shorter times without any broker are a restart."""
-STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING = (
-    "stalled", "in part", "failing", "in doubt", "not captured", "working",
-)  # fmt: skip
+IN_DOUBT = "in doubt"
 STATES = (STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
@@ -60,7 +39,8 @@ def with_states(
     for key, state in states(activities, harms, found):
         if key not in worst or STATES.index(state.state) < STATES.index(worst[key].state):
             worst[key] = state
-    doubted = {name: one for one in found if one.code in DOUBTFUL for name in one.client_ids}
+    doubtful = (one for one in found if question(one.code) == catalogue.IN_DOUBT)
+    doubted = {name: one for one in doubtful for name in one.client_ids}
     return tuple(replace(one, work=worst.get(one.key) or doubt(one, doubted)) for one in clients)
 
 
@@ -103,8 +83,13 @@ def unexpected(result: Verdict) -> list[CardEntry]:
     return [entry for entry in result.entries if not entry.expected]
 
 
+def question(code: str) -> str:
+    """What a check is about; one of a later release is about agreement."""
+    return CHECKS[code].question if code in CHECKS else catalogue.AGREEMENT
+
+
 def is_of_work(code: str) -> bool:
-    return code.startswith("CLI") or code in OF_WORK
+    return question(code) != catalogue.AGREEMENT
 
 
 def worst_kind(result: Verdict, *, of_work: bool) -> MarkKind:
@@ -193,6 +178,11 @@ def is_counted(client: Client) -> bool:
     """Nodes' own clients, and parties that were never granted anything, are in no count, unless they are hurt."""
     known = client.work is not None and client.work.state in {STALLED, IN_PART, NOT_CAPTURED}
     return not is_of_node(client.client_id) and (bool(client.granted) or known)
+
+
+def failing_clients(result: Verdict) -> list[Client]:
+    """Those whose last requests were not granted, too few of them for more."""
+    return [one for one in result.clients if one.work is not None and one.work.state == FAILING and is_counted(one)]
 
 
 def unread(coverage: Coverage) -> list[str]:

@@ -64,6 +64,10 @@ STATUSES: Mapping[str, str] = {
     "stable": "verified on captures of real clusters without false positives; messages and IDs stay",
     "preview": "verified on synthetic traffic only",
 }
+AGREEMENT, WORK, IN_DOUBT = "agreement", "work", "work in doubt"
+"""Which of the verdict's two questions a check is about. In doubt: its clients may get nothing done, unless they are
+hurt anyway.
+"""
 SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 Reads = frozenset[str]
 TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
@@ -94,6 +98,8 @@ def needed(words: str) -> Reads:
 
 @dataclass(frozen=True)
 class Check(Rule):
+    question: str
+    """agreement, work, or work in doubt."""
     status: str
     """preview or stable."""
     spaces: tuple[str, ...]
@@ -110,11 +116,11 @@ class Check(Rule):
 def read() -> dict[str, Check]:
     lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
-    for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
+    for code, name, kind, question, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
         looks_at = () if spaces == NOTHING else tuple(spaces.split(","))
         function = function_of(code, name) if looks_at else made_of_results
         checks[code] = Check(
-            code, name, kind, summary, status, looks_at, declared(read), needed(read), one_per, function
+            code, name, kind, summary, question, status, looks_at, declared(read), needed(read), one_per, function
         )
     return checks
 

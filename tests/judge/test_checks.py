@@ -93,6 +93,14 @@ def test_case(code, case):
     assert read(code, case).outspoken == []
 
 
+def test_each_check_is_about_one_of_the_verdicts_questions():
+    """The marks are made of it; who is in doubt is a client."""
+    checks = catalogue.CHECKS.values()
+    assert {check.question for check in checks} == {catalogue.AGREEMENT, catalogue.WORK, catalogue.IN_DOUBT}
+    doubtful = [check for check in checks if check.question == catalogue.IN_DOUBT]
+    assert all("client" in check.one_per or "group" in check.one_per for check in doubtful)
+
+
 def test_no_check_lacks_a_case():
     built = {*catalogue.CHECKS}
     assert {(code, kind) for code in built for kind in KINDS} <= set(CASES)
