@@ -8,7 +8,7 @@ States, worst first:
 - working: what it asked for was granted, or too little was rejected to say otherwise.
 
 Rule: every API counts. `not_rejections.tsv` has the errors that are part of the protocol: they count if nothing behind
-that step succeeds meanwhile. A request whose outcome is unknown accuses nobody, and may have been granted. Connections
+that step succeeds meanwhile. A request whose outcome is unknown is no rejection, and may have been granted. Connections
 are looked at together and one by one, so that one that works does not hide another that does not.
 """
 
@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 
-from wirecheck.client_ids import is_of_node
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.outcomes import (
     CLOSED,
@@ -40,8 +39,6 @@ from wirecheck.judge.streaks import Streak, longest_of, refused_in_part, streaks
 from wirecheck.judge.thresholds import Settings
 
 STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING = "stalled", "in part", "failing", "not captured", "working"
-STATES = (STALLED, IN_PART, FAILING, NOT_CAPTURED, WORKING)
-"""Worst first."""
 STEPS: Mapping[str, tuple[str, ...]] = {
     "versions": ("ApiVersions",),
     "login": ("SaslHandshake", "SaslAuthenticate"),
@@ -235,22 +232,3 @@ LEAST_REQUESTS = 3
 
 def is_failing(one: Streak, settings: Settings) -> bool:
     return not one.ended and one.count >= settings.stalled_requests and one.seconds >= settings.failing_s
-
-
-def worst_first(found: Iterable[Activity]) -> list[Activity]:
-    """The one that keeps its client from work longest comes first; administration and what works come last."""
-    return sorted(
-        found,
-        key=lambda one: (
-            not one.is_work,
-            STATES.index(one.state),
-            -(one.streak.seconds if one.streak else 0),
-            list(STEPS).index(one.step) if one.is_work else len(STEPS),
-            one.api,
-        ),
-    )
-
-
-def is_client(client_id: str) -> bool:
-    """Brokers' and controllers' own requests are nodes' work."""
-    return not is_of_node(client_id)

@@ -120,7 +120,7 @@ def concluded(path: Path, readers: str) -> tuple[Document, int]:
 
 
 def accused(found: Document) -> set[tuple[str, str]]:
-    """Of what somebody is accused: violations and anomalies, of clients by their IDs, and clients that are hurt."""
+    """What it reports: violations and anomalies, of clients by their IDs, and clients that are hurt."""
     findings = {
         (one["code"], ", ".join(one["client_ids"]) or one["id"])
         for one in found["findings"]

@@ -1,7 +1,7 @@
 """Whether this checkout concludes what another one does: `python -m tools.same BASE [FOLDER ...]` (make same).
 
     make same BASE=../base [FOLDERS="captures field"]    BASE: a checkout that is set up (git worktree add ../base REF)
-    make same FREEZE=1                                   write the list of cases anew
+    make same FREEZE=1                                   write the list of cases again
 
 Both judge the same bytes: the captures of this checkout, those in FOLDERS (NAME/capture.pcap*), the demo's, and the
 cases of the tests as capture files. Cases are frozen by digest (`same_cases.tsv`): one that is new or has changed is

@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+NONE = "-"
+"""In place of an API: every other one."""
+
 
 class ErrorMeaning(NamedTuple):
     means: str
@@ -32,6 +35,3 @@ def error_meanings() -> Mapping[str, ErrorMeaning]:
 def meaning_of(error: str, api: str) -> ErrorMeaning | None:
     """What an error means in the answer to this API."""
     return by_api().get((error, api)) or by_api().get((error, NONE))
-
-
-NONE = "-"

@@ -156,7 +156,7 @@ def writes_wait(subject: Subject, group: Group, context: CheckContext) -> Iterat
         if wait.seconds >= context.settings.write_waits_s and any(
             run.first_ns < wait.last_ns and run.last_ns > begins_ns for run in others
         ):
-            yield waiting_writes(claims, wait, group, context)
+            yield waiting_writes(claims, wait, subject, group, context)
 
 
 ANSWERS_WAITED_NS = SECOND_NS
@@ -171,7 +171,9 @@ def longest_write_wait(claims: Collection[Claim]) -> Streak:
     return longest_of(ended) or Streak(0, until_ns, until_ns)
 
 
-def waiting_writes(claims: list[Claim], wait: Streak, group: Group, context: CheckContext) -> Evidence:
+def waiting_writes(
+    claims: list[Claim], wait: Streak, subject: Subject, group: Group, context: CheckContext
+) -> Evidence:
     first = claims[0]
     topics, replicas = dict[str, set[int]](), set[int]()
     for claim in claims:
@@ -183,7 +185,7 @@ def waiting_writes(claims: list[Claim], wait: Streak, group: Group, context: Che
             states = partition_states(claim["name"], of_id and of_id[1], int(number), group, context)
             replicas |= {broker for state in states for broker in integers(state["replicas"])}
     context.watch()
-    uses = [c for c in context.claims("activity", group, *claims_subject(first)) if c["api"] == "Produce"]
+    uses = [c for c in context.claims("activity", group, *subject) if c["api"] == "Produce"]
     granted_ns = max((run.last_ns for use in uses for run in use.outcomes.runs({SUCCESS})), default=0)
     over = granted_ns > wait.last_ns
     words = {
@@ -202,11 +204,6 @@ def waiting_writes(claims: list[Claim], wait: Streak, group: Group, context: Che
     times = {"first_ns": wait.first_ns, "last_ns": wait.last_ns, "count": wait.count}
     key = (first["client_id"] or "", first["host"], context.node(first))
     return resting_on(claims, *key, **about, **times, words=words)
-
-
-def claims_subject(claim: Claim) -> Subject:
-    """The client that a claim is about."""
-    return "client", claim["client_id"] or "", claim["host"]
 
 
 def numbered_partitions(numbers: Collection[int]) -> str:

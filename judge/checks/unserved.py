@@ -13,7 +13,7 @@ from wirecheck.client_ids import TO_BROKERS, is_internal, is_of_node
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.framing.recognise import hash_of_client
 from wirecheck.judge import topic_history as topics
-from wirecheck.judge.activity_states import FAILING, IN_PART, STALLED, Activity, activities
+from wirecheck.judge.activity_states import activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import (
     apis_of,
@@ -219,7 +219,7 @@ def controller_as_bootstrap(subject: Subject, group: Group, context: CheckContex
 
 
 def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """A client that is told its coordinator joins its group, or begins its transactions, at once. All brokers have to
+    """A client that learns its coordinator joins its group, or begins its transactions, at once. All brokers have to
     be captured, as it may work on at another one.
     """
     _, client_id, host = subject
@@ -228,8 +228,8 @@ def ends_before_its_work(subject: Subject, group: Group, context: CheckContext) 
     if is_of_node(client_id) or FIND_COORDINATOR not in asked or not asked <= BEFORE_WORK:
         return
     mine = [claim for claim in found if claim["api"] == FIND_COORDINATOR and claim.succeeded]
-    if not mine or any(is_open(one) for one in activities(found, context.settings)):
-        return
+    if not mine or any(one.streak for one in activities(found, context.settings)):
+        return  # what is rejected says more
     context.watch()
     first_ns, until_ns = min(claim.first.ts_ns for claim in mine), context.settings.fell_silent_s * SECOND_NS
     endpoints = set(group.endpoints)
@@ -255,11 +255,6 @@ BEFORE_WORK = frozenset(
 )  # fmt: skip
 NEW_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """KIP-848, KIP-932, KIP-1071: what clients with these protocols send next."""
-
-
-def is_open(one: Activity) -> bool:
-    """Whether it is rejected, which says more."""
-    return one.state in {STALLED, IN_PART, FAILING}
 
 
 def writer_fell_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

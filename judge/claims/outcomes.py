@@ -29,7 +29,7 @@ UNASKED = (1 << 16) + 4
 STEP = (1 << 16) + 5
 """Answers before the last round of a login."""
 OPEN, UNSEEN, UNREADABLE = (1 << 16) + 6, (1 << 16) + 7, (1 << 16) + 8
-"""Requests of which nobody knows how they end: open when the connection or the capture ended; with a response that was
+"""Requests with an unknown outcome: open when the connection or the capture ended; with a response that was
 not captured; with one that was not decoded.
 """
 LATE = (1 << 16) + 9

@@ -14,9 +14,9 @@ from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from wirecheck.client_ids import is_internal
+from wirecheck.client_ids import is_internal, is_of_node
 from wirecheck.decode import schemas
-from wirecheck.judge.activity_states import STALLED, Activity, activities, is_client
+from wirecheck.judge.activity_states import STALLED, Activity, activities
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.outages import (
     COORDINATOR_NOT_AVAILABLE,
@@ -310,7 +310,7 @@ def harms_of_activities(subject: Subject, group: Group, context: CheckContext) -
     work. The story leaves out what other harm of the client says better.
     """
     claims = context.claims("activity", group, *subject)
-    if not is_client(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
+    if is_of_node(subject[1]) or all(HARMLESS.issuperset(claim.outcomes.codes()) for claim in claims):
         return
     for one in activities(claims, context.settings):
         if one.streak is None or not (one.is_hurt and one.is_work) or is_explained(one, subject, group, context):

@@ -160,7 +160,7 @@ class LocalReplay:
         if any(row.route == CLAIMS for row in label.rows):
             judge = self._judge(label)
             self._emit(judge.judged(label.taken(), waiting=True))
-            if judge.judge.has_many_connections:  # else it takes time, and nobody needs the memory
+            if judge.judge.has_many_connections:  # else it takes time for memory that is not needed
                 give_back()
 
     def _judge(self, label: Label) -> LabelJudge:

@@ -1,7 +1,7 @@
 """Claims about what came of each request: the ledger of who gets work done, by client, server and API.
 
 Every request is counted in one claim, exactly once: granted, granted late, rejected by an error code, closed by the
-server, given up, sent without asking for a response, or with an outcome that nobody knows.
+server, given up, sent without asking for a response, or with an unknown outcome.
 
 Rule: nothing is judged here. A response grants if any part of it does; else its code is the first error in it. A step
 is no goal: an answer to SaslAuthenticate before the last round neither grants nor rejects. Only a connection that was
@@ -63,7 +63,7 @@ OF_WORK = [
 def claims(batch: Batch) -> Iterator[Rows]:
     exchanges = batch.exchanges
     asked = np.flatnonzero(exchanges.request >= 0)
-    waited = batch_waits(batch)
+    waited = batch.once(batch_waits)
     rows = np.setdiff1d(asked, np.concatenate([waited.given_up, waited.late]), assume_unique=True)
     if len(rows):
         outcome = np.full(len(rows), OPEN, np.int64)
@@ -71,7 +71,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
             outcome[exchanges.outcome[rows] == ending] = code
         answered = exchanges.outcome[rows] == ANSWERED
         response = exchanges.response[rows]
-        outcome[answered] = codes(batch)[response[answered]]
+        outcome[answered] = batch.once(codes)[response[answered]]
         message = np.where(answered, response, exchanges.request[rows])
         unique, number = np.unique(outcome, return_inverse=True)
         named = Column(number.astype(np.int64).ravel(), [outcome_name(code) for code in unique.tolist()])
@@ -124,7 +124,7 @@ def batch_waits(batch: Batch) -> Waits:
 
 def waits(batch: Batch) -> Iterator[Claim]:
     """Each of these requests, from when it was sent to the response, the close or the end."""
-    for rows, outcome in zip(batch_waits(batch), (GIVEN_UP, LATE), strict=True):
+    for rows, outcome in zip(batch.once(batch_waits), (GIVEN_UP, LATE), strict=True):
         if len(rows):
             yield from spans(batch, rows, outcome)
 
@@ -152,7 +152,7 @@ def granted_late(batch: Batch) -> Ints:
     holds_ns = np.where(np.isin(keys, HOLD), allowed_ns(batch, request), 0)
     waited_ns = exchanges.ts_ns[response] - answerable_ns(exchanges, request) - holds_ns
     of_work = np.isin(keys, OF_WORK)
-    found: Ints = rows[(waited_ns >= OVERDUE_NS) & of_work & (codes(batch)[response] == SUCCESS)]
+    found: Ints = rows[(waited_ns >= OVERDUE_NS) & of_work & (batch.once(codes)[response] == SUCCESS)]
     return found
 
 

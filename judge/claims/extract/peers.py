@@ -1,8 +1,7 @@
 """Claims about hosts: which of them a server granted anything, and what was odd about the others.
 
 Rule: a response that could not be read, or whose request or bytes were not captured, may have granted anything. Odd
-requests are looked for only where nothing was granted in the same batch, because those of an authenticated host do not
-count.
+requests are stated of all hosts; the judge knows which of them were ever granted anything.
 """
 
 from collections.abc import Iterator
