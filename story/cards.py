@@ -65,7 +65,7 @@ WITHOUT_ERROR = frozenset({
     "TID018", "TID020",
 })  # fmt: skip
 """Checks that find what no error code shows."""
-ENDED_BY_A_RESTART = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
+ENDED_BY_A_RESTART = frozenset({"CLI004", "FET001", "FET005", "FET007", "GRP005", "TID005"})
 """Checks whose findings end when their clients are restarted."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
@@ -327,7 +327,15 @@ def cannot(hurt: HurtClient) -> tuple[str, str]:
     if hurt.error == harm.CONTROLLER:
         return "does no work: it asked a controller, which serves no clients", ""
     if hurt.error == harm.NOT_FETCHED:
-        return f"has fetched nothing of {partitions_text(hurt)}", lasted
+        return f"has fetched nothing of {partitions_text(hurt) if hurt.partitions else hurt.topic}", lasted
+    if hurt.error == harm.SAME_OFFSET:
+        return f"begins again at one offset of {partitions_text(hurt)}", lasted
+    if hurt.error == harm.NEVER_READ:
+        return f"never read {plural(hurt.count, 'record')} of {hurt.topic}", ""
+    if hurt.error == harm.NOT_ACCEPTED:
+        return f"accepts no record{about('of', hurt.topic)}", lasted
+    if hurt.error == harm.REBALANCING:
+        return "waits to join its group", lasted
     if hurt.error == harm.WRITES_WAIT:
         return f"waited for its writes{about('to', hurt.topic)}", lasted
     if hurt.error == harm.NOT_WRITTEN:
@@ -523,9 +531,10 @@ def kept_of_before(facts: CardFacts) -> str:
             return f"; {numbered(away)} {verb} never followed the new topic (KAFKA-14616)"
         return f"; {numbered(brokers)} {verb} the new topic ID" if brokers else ""
     former = of_consequences(facts, FORMER_LEADER, "client_ids")
-    names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": []}
+    names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": [], "records": []}
+    kinds = {harm.UNKNOWN_PARTITION: "partitions", harm.NEVER_READ: "records"}
     for one in hurt:
-        lost = "partitions" if one.error == harm.UNKNOWN_PARTITION else "ID"
+        lost = kinds.get(one.error, "ID")
         of_it = names["leader" if one.client_id in former else lost]
         if (name := one.client_id or "a client") not in of_it:
             of_it.append(name)
@@ -534,6 +543,9 @@ def kept_of_before(facts: CardFacts) -> str:
         kept = [f"{kept[0]}, which {numbered(facts.stale)} may still give them"]
     if names["leader"]:
         kept.append(f"{listed(names['leader'])} kept the old leader")
+    if names["records"]:
+        does = "does" if len(names["records"]) == 1 else "do"
+        kept.append(f"{listed(names['records'])} {does} not begin at its first record")
     if kept:
         return f"; {'; '.join(kept)}"
     verb = "uses" if len(names["partitions"]) == 1 else "use"
@@ -609,7 +621,11 @@ def rejected(api: str, error: str, count: int) -> str:
         return "nothing was asked after that"
     if error == harm.WRITES_WAIT:
         return f"{plural(count, 'write')} without a response in time"
-    if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN}:
+    if error == harm.NEVER_READ:
+        return f"{plural(count, 'record')} never read, without an error"
+    if error == harm.SAME_OFFSET:
+        return f"{plural(count, 'member')} began there, without an error"
+    if error in {harm.NOT_FETCHED, harm.NOT_WRITTEN, harm.REBALANCING, harm.NOT_ACCEPTED}:
         return f"{error}, without an error"
     if error == harm.NOT_KAFKA:
         return f"{plural(count, 'connection')} answered in another protocol"
@@ -689,6 +705,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
+        "rejected": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts) if not skipped(one)))),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": numbered(entry.brokers) if entry.brokers else "",
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
@@ -706,6 +723,11 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
+
+
+def skipped(one: HurtClient) -> bool:
+    """Whether a client reads on, without some of the records: a restart does not bring them."""
+    return one.error == harm.NEVER_READ
 
 
 def action_of(facts: CardFacts) -> CardAction:

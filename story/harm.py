@@ -36,6 +36,8 @@ NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "conne
 STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
 """Checks whose findings say themselves that a client gets nowhere, and how."""
 NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
+SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
+NOT_ACCEPTED = "nothing accepted"
 
 
 class Stopped(NamedTuple):
@@ -52,6 +54,11 @@ STOPPED = {
     "GRP007": Stopped("Fetch", NOT_FETCHED, False),
     "CLI005": Stopped("Produce", NOT_WRITTEN, True),
     "CTL019": Stopped("Produce", WRITES_WAIT, False),
+    "CLI004": Stopped("Fetch", NOT_FETCHED, False),
+    "GRP009": Stopped("Fetch", SAME_OFFSET, False),
+    "GRP010": Stopped("Fetch", NEVER_READ, True),
+    "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
+    "GRP012": Stopped("JoinGroup", REBALANCING, False),
 }
 """Checks whose findings name a client that stopped."""
 SILENT = frozenset(one.error for one in STOPPED.values())

@@ -14,7 +14,7 @@ from wirecheck.judge.activity_states import FAILING, IN_PART, NOT_CAPTURED, STAL
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.story.cards import listed
-from wirecheck.story.harm import hurts, stated
+from wirecheck.story.harm import NEVER_READ, hurts, stated
 from wirecheck.story.seen import Activity, Client, ClientState, Coverage
 from wirecheck.story.verdict import CardEntry, Finding, Harm, Mark, MarkKind, Marks, Verdict
 from wirecheck.wording import and_list, plural
@@ -23,8 +23,8 @@ OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
 """Checks of events that leave no tick, though they contradict nothing and hurt no known client."""
 OUTAGE_S = 40.0
 """Shorter times without any broker are a restart."""
-IN_DOUBT = "in doubt"
-STATES = (STALLED, IN_PART, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
+IN_DOUBT, SKIPPED = "in doubt", "skipped records"
+STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
 Key = tuple[str | None, str | None]
@@ -52,7 +52,7 @@ def states(
         if hurts(harm):
             about = " ".join(filter(None, (harm.api, harm.topic or harm.topic_id)))
             how = f"{about}: {', '.join(harm.errors)}"
-            yield harm.client, ClientState(IN_PART if harm.is_partial else STALLED, harm.first_ns, how)
+            yield harm.client, ClientState(state_of(harm), harm.first_ns, how)
     for one in activities:
         by_client.setdefault((one.client_id, one.address), []).append(one.state)
         if one.state == FAILING and one.is_work:
@@ -63,6 +63,13 @@ def states(
     for key, every in by_client.items():
         if all(state == NOT_CAPTURED for state in every):
             yield key, ClientState(NOT_CAPTURED, None, "no response was captured")
+
+
+def state_of(harm: Harm) -> str:
+    """Of a client that is hurt; one that skipped records reads on."""
+    if NEVER_READ in harm.errors:
+        return SKIPPED
+    return IN_PART if harm.is_partial else STALLED
 
 
 def doubt(client: Client, doubted: Mapping[str, Finding]) -> ClientState:
@@ -145,7 +152,8 @@ def work(result: Verdict) -> Mark:
     if nodes and kind in {"clear", "visibility"}:
         kind = "anomaly"
     doubts = counts[FAILING] + counts[IN_DOUBT]
-    words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"), (doubts, "in doubt")]
+    words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"),
+             (counts[SKIPPED], SKIPPED), (doubts, IN_DOUBT)]  # fmt: skip
     found = [f"{count:,} {what}" for count, what in words if count]
     many = plural(len(clients), "client")
     if found:

@@ -14,6 +14,7 @@ import numpy as np
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import shapes
 from wirecheck.judge.checks.idle_members import waiting_member
+from wirecheck.judge.checks.progress import Log, log_of, members_of, readers
 from wirecheck.judge.checks.shapes import (
     brokers_of,
     by_key,
@@ -145,10 +146,10 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
     topic = topic_of(subject[1], group, context)
     if not topic.replaces():
         return
-    current = topic.histories[-1]
+    current, log = topic.histories[-1], log_of(subject, group, context)
     before = [claim for claim in earlier_commits(topic, context) if claim.peak["committed"][0] < current.born_ns]
     had = {(claim["group"], claim["partition"]) for claim in before}
-    gone = [c for c in context.claims("offset_gone", group, "id", current.topic_id) if c.last.ts_ns > current.born_ns]
+    gone = [c for c in offsets_gone(topic, group, context) if c.last.ts_ns > current.born_ns]
     committed = by_key(before, "group")
     for (who,), claims in gathered((c for c in gone if (c["group"], c["partition"]) in had), "group"):
         partitions = {claim["partition"] for claim in claims}
@@ -157,8 +158,24 @@ def offset_invalidated_by_recreation(subject: Subject, group: Group, context: Ch
         sides = (*map(last_of, [*claims, *latest]), first_of(current.first))
         words = {"group": who, "partitions": counted(len(partitions), "partition")}
         about = of_topic(topic, current, topic.histories[-2])
-        first_ns = min(claim.first.ts_ns for claim in claims)
+        after = (seen.ts_ns for claim in claims for seen in (claim.first, claim.last))
+        first_ns = min(ts_ns for ts_ns in after if ts_ns > current.born_ns)
+        known = all(reads_on(who, number, log) for number in partitions)
+        about["kind"] = "information" if known else None
         yield resting_on(claims, who, topic.name, sides=sides, **about, first_ns=first_ns, words=words)
+
+
+def reads_on(reads: str, partition: int, log: Log) -> bool:
+    """Whether a member of a group asks for records of a topic that was created again: what it leaves out is known."""
+    members = {(one["client_id"], one["host"]) for one in members_of(reads, log.context, log.group)}
+    every = readers(log.current("position", partition))
+    return any(one.who in members and one.last[0] > log.born_ns for one in every)
+
+
+def offsets_gone(topic: Topic, group: Group, context: CheckContext) -> list[Claim]:
+    """Answers without an offset, by the topic's name and by its current ID."""
+    found = context.claims("offset_gone", group, "name", topic.name)
+    return found + context.claims("offset_gone", group, "id", topic.histories[-1].topic_id)
 
 
 def earlier_commits(topic: Topic, context: CheckContext) -> list[Claim]:

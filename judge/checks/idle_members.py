@@ -1,11 +1,13 @@
 """CLI004: members of consumer groups that hold partitions and do not fetch them.
 
 Rule: that alone is no fault: an application may pause, or work on what it has. It counts only while nothing is known
-that fetches for the member, commits of the partition stand still, and everything that its host sends was captured.
+that fetches for the member, commits of the partition stand still, and everything that its host sends was captured; for
+longer than its group lets it work, or, while the log grows, for twice as long as it ever took.
 """
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +15,9 @@ import numpy as np
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
+from wirecheck.judge.checks.progress import by_slot
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
 from wirecheck.judge.claims.extract.group_members import BY_ID, SHARE
 from wirecheck.judge.claims.members import hashed, named, of_partition
@@ -30,11 +33,15 @@ OF_SHARES = frozenset({"ShareFetch", "ShareAcknowledge"})
 
 
 class Held(NamedTuple):
-    """A partition that a member was assigned, and its names in fetches and commits."""
+    """A partition that a member was assigned, and its names in fetches and commits: also by IDs of before, which a
+    client may ask for after its topic was created again.
+    """
 
     member: Claim
     topic: str
     topic_id: str | None
+    topic_ids: tuple[str, ...]
+    """All that the name had."""
     partition: int
     names: tuple[str, ...]
 
@@ -51,7 +58,8 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
     alone = (member for member in members if (member["client_id"] or "") not in limited)
     for held in (one for member in alone for one in held_by(member, group, context)):
         since_ns = idle_since_ns(held, subject, clients, group, context)
-        if lives_on(held.member, since_ns, context) and is_led(held, group, context):
+        patience = patience_ns(held, since_ns, group, context)
+        if lives_on(held.member, since_ns, patience, context) and is_led(held, group, context):
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
     for (reads, topic, client_id), found in sorted(idle.items()):
@@ -65,6 +73,11 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
             "partitions": counted(len({held.partition for held, _ in found}), "partition"),
             "since": clock(since_ns),
         }
+        errors = sorted({error for held, _ in found if (error := rejected_with(held, group, context)) is not None})
+        words["why"] = "paused, or stuck"
+        if errors:
+            rejected = " and ".join(map(error_name, errors))
+            words |= {"hurt_host": subject[1], "rejected": rejected, "why": f"its last fetch was rejected: {rejected}"}
         ids = tuple(sorted({held.topic_id for held, _ in found if held.topic_id}))
         about = {"topic": topic, "topic_ids": ids, "client_ids": (claims[0]["client_id"],), "first_ns": since_ns}
         last_ns = max(held.member.peak["alive"] for held, _ in found)
@@ -98,14 +111,57 @@ def clients_at(host: str, context: CheckContext) -> list[Subject]:
     return sorted(one for one in context.ledger.subjects("client") if one[2] == host)
 
 
-def patience_ns(member: Claim, context: CheckContext) -> int:
-    """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more. Of a
-    share group it states none: Java's own.
+def patience_ns(held: Held, since_ns: int, group: Group, context: CheckContext) -> int:
+    """How long a member may do without a fetch: its own rebalance timeout (of Java max.poll.interval.ms), or more; of a
+    share group, which states none, Java's own. Of a reader with a rhythm whose log goes on twice its longest pause.
     """
-    own_ms = int(member.peak.get("rebalance_timeout_ms", -1))
-    if is_of_share_group(member):
+    if is_of_share_group(held.member):
         return context.settings.client_grace_ns
-    return max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
+    own_ms = int(held.member.peak.get("rebalance_timeout_ms", -1))
+    longest = max(context.settings.unanswered_s * SECOND_NS, own_ms * 1_000_000)
+    mine = positions_of(held, group, context)
+    if rejected_with(held, group, context) is not None:
+        return context.settings.stuck_s * SECOND_NS
+    if sum(claim.count for claim in mine) < RHYTHM or not log_goes_on(held, mine, since_ns, group, context):
+        return longest
+    slots = [slot for slot, _ in by_slot(mine)]
+    pause = max((later - sooner for sooner, later in pairwise(slots)), default=0)
+    return min(longest, max(context.settings.stuck_s * SECOND_NS, 2 * (pause + 1) * SLOT_NS))
+
+
+RHYTHM = 20
+"""So many requests and answers about a partition show how often its reader asks."""
+ROUTINE = frozenset([0, 1, 5, 6, 9, 13, 56, 74, 75, 76])
+"""Errors that a reader gets for a while and answers by itself: of leaders, of epochs, of offsets, of disks."""
+
+
+def positions_of(held: Held, group: Group, context: CheckContext) -> list[Claim]:
+    """What the member's client asked for of a partition, by any ID of its topic."""
+    client = "client", held.member["client_id"] or "", held.member["host"]
+    every = context.claims("position", group, *client)
+    mine = [claim for claim in every if claim["partition"] == held.partition and "last" in claim.peak]
+    return [claim for claim in mine if claim["name"] == held.topic or claim["topic_id"] in held.topic_ids]
+
+
+def log_goes_on(held: Held, mine: list[Claim], since_ns: int, group: Group, context: CheckContext) -> bool:
+    """Whether the log of a partition has more than its reader asked for, and grew since then."""
+    served = [
+        claim for claim in context.claims("serves", group, "name", held.topic) if claim["topic_id"] is None
+    ]  # fmt: skip
+    if held.topic_id is not None:
+        served = served + context.claims("serves", group, "id", held.topic_id)
+    end = by_slot(claim for claim in served if claim["partition"] == held.partition)
+    last = max(mine, key=lambda claim: claim.peak["last"][0])
+    asked = last.peak["last"][1] if last["topic_id"] in {None, held.topic_id} else 0
+    before = max((offset for slot, offset in end if slot <= since_ns // SLOT_NS), default=0)
+    return bool(end) and end[-1][1] > max(asked, before if last["topic_id"] in {None, held.topic_id} else 0)
+
+
+def rejected_with(held: Held, group: Group, context: CheckContext) -> int | None:
+    """The last answer about a partition, if it was an error that its reader does not get over by itself."""
+    answers = [claim.peak["answer"] for claim in positions_of(held, group, context) if "answer" in claim.peak]
+    last = max(answers, default=(0, 0))[1]
+    return None if last in ROUTINE else int(last)
 
 
 def is_of_share_group(member: Claim) -> bool:
@@ -117,12 +173,12 @@ def is_long(member: Claim, context: CheckContext) -> bool:
     peak = member.peak
     known = not is_internal(member["client_id"] or "") and "assigned" in peak and "alive" in peak
     stated = peak.get("rebalance_timeout_ms", -1) > 0 or is_of_share_group(member)
-    return known and stated and lives_on(member, peak["assigned"], context)
+    shortest_ns = context.settings.stuck_s * SECOND_NS
+    return known and stated and lives_on(member, peak["assigned"], shortest_ns, context)
 
 
-def lives_on(member: Claim, since_ns: int, context: CheckContext) -> bool:
+def lives_on(member: Claim, since_ns: int, patience: int, context: CheckContext) -> bool:
     """Whether a member was alive when its patience was over. That it lives is no news: it is looked at again then."""
-    patience = patience_ns(member, context)
     if member.peak["alive"] - since_ns >= patience:
         return True
     context.passed(since_ns + patience + SLOT_NS)
@@ -136,8 +192,9 @@ def held_by(member: Claim, group: Group, context: CheckContext) -> Iterator[Held
             continue
         label, partition = str(value[1]), int(value[2])
         topic, topic_id = names_of(label, member, group, context)
-        labels = dict.fromkeys(one for one in (topic, topic_id) if one)
-        yield Held(member, topic, topic_id, partition, tuple(place(one, partition) for one in labels))
+        ids = tuple(history.topic_id for history in topic_of(topic, group, context).histories)
+        labels = dict.fromkeys(one for one in (topic, topic_id, *ids) if one)
+        yield Held(member, topic, topic_id, ids, partition, tuple(place(one, partition) for one in labels))
 
 
 def names_of(label: str, member: Claim, group: Group, context: CheckContext) -> tuple[str, str | None]:

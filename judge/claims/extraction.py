@@ -19,6 +19,7 @@ from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 from wirecheck.judge.claims.batch import Batch, Senders
 from wirecheck.judge.claims.claim import Claim, merged
 from wirecheck.judge.claims.extract import (
+    acknowledgements,
     activities,
     administration,
     bindings,
@@ -34,6 +35,7 @@ from wirecheck.judge.claims.extract import (
     named_ids,
     overdue,
     peers,
+    positions,
     quorum,
     replicas,
     servers,
@@ -46,6 +48,7 @@ from wirecheck.judge.claims.extract import (
 from wirecheck.judge.claims.reduce import Column, reduced
 
 FAMILIES = (
+    acknowledgements,
     activities,
     bindings,
     administration,
@@ -66,6 +69,7 @@ FAMILIES = (
     quorum,
     client_sets,
     group_members,
+    positions,
     peers,
 )
 

@@ -14,6 +14,7 @@ from tests.judge import (
     cases_lives,
     cases_log_ends,
     cases_offsets,
+    cases_progress,
     cases_quorum,
     cases_refined,
     cases_sessions,
@@ -33,7 +34,7 @@ from wirecheck.judge.claims.extraction import claims
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
     cases_agreement, cases_quorum, cases_wire, cases_refined, cases_unauthenticated_hosts, cases_lives,
-    cases_unserved, cases_log_ends, cases_forwarding, cases_transactions,
+    cases_unserved, cases_progress, cases_log_ends, cases_forwarding, cases_transactions,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

@@ -188,6 +188,8 @@ STORIES = {
     # A producer and a consumer asked broker 4 for metadata, which gave them the ID of before the recreation.
     "kraft4-stale-broker": [("LOG003", ["FET001", "LOG001", "TID007", "TID010", "TID017"])],
     "kraft4-wrong-cluster": [("CLU001", [])],
+    # Commits of goes were accepted until 20:25:40; the answer to OffsetFetch at 20:25:44 has none.
+    "zk38-migration-rolled-back": [("TID001", ["GRP004"])],
     "zk39-inconsistent-id": [("TID002", [])],
     "zk39-stubborn-client": [("TID001", ["FET001", "FET001"])],
     "zk39-tls12-mutual-inconsistent-id": [("TID002", [])],

@@ -14,7 +14,7 @@ import wirecheck
 
 FOLDER = Path(__file__).parent / "work"
 NAMES = sorted(folder.parent.name for folder in FOLDER.glob("*/truth.json"))
-HURT = {"stalled", "in part"}
+HURT = {"stalled", "in part", "skipped records"}
 DOUBT = {"failing", "in doubt"}
 HEAD_BYTES, RECORD_BYTES = 24, 16
 
@@ -48,7 +48,7 @@ def test_every_hurt_client_is_named_and_nobody_else(name):
     found, result = states(FOLDER / name / "capture.pcap.gz")
     wrong = {client for client, state in found.items() if state in HURT | DOUBT}
     assert wrong == truth(name)
-    assert result["marks"]["work"]["mark"] == "violation"
+    assert result["marks"]["work"]["mark"] == ("violation" if wrong else "clear")
     assert result["marks"]["ids_and_versions"]["mark"] == "clear"
 
 
@@ -66,7 +66,8 @@ def test_loss_accuses_nobody_else(name, damage, tmp_path):
         every = [one for number, one in enumerate(every) if is_response(one) or number < 1]
     (tmp_path / "damaged.pcap").write_bytes(head + b"".join(every))
     found, _ = states(tmp_path / "damaged.pcap")
-    assert {client for client, state in found.items() if state in HURT} <= truth(name)
+    doubt = DOUBT if damage == "2 % lost" else set()
+    assert {client for client, state in found.items() if state in HURT | doubt} <= truth(name)
 
 
 def is_response(record):

@@ -56,7 +56,8 @@ def test_an_exit_status_leaves_out_what_is_expected(denied, lines, code):
 
 def test_a_card_that_hurts_another_client_is_news(tmp_path):
     assert replayed(HURT, "LOG003 p-lost * - known", tmp_path / "one")[0] == 1
-    assert replayed(HURT, "LOG003 ?-lost * - known", tmp_path / "both")[0] == 0
+    assert replayed(HURT, "LOG003 ?-lost * - known", tmp_path / "both")[0] == 1, "c-good missed one record"
+    assert replayed(HURT, "* ?-lost * - known\nGRP010 c-good * - known", tmp_path / "all")[0] == 0
 
 
 def test_lines_that_are_of_no_use_are_named(denied, tmp_path):

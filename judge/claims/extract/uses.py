@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.judge.claims.batch import Batch, Lines, among
-from wirecheck.judge.claims.claim import METADATA_LOG
-from wirecheck.judge.claims.reduce import Rows
+from wirecheck.judge.claims.claim import AT, METADATA_LOG
+from wirecheck.judge.claims.reduce import Column, Rows, spelled
 
 REQUESTS = (
     ("Fetch", "topics"),
@@ -27,7 +27,6 @@ DESCRIPTIONS = tuple(
     ("ConsumerGroupDescribe", f"groups.members.{part}.topic_partitions") for part in ("assignment", "target_assignment")
 )
 """Names and IDs that a group's description pairs."""
-NO_OFFSET = -1
 ANSWERS = (
     ("Fetch", "responses.partitions"),
     ("Produce", "responses.partition_responses"),
@@ -53,10 +52,6 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield answered(partitions, api)
     yield from committed(batch)
     yield from committed_epochs(batch)
-    if partitions := batch.lines("OffsetFetch", "response", "groups.topics.partitions"):
-        none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)
-        none &= partitions.present("topic_id") & (partitions["^error_code"] == 0)
-        yield partitions.states("offset_gone", "topic_id group_id partition_index @endpoint", none)
     if partitions := batch.lines("Fetch", "response", "responses.partitions"):
         high, topic_id = partitions["high_watermark"], partitions.column("topic_id")
         known = partitions.present("topic_id") & ~among(topic_id, {METADATA_LOG})
@@ -100,4 +95,6 @@ def committed(batch: Batch) -> Iterator[Rows]:
         good = (answer >= 0) & ~np.isin(answer, bad) & partitions.other_column("-")[1] & (offset >= 0)
         name = partitions.column("name").only(partitions.present("name"))
         key = [name, "topic_id", "group_id", "partition_index", "@endpoint"]
-        yield partitions.states("committed", key, good, latest={"committed": (partitions.ts_ns, offset)})
+        at = spelled(f"{AT}{{}}".format, Column(batch.slot(partitions.message)))
+        latest = {"committed": (partitions.ts_ns, offset)}
+        yield partitions.states("committed", key, good, latest=latest, named=(at, offset))

@@ -1,0 +1,660 @@
+"""GRP009 to GRP014: groups and readers whose position does not follow the log, and records that they never read.
+
+Rule: a position alone proves nothing: an application may pause, prefetch, seek or commit late. It counts only beside
+what the log did meanwhile, for longer than the group itself ever took before, and only if the group goes no other way.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from wirecheck.client_ids import is_internal
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import (
+    brokers_of,
+    clock,
+    counted,
+    end_ns,
+    gathered,
+    lasting,
+    resting_on,
+    seen_whole,
+    start_ns,
+)
+from wirecheck.judge.claims.claim import AT, ZERO, Claim, Key, Subject, slot_of
+from wirecheck.judge.claims.extract.acknowledgements import RELEASE
+from wirecheck.judge.claims.extract.positions import LOWEST
+from wirecheck.judge.claims.outcomes import SLOT_NS
+from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topic_history import Topic, name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
+
+ROUNDS = 3
+"""So often a group begins again at one offset until that is a loop; a rebalance, or a restart, does it once or twice.
+"""
+END, ANSWERED_NS = -1, 5_000_000_000
+"""The timestamp of ListOffsets for the end of a log; so soon after an answer its client goes on from there."""
+BEHIND, DELETED = "it begins the recreated topic behind them", "the log had deleted its offset"
+RESET_S = 30
+"""A client asks where to go on at its next poll."""
+Times = list[tuple[int, int]]
+"""(slot, offset), in order"""
+Who = tuple[str | None, str]
+
+
+class Reader(NamedTuple):
+    """What a client on a host does with a partition of one topic ID, or of a topic by its name."""
+
+    client_id: str | None
+    host: str
+    topic_id: str | None
+    claims: list[Claim]
+
+    @property
+    def who(self) -> Who:
+        return self.client_id, self.host
+
+    @property
+    def times(self) -> Times:
+        """The greatest offset that it asked for in each slot."""
+        return by_slot(self.claims)
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """When it asked first, and for which offset."""
+        negative, offset = max(one.peak["first"] for one in self.claims)
+        return -negative, offset
+
+    @property
+    def last(self) -> tuple[int, int]:
+        ts_ns, offset = max(one.peak["last"] for one in self.claims)
+        return ts_ns, offset
+
+    @property
+    def lowest(self) -> int:
+        return -int(max(one.peak["lowest"] for one in self.claims))
+
+    @property
+    def begin(self) -> int | None:
+        """The beginning of the log, as the first answer has it."""
+        known = [one.peak["begin"] for one in self.claims if "begin" in one.peak]
+        return int(max(known)[1]) if known else None
+
+
+def by_slot(claims: Iterable[Claim], *, lowest: bool = False) -> Times:
+    """The greatest offset of each slot; of what is asked for by name the lowest, too."""
+    found: dict[int, int] = {}
+    for claim in claims:
+        for name, offset in claim.peak.items():
+            if not name.startswith(AT) or name.endswith(LOWEST) is not lowest:
+                continue
+            slot = slot_of(name)
+            if slot is not None:
+                found[slot] = max(offset, found.get(slot, offset))
+    return sorted((slot, -offset if lowest else offset) for slot, offset in found.items())
+
+
+@dataclass
+class Log:
+    """A topic as it is now: how far its partitions reach, and what groups and readers do with them."""
+
+    topic: Topic
+    group: Group
+    context: CheckContext
+    kinds: dict[str, dict[int, list[Claim]]] = field(default_factory=dict)
+    """What `at` was asked for."""
+
+    @property
+    def born_ns(self) -> int:
+        """When it took another one's place; 0 of a topic that did not."""
+        return self.topic.histories[-1].born_ns if self.topic.replaces() else 0
+
+    @cached_property
+    def brokers(self) -> set[str]:
+        """The addresses of all brokers, if each was captured: what was not asked there was not asked at all."""
+        self.context.watch()
+        addresses = {claim["address"] for claim in self.context.claims("address", self.group, "server")}
+        return addresses if addresses <= set(self.group.endpoints) else set()
+
+    def whole(self, who: Who) -> bool:
+        """Whether all that a client asked brokers for is known."""
+        return bool(self.brokers) and seen_whole(*who, self.brokers, self.group, self.context)
+
+    @property
+    def topic_id(self) -> str | None:
+        return self.topic.histories[-1].topic_id if self.topic.histories else None
+
+    def of(self, kind: str) -> dict[int, list[Claim]]:
+        """Claims of a kind by the topic's name, and by each of its IDs, once; by partition."""
+        if kind not in self.kinds:
+            found = [*self.context.claims(kind, self.group, "name", self.topic.name)]
+            for history in self.topic.histories:
+                found += self.context.claims(kind, self.group, "id", history.topic_id)
+            every = self.kinds[kind] = {}
+            for claim in {claim.key: claim for claim in found}.values():
+                every.setdefault(claim["partition"], []).append(claim)
+        return self.kinds[kind]
+
+    def at(self, kind: str, partition: int) -> list[Claim]:
+        return self.of(kind).get(partition, [])
+
+    def current(self, kind: str, partition: int) -> list[Claim]:
+        """Those that may be about the topic as it is now: by its ID, or by its name alone."""
+        return [claim for claim in self.at(kind, partition) if claim["topic_id"] in {None, ZERO, self.topic_id}]
+
+    def end(self, partition: int) -> Times:
+        """How far the log reached, by slot."""
+        return self.since_born(self.current("serves", partition))
+
+    def since_born(self, claims: Iterable[Claim]) -> Times:
+        """By slot what claims state of it, without what was stated by name in the slot of its birth."""
+        born = self.born_ns // SLOT_NS
+        named, numbered = ([c for c in claims if (c["topic_id"] in {None, ZERO}) is flag] for flag in (True, False))
+        found = dict(by_slot(numbered))
+        for slot, offset in by_slot(named):
+            if slot > born or not born:
+                found[slot] = max(offset, found.get(slot, offset))
+        return sorted(found.items())
+
+
+def log_of(subject: Subject, group: Group, context: CheckContext) -> Log:
+    return Log(topic_of(subject[1], group, context), group, context)
+
+
+def longest_gap(times: Times, until: int) -> int:
+    """The most slots between two advances of an offset until a slot."""
+    advances = [slot for (_, before), (slot, offset) in pairwise(times) if offset > before]
+    early = [slot for slot in [*[slot for slot, _ in times[:1]], *advances] if slot <= until]
+    return max((later - sooner for sooner, later in pairwise(early)), default=0)
+
+
+def reached(times: Times, above: int, since: int) -> int | None:
+    """The first slot from one on in which a log reaches beyond an offset."""
+    return next((slot for slot, offset in times if slot >= since and offset > above), None)
+
+
+def greatest(times: Times, until: int | None = None) -> int:
+    return max((offset for slot, offset in times if until is None or slot <= until), default=0)
+
+
+def members_of(reads: str, context: CheckContext, group: Group) -> list[Claim]:
+    """The members of a consumer group, on whichever host."""
+    context.watch()
+    place = "members", id(group)
+    if place not in context.indexes:
+        found: dict[Key, list[Claim]] = {}
+        for subject in sorted(context.ledger.subjects("host")):
+            for claim in context.claims("member", group, *subject):
+                found.setdefault((claim["group"],), []).append(claim)
+        context.indexes[place] = found
+    return context.indexes[place].get((reads,), [])
+
+
+def readers(claims: Iterable[Claim]) -> list[Reader]:
+    """Those of which a request was captured."""
+    asked = (claim for claim in claims if "first" in claim.peak)
+    found = gathered(asked, "client_id host topic_id")
+    return [Reader(client_id, host, topic_id, claims) for (client_id, host, topic_id), claims in found]
+
+
+# --- begins again and again at one offset
+
+
+def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group, partition and client: each time a new member gets the same committed offset."""
+    log = log_of(subject, group, context)
+    for partition in sorted(log.of("restored")):
+        for (reads, client_id, host), found in gathered(log.current("restored", partition), "group client_id host"):
+            if sum(claim.count for claim in found) < ROUNDS or is_internal(client_id or ""):
+                continue
+            done = [claim for claim in log.current("committed", partition) if claim["group"] == reads]
+            end = log.end(partition)
+            loop = loop_of(by_slot(found), log.since_born(done), end, context)
+            if loop is None:
+                continue
+            since_ns, until_ns = max(start_ns(loop.since), found[0].first.ts_ns), found[0].last.ts_ns
+            rounds = [
+                one for one in members_of(reads, context, group)
+                if (one["client_id"], one["host"]) == (client_id, host) and since_ns <= one.first.ts_ns <= until_ns
+            ]  # fmt: skip
+            if len(rounds) < ROUNDS:
+                continue
+            words = {
+                "group": reads,
+                "partition": partition,
+                "offset": loop.offset,
+                "rounds": Number(len(rounds)),
+                "since": clock(since_ns),
+                "behind": Number(greatest(end) - loop.offset),
+                "hurt_host": host,
+            }
+            yield resting_on(
+                found,
+                *(reads, log.topic.name, partition, client_id, host),
+                topic=log.topic.name,
+                client_ids=(client_id,),
+                brokers=brokers_of(found, context),
+                first_ns=since_ns,
+                last_ns=until_ns,
+                count=len(rounds),
+                words=words,
+            )
+
+
+class Loop(NamedTuple):
+    offset: int
+    since: int
+    """The slot since when it is the same."""
+
+
+def loop_of(restored: Times, committed: Times, end: Times, context: CheckContext) -> Loop | None:
+    """Where a group goes on again and again, while its log has more and no commit moves it."""
+    if not restored:
+        return None
+    last, offset = restored[-1]
+    others = [slot for slot, value in restored if value != offset]
+    since = next(slot for slot, _ in restored if slot > max(others, default=-1))
+    more = reached(end, offset, since)
+    if more is None or any(value > offset and slot > since for slot, value in committed):
+        return None
+    stands = (last - max(since, more)) * SLOT_NS
+    patience = max(context.settings.stuck_s * SECOND_NS, 2 * longest_gap(committed, since) * SLOT_NS)
+    return Loop(offset, since) if stands >= patience else None
+
+
+# --- records that were never read
+
+
+class Skip(NamedTuple):
+    """Offsets that a reader left out: from one to before another."""
+
+    begin: int
+    end: int
+    ts_ns: int
+    why: str
+    how: dict[str, Any]
+    """Words that only a skip of its kind has."""
+    claims: list[Claim]
+    asked: bool = False
+    """Whether the client asked for the end of the log."""
+
+    @property
+    def records(self) -> int:
+        return self.end - self.begin
+
+
+def records_never_read(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per client: what it left out of each partition."""
+    log = log_of(subject, group, context)
+    found: dict[Who, dict[int, list[Skip]]] = {}
+    kinds = (of_recreation, of_range, of_lost_offset)
+    for partition in sorted(log.of("position")):
+        every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
+        for one in (skip for kind in kinds for skip in kind(log, partition, every)):
+            who, skip = one
+            found.setdefault(who, {}).setdefault(partition, []).append(skip)
+    for (client_id, host), by_partition in sorted(found.items(), key=str):
+        skips = [skip for every in by_partition.values() for skip in every]
+        first = min(skips, key=lambda one: one.ts_ns)
+        total = sum(skip.records for skip in skips)
+        claims = list({claim.identity: claim for skip in skips for claim in skip.claims}.values())
+        words: dict[str, Any] = {
+            "records": Number(total),
+            "partition": next(iter(by_partition)),
+            "where": where(by_partition),
+            "why": first.why,
+            **first.how,
+            "since": clock(first.ts_ns),
+        }
+        by_choice = all(skip.asked for skip in skips)
+        if not by_choice:
+            words["hurt_host"] = host
+        yield resting_on(
+            claims,
+            *(log.topic.name, client_id, host),
+            topic=log.topic.name,
+            topic_ids=(log.topic_id,) if log.topic_id else (),
+            client_ids=(client_id,),
+            brokers=brokers_of(claims, context),
+            kind="information" if by_choice else None,
+            first_ns=first.ts_ns,
+            last_ns=max(skip.ts_ns for skip in skips),
+            count=total,
+            words=words,
+        )
+
+
+def where(by_partition: dict[int, list[Skip]]) -> str:
+    """The offsets, of one partition as numbers."""
+    if len(by_partition) > 1:
+        return counted(len(by_partition), "partition")
+    ((partition, skips),) = by_partition.items()
+    begin, end = min(skip.begin for skip in skips), max(skip.end for skip in skips)
+    several = f", in {len(skips)} parts" if len(skips) > 1 else ""
+    return f"partition {partition}, offsets {begin:,} to {end - 1:,}{several}"
+
+
+def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
+    """Readers of the former topic that begin the new one behind its first record, and no other member of theirs reads
+    what is before. Without a deletion the log may be the same.
+    """
+    if not log.topic.replaces() or log.topic.ended(log.topic.histories[-2]) is None:
+        return
+    born_ns, current = log.born_ns, log.topic_id
+    before = {one.who for one in every if one.first[0] < born_ns and one.topic_id != current}
+    mine = [one for one in every if one.topic_id == current and one.who in before]
+    for one in mine:
+        begin, offset = one.begin or 0, one.lowest
+        others = [other.lowest for other in every if other.topic_id == current and is_with(one, other, log)]
+        if offset > begin and min(others, default=offset) >= offset and log.whole(one.who):
+            asked = any(asks_for_end(claim, one, offset) for claim in log.at("sought", partition))
+            yield one.who, Skip(begin, offset, one.first[0], BEHIND, {"recreated": log.topic_id}, one.claims, asked)
+    for one in every:
+        if one.topic_id not in {None, ZERO} or one.who not in before:
+            continue
+        if (kept := lowest_since(one, born_ns)) is not None and log.whole(one.who):
+            yield one.who, Skip(0, kept[1], start_ns(kept[0]), BEHIND, {"recreated": log.topic_id}, one.claims)
+
+
+def lowest_since(one: Reader, born_ns: int) -> tuple[int, int] | None:
+    """The lowest offset that a reader by name asks for since its topic was created again, and the slot after that; None
+    where it was not seen both before and after. In the slot of the birth, what the former topic is asked for is not
+    lower than before, so that the least is never too high.
+    """
+    born = born_ns // SLOT_NS
+    new = [(slot, offset) for slot, offset in by_slot(one.claims, lowest=True) if slot >= born]
+    after = [slot for slot, _ in new if slot > born]
+    if not after or not any(slot < born for slot, _ in one.times):
+        return None
+    lowest = min(offset for _, offset in new)
+    return (after[0], lowest) if lowest > 0 else None
+
+
+def is_with(one: Reader, other: Reader, log: Log) -> bool:
+    """Whether two readers share a group, or an application: what one reads the other need not."""
+    if one.client_id == other.client_id:
+        return True
+    mine, theirs = (groups_of(reader, log) for reader in (one, other))
+    return not mine.isdisjoint(theirs)
+
+
+def groups_of(reader: Reader, log: Log) -> set[str]:
+    members = log.context.claims("member", log.group, "host", reader.host)
+    return {claim["group"] for claim in members if claim["client_id"] == reader.client_id}
+
+
+def asks_for_end(sought: Claim, one: Reader, offset: int) -> bool:
+    """Whether a reader begins where an answer says that the log ends."""
+    same = (sought["client_id"], sought["host"]) == one.who
+    at_ns, end = sought.peak["last"]
+    return same and sought["timestamp"] == END and end == offset and 0 <= one.first[0] - at_ns <= ANSWERED_NS
+
+
+def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
+    """Readers whose offset the log no longer has, and that go on at a later one: of each second the last time."""
+    missed = log.current("out_of_range", partition)
+    sought = log.current("sought", partition) if missed else []
+    for (client_id, host), claims in gathered(missed, "client_id host"):
+        who = client_id, host
+        answers = by_second(one for one in sought if (one["client_id"], one["host"]) == who)
+        highest, gone = max((one.last[1] for one in every if one.who == who), default=0), by_second(claims)
+        for second, offset in sorted(gone.items()):
+            until = min((later for later in gone if later > second), default=second + RESET_S + 1)
+            end = max((answers[at] for at in answers if second <= at < min(until, second + RESET_S + 1)), default=0)
+            if offset < end <= highest:
+                ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
+                yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, claims)
+
+
+def by_second(claims: Iterable[Claim]) -> dict[int, int]:
+    """The greatest offset of each second."""
+    found: dict[int, int] = {}
+    for claim in claims:
+        for name, offset in claim.peak.items():
+            if name.startswith(AT) and (slot := slot_of(name)) is not None:
+                second = slot * SLOT_NS // SECOND_NS + int(name.rpartition(":")[2])
+                found[second] = max(offset, found.get(second, offset))
+    return found
+
+
+class Restart(NamedTuple):
+    """Where a group begins that has lost its offset."""
+
+    who: Who
+    reads: str
+    before: int
+    """The last offset that it committed."""
+    offset: int
+    """The first that a member asks for."""
+    lost_ns: int
+    claims: list[Claim]
+
+
+def restarts(log: Log, partition: int, every: list[Reader]) -> Iterator[Restart]:
+    for claim in log.current("offset_gone", partition):
+        done = [one for one in log.current("committed", partition) if one["group"] == claim["group"]]
+        lost_ns = claim.last.ts_ns
+        before = [offset for slot, offset in log.since_born(done) if end_ns(slot) < lost_ns]
+        if not before:
+            continue
+        members = {(one["client_id"], one["host"]) for one in members_of(claim["group"], log.context, log.group)}
+        began = [(offset, one.who, one.claims) for one in every if one.who in members
+                 for offset in first_after(one, partition, lost_ns, log)]  # fmt: skip
+        if began and all(log.whole(who) for _, who, _ in began):
+            offset, who, found = min(began, key=lambda one: one[0])
+            yield Restart(who, claim["group"], before[-1], offset, lost_ns, [*found, claim])
+
+
+def of_lost_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:
+    """Members of a group whose committed offset is gone, and that begin behind it."""
+    for one in restarts(log, partition, every):
+        if one.offset > one.before:
+            why = f"the committed offset of group {one.reads} was gone"
+            how = {"expired": "gone", "group": one.reads, "offset": one.before}
+            yield one.who, Skip(one.before, one.offset, one.lost_ns, why, how, one.claims)
+
+
+def first_after(one: Reader, partition: int, ts_ns: int, log: Log) -> Iterator[int]:
+    """Where a reader begins once its group has no offset: where an answer says, or its first fetch of all."""
+    first_ns, offset = one.first
+    if first_ns >= ts_ns:
+        yield offset
+    for claim in log.current("sought", partition):
+        at_ns, end = claim.peak["last"]
+        if (claim["client_id"], claim["host"]) == one.who and 0 <= at_ns - ts_ns <= ANSWERED_NS and one.last[1] >= end:
+            yield end
+
+
+def records_read_again(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group: its committed offset is gone, and it begins before it."""
+    log = log_of(subject, group, context)
+    found: dict[tuple[Who, str], list[Restart]] = {}
+    for partition in sorted(log.of("offset_gone")):
+        for one in restarts(log, partition, readers(log.at("position", partition))):
+            if one.offset < one.before and not is_internal(one.who[0] or ""):
+                found.setdefault((one.who, one.reads), []).append(one)
+    for ((client_id, host), reads), again in sorted(found.items(), key=str):
+        first = min(again, key=lambda one: one.lost_ns)
+        words = {
+            "group": reads,
+            "records": Number(sum(one.before - one.offset for one in again)),
+            "since": clock(first.lost_ns),
+        }
+        yield resting_on(
+            list({claim.identity: claim for one in again for claim in one.claims}.values()),
+            *(reads, log.topic.name, client_id, host),
+            topic=log.topic.name,
+            client_ids=(client_id,),
+            first_ns=first.lost_ns,
+            words=words,
+        )
+
+
+# --- left while records waited
+
+
+def left_while_records_waited(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group: its last member did nothing for a while, left, and no other came."""
+    log = log_of(subject, group, context)
+    found: dict[str, list[Behind]] = {}
+    for partition in sorted(log.of("committed")):
+        for (reads,), done in gathered(log.current("committed", partition), "group"):
+            one = behind(log, partition, reads, log.since_born(done))
+            if one is not None:
+                found.setdefault(reads, []).append(one)
+    for reads, waiting in sorted(found.items()):
+        last = waiting[0].left
+        words = {
+            "group": reads,
+            "left": clock(last.last.ts_ns),
+            "since": clock(max(one.acted_ns for one in waiting)),
+            "records": Number(sum(one.records for one in waiting)),
+        }
+        about_it = {"topic": log.topic.name, "client_ids": (last["client_id"],), "first_ns": last.last.ts_ns}
+        yield resting_on([last], reads, log.topic.name, **about_it, words=words)
+
+
+class Behind(NamedTuple):
+    """How the last member of a group left while a partition had more for it."""
+
+    records: int
+    acted_ns: int
+    """When it asked for records last."""
+    left: Claim
+
+
+def behind(log: Log, partition: int, reads: str, commits: Times) -> Behind | None:
+    """A partition that has grown for long enough since its group left it behind."""
+    end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
+    if not end or not commits or greatest(end) <= commits[-1][1] or end[-1][0] - commits[-1][0] < least:
+        return None
+    last = last_leave(reads, log.context, log.group) if log.brokers else None
+    if last is None:
+        return None
+    left_ns, offset = last.last.ts_ns, commits[-1][1]
+    slot = left_ns // SLOT_NS
+    mine = [
+        one.peak["last"][0] for one in log.at("position", partition)
+        if (one["client_id"], one["host"]) == (last["client_id"], last["host"]) and "last" in one.peak
+    ]  # fmt: skip
+    acted_ns = max(mine, default=left_ns)
+    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= SLOT_NS and commits[-1][0] <= slot
+    grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
+    return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
+
+
+def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
+    """How the last member of a group left it; None while a member may live."""
+    members = members_of(reads, context, group)
+    if not members:
+        return None
+    left = [
+        claim
+        for subject in {("client", one["client_id"] or "", one["host"]) for one in members}
+        for claim in context.claims("left", group, *subject)
+        if claim["group"] == reads
+    ]
+    last = max(left, key=lambda claim: claim.last, default=None)
+    if last is None:
+        return None
+    lives = [one for one in members if max(one.last.ts_ns, one.peak.get("alive", 0)) > last.last.ts_ns]
+    return None if lives else last
+
+
+# --- waits for other members
+
+
+class Wait(NamedTuple):
+    from_ns: int
+    to_ns: int
+    is_open: bool
+    claims: list[Claim]
+
+
+def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per client and group: how long its JoinGroup is open."""
+    for (reads,), claims in gathered(context.claims("join_wait", group, *subject), "group"):
+        wait = wait_of(claims, group, context)
+        if wait.to_ns - wait.from_ns < context.settings.stuck_s * SECOND_NS:
+            continue
+        members = members_of(reads, context, group)
+        limit_ms = max((one.peak.get("rebalance_timeout_ms", -1) for one in members), default=-1)
+        others = not_joined(reads, members, wait, group, context)
+        words: dict[str, Any] = {
+            "group": reads,
+            "seconds": Number((wait.to_ns - wait.from_ns) // SECOND_NS),
+            "since": clock(wait.from_ns),
+            "for": f", for {', '.join(others)}, which has not joined again" if others else "",
+            **({"slow": ", ".join(others)} if others else {}),
+            "until": "" if wait.is_open else f", until {clock(wait.to_ns)}",
+        }
+        if 0 < limit_ms * 1_000_000 <= wait.to_ns - wait.from_ns:
+            words["hurt_host"] = subject[2]
+        yield resting_on(
+            claims,
+            *subject[1:],
+            reads,
+            client_ids=(claims[0]["client_id"],),
+            brokers=brokers_of(claims, context),
+            first_ns=wait.from_ns,
+            last_ns=wait.to_ns,
+            words=words,
+        )
+
+
+def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:
+    """The longest; of a request that is open, as long as its server answered others."""
+    to_ns, from_ns = max((one.peak["wait"] for one in claims), key=lambda wait: wait[0] - wait[1])
+    context.watch()
+    for claim in claims:
+        open_ns = claim.peak["open"]
+        answered = context.claims("answered", group, "link", claim["endpoint"])
+        last_ns = max((run.last_ns for one in answered for run in one.outcomes.runs()), default=0)
+        if open_ns and last_ns - open_ns > to_ns - from_ns:
+            return Wait(open_ns, last_ns, True, claims)
+    return Wait(from_ns, to_ns, False, claims)
+
+
+def not_joined(reads: str, members: list[Claim], wait: Wait, group: Group, context: CheckContext) -> list[str]:
+    """The clients of members that were seen until shortly before, and do not wait themselves."""
+    hosts = sorted({one["host"] for one in members})
+    waiting = {
+        (one["client_id"], one["host"])
+        for host in hosts
+        for one in context.claims("join_wait", group, "host", host)
+        if one["group"] == reads
+    }
+    lived = (one for one in members if one.last.ts_ns > wait.from_ns - context.settings.broker_grace_ns)
+    return sorted({one["client_id"] or "" for one in lived if (one["client_id"], one["host"]) not in waiting})
+
+
+# --- accepts nothing
+
+
+def share_group_accepts_nothing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per client, share group and topic: all that it acquires it gives back."""
+    claims = context.claims("acknowledged", group, *subject)
+    for claim, streak in lasting(claims, {RELEASE}, None, context):
+        topic_id = claim["topic_id"]
+        words = {
+            "group": claim["group"] or "",
+            "records": Number(claim.tally.get("released", 0)),
+            "deliveries": Number(claim.peak.get("deliveries", 0)),
+            "since": clock(streak.first_ns),
+            "hurt_host": subject[2],
+        }
+        yield resting_on(
+            [claim],
+            *(*subject[1:], claim["group"], topic_id),
+            topic=name_of(("id", topic_id), group, context) if topic_id else None,
+            topic_ids=(topic_id,) if topic_id else (),
+            client_ids=(claim["client_id"],),
+            brokers=brokers_of([claim], context),
+            count=streak.count,
+            first_ns=streak.first_ns,
+            last_ns=streak.last_ns,
+            words=words,
+        )

@@ -1,0 +1,393 @@
+"""Cases of positions that stand, of records that are never read or read again, and of groups that wait, in bytes."""
+
+from tests.judge.cases_unserved import READER, assignment, lists_songs, member
+from tests.judge.lab import B1, ID_1, ID_2
+from wirecheck.decode.connection.exchanges import PENDING
+
+OUT_OF_RANGE = 1
+
+
+def fetches(lab, steps, topic_id=ID_1, *, client_id="reader", host="10.0.0.7", version=13, talk=None):
+    """`steps`: (second, offset, high watermark) each, with records where the log has more, or an error as a fourth."""
+    talk = talk or lab.talk(client_id=client_id, host=host)
+    named = {"topicId": topic_id} if version >= 13 else {"topic": topic_id}
+    for at, offset, high, *error in steps:
+        rows = [{"partition": 0, "fetchOffset": offset}]
+        asked = {"replicaId": -1, "sessionEpoch": -1, "topics": [{**named, "partitions": rows}]}
+        failed = error[0] if error else 0
+        known = {"highWatermark": high, "lastStableOffset": high, "logStartOffset": 0}
+        body = {"errorCode": failed, **(known if not failed else dict.fromkeys(known, -1))}
+        body |= {"records": "AAAA" if offset < high and not failed else None, "abortedTransactions": None}
+        answer = {"responses": [{**named, "partitions": [{"partitionIndex": 0, **body}]}]}
+        talk.ask(at, "Fetch", version, asked, answer)
+        lab.until = max(lab.until, at + 1)
+    return talk
+
+
+def listed(lab, at, topic_id):
+    """A cluster of one broker: what is not asked here is not asked elsewhere."""
+    lab.metadata(at, [("songs", topic_id)], brokers={B1: 1})
+
+
+def follows(begin, end, rate=1):
+    """A reader that keeps up with a log that grows."""
+    return [(at, at * rate, at * rate) for at in range(begin, end)]
+
+
+def grows(lab, until, topic_id=ID_1, rate=1, begin=0, version=13):
+    """Another application reads what is written."""
+    steps = [(at, (at - begin) * rate, (at - begin) * rate) for at in range(begin + 1, until, 3)]
+    fetches(lab, steps, topic_id, client_id="other", host="10.0.0.8", version=version)
+
+
+def commits(lab, times, offsets, talk=None, reads="g"):
+    talk = talk or lab.talk(client_id="reader", host="10.0.0.7")
+    for at, offset in zip(times, offsets, strict=True):
+        rows = [{"partitionIndex": 0, "committedOffset": offset}]
+        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0}]}]}
+        asked = {**READER, "groupId": reads, "topics": [{"name": "songs", "partitions": rows}]}
+        talk.ask(at, "OffsetCommit", 8, asked, answer)
+    return talk
+
+
+def fetches_offset(lab, at, offset, reads="g", client_id="reader"):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    rows = [{"partitionIndex": 0, "committedOffset": offset}]
+    asked = {"groupId": reads, "topics": [{"name": "songs", "partitionIndexes": [0]}]}
+    talk.ask(at, "OffsetFetch", 7, asked, {"topics": [{"name": "songs", "partitions": rows}]})
+    lab.until = max(lab.until, at + 1)
+
+
+def lists_offset(lab, at, offset, timestamp):
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    rows = [{"partitionIndex": 0, "timestamp": timestamp}]
+    asked = {"replicaId": -1, "topics": [{"name": "songs", "partitions": rows}]}
+    found = [{"partitionIndex": 0, "offset": offset}]
+    talk.ask(at, "ListOffsets", 7, asked, {"topics": [{"name": "songs", "partitions": found}]})
+
+
+def process(lab, at, number, *, until=None, topics=(("songs", (0,)),)):
+    """A new member of the group, that lives for two seconds."""
+    talk = lab.talk(client_id="reader", host="10.0.0.7")
+    mine = {**READER, "memberId": f"m-{number}"}
+    asked = {**mine, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000, "protocolType": "consumer"}
+    talk.ask(at, "JoinGroup", 7, asked, {"errorCode": 0, "memberId": f"m-{number}", "leader": f"m-{number}"})
+    talk.ask(at + 0.1, "SyncGroup", 5, mine, {"errorCode": 0, "assignment": assignment(*topics)})
+    for now in range(at + 1, until or at + 2):
+        talk.ask(now, "Heartbeat", 4, mine, {"errorCode": 0})
+    return talk
+
+
+# GRP009
+
+
+def crashes(lab, times, offsets):
+    """Each new process gets the committed offset, reads there, and ends."""
+    lists_songs(lab, max(times) + 10)
+    grows(lab, max(times) + 10)
+    for number, (at, offset) in enumerate(zip(times, offsets, strict=True)):
+        process(lab, at, number)
+        fetches_offset(lab, at + 0.2, offset)
+        fetches(lab, [(at + 0.3, offset, at)])
+
+
+def grp009_fires(lab):
+    commits(lab, [5, 10], [5, 10])
+    crashes(lab, range(20, 80, 5), [10] * 12)
+
+
+def grp009_near_miss(lab):
+    """Commits move between the restarts, as in a rolling deployment."""
+    times = range(20, 80, 5)
+    commits(lab, [at - 1 for at in times], [at - 2 for at in times])
+    crashes(lab, times, [at - 2 for at in times])
+
+
+def grp009_near_miss__the_log_has_no_more(lab):
+    lists_songs(lab, 90)
+    for number, at in enumerate(range(20, 80, 5)):
+        process(lab, at, number)
+        fetches_offset(lab, at + 0.2, 10)
+        fetches(lab, [(at + 0.3, 10, 10)])
+
+
+def grp009_near_miss__commits_once_a_minute(lab):
+    """Three workers join in turn, and the offset is that of the last commit."""
+    commits(lab, [5, 65, 125], [5, 65, 125])
+    crashes(lab, [130, 145, 170], [125] * 3)
+
+
+def grp009_near_miss__an_exporter_asks_for_the_offset(lab):
+    """One member works on a long batch; who asks for its offset is no member."""
+    lists_songs(lab, 100)
+    grows(lab, 100)
+    member(lab, (("songs", (0,)),), until=90)
+    commits(lab, [5], [5])
+    for at in range(10, 90, 5):
+        fetches_offset(lab, at, 5, client_id="exporter")
+
+
+def grp009_cannot_know(lab):
+    """How far the log goes was not seen."""
+    lists_songs(lab, 90)
+    for number, at in enumerate(range(20, 80, 5)):
+        process(lab, at, number)
+        fetches_offset(lab, at + 0.2, 10)
+
+
+# GRP010
+
+
+def recreated(lab, begin=40):
+    listed(lab, 0, ID_1)
+    lab.deleted(begin - 5, "songs", ID_1)
+    listed(lab, begin, ID_2)
+
+
+def grp010_fires(lab):
+    """It keeps its offset across the recreation."""
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], ID_2)
+
+
+def grp010_fires__by_name(lab):
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
+
+
+def grp010_fires__retention(lab):
+    """The log begins behind its offset."""
+    listed(lab, 0, ID_1)
+    talk = fetches(lab, follows(1, 20))
+    fetches(lab, [(60, 20, 500, OUT_OF_RANGE)], talk=talk)
+    lists_offset(lab, 62, 400, -2)
+    fetches(lab, [(63 + n, 400 + n, 500) for n in range(9)], talk=talk)
+
+
+def grp010_fires__an_offset_that_expired(lab):
+    listed(lab, 0, ID_1)
+    process(lab, 1, 1, until=30)
+    fetches(lab, follows(2, 30))
+    commits(lab, [20, 29], [20, 29])
+    process(lab, 300, 2, until=340)
+    fetches_offset(lab, 301, -1)
+    lists_offset(lab, 302, 300, -1)
+    fetches(lab, follows(303, 340))
+
+
+def grp010_near_miss(lab):
+    """It begins at the first record."""
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    fetches(lab, [(50 + n, n, 60 + n) for n in range(20)], ID_2)
+
+
+def grp010_near_miss__by_name_from_the_beginning(lab):
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34), "songs", version=12)
+    fetches(lab, [(45 + n, 3 * n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
+
+
+def grp010_near_miss__another_member_reads_them(lab):
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    fetches(lab, [(45 + n, n, 60 + n) for n in range(30)], ID_2, host="10.0.0.9")
+    fetches(lab, [(80 + n, 33 + n, 90 + n) for n in range(20)], ID_2)
+
+
+def grp010_near_miss__a_new_group_begins_at_the_end(lab):
+    recreated(lab)
+    fetches(lab, [(50 + n, 60 + n, 60 + n) for n in range(20)], ID_2)
+
+
+def grp010_near_miss__a_seek(lab):
+    """It moves on by itself, without an error."""
+    listed(lab, 0, ID_1)
+    fetches(lab, [*follows(1, 20), *((30 + n, 400 + n, 500) for n in range(9))])
+
+
+def grp010_near_miss__out_of_range_and_back(lab):
+    """The log is shorter than its offset, as after an unclean election."""
+    listed(lab, 0, ID_1)
+    talk = fetches(lab, follows(1, 50))
+    fetches(lab, [(60, 50, 20, OUT_OF_RANGE)], talk=talk)
+    lists_offset(lab, 61, 20, -1)
+    fetches(lab, [(63 + n, 20 + n, 20 + n) for n in range(9)], talk=talk)
+
+
+def grp010_cannot_know__another_broker_was_not_captured(lab):
+    """It may have read the first records there."""
+    grp010_fires(lab)
+    lab.metadata(60, [("songs", ID_2)])
+
+
+def grp010_cannot_know__bytes_are_missing(lab):
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    talk = lab.talk(client_id="reader", host="10.0.0.7", unseen_request_bytes=100)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], ID_2, talk=talk)
+
+
+def grp010_cannot_know(lab):
+    """No deletion was seen: the log may be the same under another ID."""
+    listed(lab, 0, ID_1)
+    listed(lab, 40, ID_2)
+    fetches(lab, follows(1, 34))
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], ID_2)
+
+
+# GRP011
+
+
+def leaves(talk, at):
+    gone = [{"memberId": "m-1"}]
+    talk.ask(at, "LeaveGroup", 3, {"groupId": "g", "members": gone}, {"errorCode": 0, "members": gone})
+
+
+def leaves_behind(lab, *, stopped=30, left=45, until=120, committed=None):
+    lists_songs(lab, until)
+    grows(lab, until)
+    leaves(process(lab, 1, 1, until=left), left)
+    fetches(lab, follows(2, stopped))
+    committed = stopped if committed is None else committed
+    commits(lab, [10, stopped], [10, committed])
+    lab.until = until
+
+
+def grp011_fires(lab):
+    leaves_behind(lab)
+
+
+def grp011_near_miss(lab):
+    """A service that is stopped: it leaves while it reads."""
+    leaves_behind(lab, stopped=44)
+
+
+def grp011_near_miss__another_member_comes(lab):
+    leaves_behind(lab)
+    process(lab, 60, 2, until=110)
+
+
+def grp011_near_miss__nothing_waits(lab):
+    """A job that has read all, and waited for more."""
+    lists_songs(lab, 120)
+    leaves(process(lab, 1, 1, until=45), 45)
+    fetches(lab, follows(2, 30))
+    commits(lab, [10, 30], [10, 29])
+    fetches(lab, [(at, 29, 29) for at in range(31, 120, 3)], client_id="other", host="10.0.0.8")
+
+
+def grp011_cannot_know(lab):
+    """The capture ends soon after."""
+    leaves_behind(lab, until=60)
+
+
+# GRP012
+
+
+def joins(lab, at, until, *, client_id="reader", outcome=PENDING, response=None, answered_in=0.001):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    asked = {**READER, "memberId": client_id, "rebalanceTimeoutMs": 300_000, "sessionTimeoutMs": 45_000}
+    talk.ask(at, "JoinGroup", 7, asked, response, outcome=None if response else outcome, answered_in=answered_in)
+    served = lab.talk(client_id="other", host="10.0.0.8")
+    for now in range(int(at), until, 5):
+        served.ask(now, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    lab.until = until
+
+
+def grp012_fires(lab):
+    member(lab, until=20)
+    joins(lab, 20, 100, client_id="late")
+
+
+def grp012_fires__answered_at_last(lab):
+    joins(lab, 20, 200, response={"errorCode": 0, "memberId": "reader"}, answered_in=90)
+
+
+def grp012_near_miss(lab):
+    """The others join within seconds."""
+    joins(lab, 20, 100, response={"errorCode": 0, "memberId": "reader"}, answered_in=9)
+
+
+def grp012_cannot_know(lab):
+    """The capture ends before."""
+    joins(lab, 20, 40)
+
+
+# GRP013
+
+
+def acknowledges(lab, times, kinds, client_id="reader"):
+    talk = lab.talk(client_id=client_id, host="10.0.0.7")
+    for number, (at, kind) in enumerate(zip(times, kinds, strict=True)):
+        given = [{"firstOffset": 0, "lastOffset": 9, "acknowledgeTypes": [kind]}]
+        rows = [{"partitionIndex": 0, "acknowledgementBatches": given if number else []}]
+        asked = {**READER, "shareSessionEpoch": number, "topics": [{"topicId": ID_1, "partitions": rows}]}
+        got = [{"firstOffset": 0, "lastOffset": 9, "deliveryCount": 1 + number % 5}]
+        answer = [{"topicId": ID_1, "partitions": [{"partitionIndex": 0, "acquiredRecords": got}]}]
+        talk.ask(at, "ShareFetch", 1, asked, {"errorCode": 0, "responses": answer})
+    lab.until = max(times) + 1
+
+
+def grp013_fires(lab):
+    lists_songs(lab, 70)
+    acknowledges(lab, range(1, 61, 2), [2] * 30)
+
+
+def grp013_near_miss(lab):
+    """One in three is accepted."""
+    lists_songs(lab, 70)
+    acknowledges(lab, range(1, 61, 2), [2, 2, 1] * 10)
+
+
+def grp013_near_miss__rejects_what_it_cannot_process(lab):
+    lists_songs(lab, 70)
+    acknowledges(lab, range(1, 61, 2), [3] * 30)
+
+
+def grp013_near_miss__a_dependency_is_away_for_twenty_seconds(lab):
+    lists_songs(lab, 70)
+    acknowledges(lab, range(1, 61, 2), [1] * 10 + [2] * 10 + [1] * 10)
+
+
+def grp013_cannot_know(lab):
+    """Too few."""
+    lists_songs(lab, 70)
+    acknowledges(lab, range(1, 61, 15), [2] * 4)
+
+
+# GRP014
+
+
+def begins_before(lab, *, committed=True):
+    listed(lab, 0, ID_1)
+    process(lab, 1, 1, until=30)
+    fetches(lab, follows(2, 30))
+    if committed:
+        commits(lab, [20, 29], [20, 29])
+    process(lab, 300, 2, until=340)
+    fetches_offset(lab, 301, -1)
+    lists_offset(lab, 302, 0, -2)
+    fetches(lab, [(303 + n, n, 400) for n in range(20)])
+
+
+def grp014_fires(lab):
+    begins_before(lab)
+
+
+def grp014_near_miss(lab):
+    """It has its offset."""
+    listed(lab, 0, ID_1)
+    process(lab, 1, 1, until=30)
+    fetches(lab, follows(2, 30))
+    commits(lab, [20, 29], [20, 29])
+    process(lab, 300, 2, until=340)
+    fetches_offset(lab, 301, 29)
+    fetches(lab, [(303 + n, 29 + n, 400) for n in range(20)])
+
+
+def grp014_cannot_know(lab):
+    """What it had committed was not seen."""
+    begins_before(lab, committed=False)
