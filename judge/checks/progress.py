@@ -277,6 +277,8 @@ class Skip(NamedTuple):
     why: str
     how: dict[str, Any]
     """Words that only a skip of its kind has."""
+    again: int
+    """How many records the client has asked for since: they come again if it goes back."""
     claims: list[Claim]
     asked: bool = False
     """Whether the client asked for the end of the log."""
@@ -307,6 +309,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
             "where": where(by_partition),
             "why": first.why,
             **first.how,
+            "price": f"it gets {Number(total):record} for the first time, {sum(one.again for one in skips):,} again",
             "since": clock(first.ts_ns),
         }
         by_choice = all(skip.asked for skip in skips)
@@ -343,7 +346,7 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
     """
     if not log.topic.replaces() or log.topic.ended(log.topic.histories[-2]) is None:
         return
-    born_ns, current = log.born_ns, log.topic_id
+    born_ns, current, recreated = log.born_ns, log.topic_id, {"recreated": log.topic_id}
     before = {one.who for one in every if one.first[0] < born_ns and one.topic_id != current}
     mine = [one for one in every if one.topic_id == current and one.who in before]
     for one in mine:
@@ -351,12 +354,12 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
         others = [other.lowest for other in every if other.topic_id == current and is_with(one, other, log)]
         if offset > begin and min(others, default=offset) >= offset and log.whole(one.who):
             asked = any(asks_for_end(claim, one, offset) for claim in log.at("sought", partition))
-            yield one.who, Skip(begin, offset, one.first[0], BEHIND, {"recreated": log.topic_id}, one.claims, asked)
+            yield one.who, Skip(begin, offset, one.first[0], BEHIND, recreated, one.last[1] - offset, one.claims, asked)
     for one in every:
         if one.topic_id not in {None, ZERO} or one.who not in before:
             continue
         if (kept := lowest_since(one, born_ns)) is not None and log.whole(one.who):
-            yield one.who, Skip(0, kept[1], start_ns(kept[0]), BEHIND, {"recreated": log.topic_id}, one.claims)
+            yield one.who, Skip(0, kept[1], start_ns(kept[0]), BEHIND, recreated, one.last[1] - kept[1], one.claims)
 
 
 def lowest_since(one: Reader, born_ns: int) -> tuple[int, int] | None:
@@ -406,7 +409,7 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
             end = max((answers[at] for at in answers if second <= at < min(until, second + RESET_S + 1)), default=0)
             if offset < end <= highest:
                 ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
-                yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, claims)
+                yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, 0, claims)
 
 
 def by_second(claims: Iterable[Claim]) -> dict[int, int]:
@@ -454,7 +457,8 @@ def of_lost_offset(log: Log, partition: int, every: list[Reader]) -> Iterator[tu
         if one.offset > one.before:
             why = f"the committed offset of group {one.reads} was gone"
             how = {"expired": "gone", "group": one.reads, "offset": one.before}
-            yield one.who, Skip(one.before, one.offset, one.lost_ns, why, how, one.claims)
+            again = max((each.last[1] for each in every if each.who == one.who), default=one.offset) - one.offset
+            yield one.who, Skip(one.before, one.offset, one.lost_ns, why, how, again, one.claims)
 
 
 def first_after(one: Reader, partition: int, ts_ns: int, log: Log) -> Iterator[int]:
