@@ -23,9 +23,8 @@ from wirecheck.judge.checks.shapes import (
     seen_whole,
     start_ns,
 )
-from wirecheck.judge.claims.claim import AT, ZERO, Claim, Key, Subject, slot_of
+from wirecheck.judge.claims.claim import AT, LOWEST, ZERO, Claim, Key, Subject, slot_of
 from wirecheck.judge.claims.extract.acknowledgements import RELEASE
-from wirecheck.judge.claims.extract.positions import LOWEST
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS

@@ -18,7 +18,7 @@ from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.kinds import Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SUCCESS, Outcomes, from_flat
 
-__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "ZERO", "Claim", "Key"]
+__all__ = ["LEAST", "LOWEST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
 
 Key = tuple[Any, ...]
@@ -33,6 +33,8 @@ AT = "at:"
 """Before the slot in the name of what was last at some time."""
 ALONE = ":1"
 """After the slot in the name of the end of a log that the leader alone has granted (acks=1)."""
+LOWEST = ":low"
+"""After the slot in the name of the lowest offset of a slot, which is stored as a negative number."""
 LEAST = "least:"
 """Before the members of a set among the peaks, which are written so that they sort as they are."""
 SAMPLE = "sample:"

@@ -12,8 +12,8 @@ rules, by capture time; the horizon is a setting (24 h):
   so that slots that are compared with each other leave together. Counters without a slot are kept.
 - Successes are counted per slot for FOLDED_NS, and then, if no other answer is near, per block of BLOCK slots.
   Otherwise a client without errors would have hours of slots in its state, which is written with every batch.
-- Ends of logs are kept per slot for FOLDED_NS, too. Of older ones that never moved back, those stay that show where a
-  server became the leader, and the last.
+- Ends of logs, and positions of readers and groups, are kept per slot for FOLDED_NS, too. Of older ones that never
+  moved back, those stay that show where a server became the leader or a reader began, and the last.
 - A topic ID that has ended (deleted, or followed by another) leaves completely once it was not mentioned within the
   horizon.
 Rule: findings and rows that rest on removed claims remain as they were emitted last. Ageing withdraws nothing and
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from wirecheck.judge.claims.claim import ALONE, AT, Claim, Subject, slot_of, without_slots
+from wirecheck.judge.claims.claim import AT, LOWEST, Claim, Subject, slot_of, without_slots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Outcomes
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
@@ -48,6 +48,8 @@ LASTING = {
 FOLDED_NS, BLOCK = 600_000_000_000, 60
 BEGIN, SILENT, MOST_ENDS = 4, 6, 60
 """Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many."""
+RISING = {"serves", "position", "committed", "restored"}
+"""Kinds with offsets by slot, which rise; the lowest of a slot are stored as negative numbers."""
 ANSWERED = ("id", "client", "link", "name", "server")
 """Spaces with answers over time."""
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
@@ -108,23 +110,24 @@ def fold(ledger: Ledger, since_ns: int, oldest_ns: int, attempt: Attempt) -> Non
         for subject in list(ledger.subjects(space)):
             claims = foldable(ledger.claims_of(*subject).values())
             blocks = [attempt(subject, folded, claim.outcomes, since, before) for claim in claims]
-            served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind == "serves"]
+            served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind in RISING]
             ends = [attempt(subject, folded_ends, claim, oldest_ns // SLOT_NS) for claim in served]
             if any(blocks) or any(ends):
                 ledger.rewrite(subject)
 
 
 def folded_ends(claim: Claim, before: int) -> bool:
-    """Whether fewer ends of a log stay of the slots before this one. Where an end moved back, all stay."""
-    series: dict[bool, list[tuple[int, str]]] = {}
+    """Whether fewer ends of a log, or positions, stay of the slots before this one. Where one moved back, all stay."""
+    series: dict[str, list[tuple[int, str]]] = {}
     for name in claim.peak:
         slot = slot_of(name) if name.startswith(AT) else None
         if slot is not None and slot < before:
-            series.setdefault(name.endswith(ALONE), []).append((slot, name))
+            series.setdefault(name.removeprefix(AT).partition(":")[2], []).append((slot, name))
     gone: set[str] = set()
     for found in series.values():
         names = [name for _, name in sorted(found)]
-        if all(claim.peak[one] <= claim.peak[other] for one, other in pairwise(names)):
+        offsets = [-claim.peak[name] if name.endswith(LOWEST) else claim.peak[name] for name in names]
+        if all(one <= other for one, other in pairwise(offsets)):
             gone |= {*names} - {*[name for part in without_silence(sorted(found)) for name in few(part)][-MOST_ENDS:]}
     for name in gone:
         del claim.peak[name]

@@ -11,7 +11,7 @@ import numpy as np
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, PENDING
 from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, until_ns, whole
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, key_of_messages
-from wirecheck.judge.claims.claim import AT, METADATA_LOG
+from wirecheck.judge.claims.claim import AT, LOWEST, METADATA_LOG
 from wirecheck.judge.claims.extract.replicas import replicas
 from wirecheck.judge.claims.members import label_of
 from wirecheck.judge.claims.outcomes import SLOT_NS
@@ -19,8 +19,6 @@ from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
 OUT_OF_RANGE = 1
 NO_OFFSET, CLIENT, EARLIEST = -1, -1, -2
-LOWEST = ":low"
-"""After the slot in the name of the lowest offset of a slot, which is negative."""
 FEW = 64
 """Of answers about more partitions, as exporters ask for every minute, the last one is kept alone."""
 OFFSETS_FETCHED = ("topics.partitions", "groups.topics.partitions")

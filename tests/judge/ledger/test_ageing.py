@@ -150,6 +150,9 @@ def test_the_first_ends_after_a_silence_and_ends_that_moved_back_stay():
     assert folded_ends(again, 300)
     assert [*again.peak] == [f"at:{slot}" for slot in (100, 101, 102, 103, 109, 200, 201, 202, 203, 209)]
     assert not folded_ends(ends({f"at:{slot}": -slot for slot in range(100, 200)}), 300)
+    lowest = ends({f"at:{slot}:low": -slot for slot in range(100, 200)})
+    assert folded_ends(lowest, 300)
+    assert [*lowest.peak] == [f"at:{slot}:low" for slot in (100, 101, 102, 103, 199)]
 
 
 def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisions():
