@@ -118,9 +118,9 @@ class Log:
         addresses = {claim["address"] for claim in self.context.claims("address", self.group, "server")}
         return addresses if addresses <= set(self.group.endpoints) else set()
 
-    def whole(self, who: Who) -> bool:
-        """Whether all that a client asked brokers for is known."""
-        return bool(self.brokers) and seen_whole(*who, self.brokers, self.group, self.context)
+    def whole(self, who: Who, since_ns: int) -> bool:
+        """Whether all that a client asked brokers for since then is known."""
+        return bool(self.brokers) and seen_whole(*who, self.brokers, self.group, self.context, since_ns=since_ns)
 
     @property
     def topic_id(self) -> str | None:
@@ -351,13 +351,13 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
     for one in mine:
         begin, offset = one.begin or 0, one.lowest
         others = [other.lowest for other in every if other.topic_id == current and is_with(one, other, log)]
-        if offset > begin and min(others, default=offset) >= offset and log.whole(one.who):
+        if offset > begin and min(others, default=offset) >= offset and log.whole(one.who, born_ns):
             asked = any(asks_for_end(claim, one, offset) for claim in log.at("sought", partition))
             yield one.who, Skip(begin, offset, one.first[0], BEHIND, recreated, one.last[1] - offset, one.claims, asked)
     for one in every:
         if one.topic_id not in {None, ZERO} or one.who not in before:
             continue
-        if (kept := lowest_since(one, born_ns)) is not None and log.whole(one.who):
+        if (kept := lowest_since(one, born_ns)) is not None and log.whole(one.who, born_ns):
             yield one.who, Skip(0, kept[1], start_ns(kept[0]), BEHIND, recreated, one.last[1] - kept[1], one.claims)
 
 
@@ -445,7 +445,7 @@ def restarts(log: Log, partition: int, every: list[Reader]) -> Iterator[Restart]
         members = {(one["client_id"], one["host"]) for one in members_of(claim["group"], log.context, log.group)}
         began = [(offset, one.who, one.claims) for one in every if one.who in members
                  for offset in first_after(one, partition, lost_ns, log)]  # fmt: skip
-        if began and all(log.whole(who) for _, who, _ in began):
+        if began and all(log.whole(who, lost_ns) for _, who, _ in began):
             offset, who, found = min(began, key=lambda one: one[0])
             yield Restart(who, claim["group"], before[-1], offset, lost_ns, [*found, claim])
 
@@ -525,7 +525,7 @@ class Behind(NamedTuple):
 
     records: int
     acted_ns: int
-    """When it asked for records last."""
+    """When it committed last."""
     left: Claim
 
 
@@ -539,12 +539,9 @@ def behind(log: Log, partition: int, reads: str, commits: Times) -> Behind | Non
         return None
     left_ns, offset = last.last.ts_ns, commits[-1][1]
     slot = left_ns // SLOT_NS
-    mine = [
-        one.peak["last"][0] for one in log.at("position", partition)
-        if (one["client_id"], one["host"]) == (last["client_id"], last["host"]) and "last" in one.peak
-    ]  # fmt: skip
-    acted_ns = max(mine, default=left_ns)
-    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= SLOT_NS and commits[-1][0] <= slot
+    acted_ns = max(one.peak["committed"][0] for one in log.current("committed", partition) if one["group"] == reads)
+    patience_ns = max(1, 2 * (longest_gap(commits, slot) - 1)) * SLOT_NS
+    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
 
@@ -610,15 +607,15 @@ def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> 
 
 def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:
     """The longest; of a request that is open, as long as its server answered others."""
-    to_ns, from_ns = max((one.peak["wait"] for one in claims), key=lambda wait: wait[0] - wait[1])
+    longest_ns, from_ns = max(one.peak["wait"] for one in claims)
     context.watch()
     for claim in claims:
         open_ns = claim.peak["open"]
         answered = context.claims("answered", group, "link", claim["endpoint"])
         last_ns = max((run.last_ns for one in answered for run in one.outcomes.runs()), default=0)
-        if open_ns and last_ns - open_ns > to_ns - from_ns:
+        if open_ns and last_ns - open_ns > longest_ns:
             return Wait(open_ns, last_ns, True, claims)
-    return Wait(from_ns, to_ns, False, claims)
+    return Wait(from_ns, from_ns + longest_ns, False, claims)
 
 
 def not_joined(reads: str, members: list[Claim], wait: Wait, group: Group, context: CheckContext) -> list[str]:

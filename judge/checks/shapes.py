@@ -77,6 +77,7 @@ def end_ns(slot: int) -> int:
 
 
 Key = tuple[Any, ...]
+MINUTE_NS = 60_000_000_000
 
 
 def clock(ts_ns: int) -> Time:
@@ -274,12 +275,15 @@ def controllers_named(by: Iterable[str]) -> str:
     return ", ".join(f"{controller} (epoch {epoch})" for controller, _, epoch in (one.partition("@") for one in by))
 
 
-def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:
-    """Whether all requests of a client to these endpoints, and the responses, are in the capture. After one gap, one
-    undecoded message or a beginning that was not captured, nothing counts as missing. A connection whose client is
-    unknown may be any client's.
+def seen_whole(
+    client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext, *, since_ns: int = 0
+) -> bool:
+    """Whether all requests of a client to these endpoints, and the responses, are in the capture, of connections that
+    were there at a time or later. After one gap, one undecoded message or a beginning that was not captured, nothing
+    counts as missing. A connection whose client is unknown may be any client's.
     """
-    return not any(BROKEN in partly(client_id, host, endpoint, group, context) for endpoint in sorted(endpoints))
+    every = sorted(endpoints)
+    return not any(BROKEN in partly(client_id, host, endpoint, group, context, since_ns=since_ns) for endpoint in every)
 
 
 def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:
@@ -289,10 +293,14 @@ def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, con
     return CONTINUED not in partly(client_id, host, endpoint, group, context)
 
 
-def partly(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> set[str]:
-    """Why not everything is known of the connections that are, or may be, a client's."""
+def partly(
+    client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext, *, since_ns: int = 0
+) -> set[str]:
+    """Why not everything is known of the connections that are, or may be, a client's. They end within a minute more."""
     return {
         claim["what"]
         for claim in context.claims("partial", group, "link", endpoint)
-        if claim["host"] == host and (claim["anybodys"] or claim["client_id"] == client_id)
+        if claim["host"] == host
+        and (claim["anybodys"] or claim["client_id"] == client_id)
+        and claim.last.ts_ns + MINUTE_NS >= since_ns
     }

@@ -246,13 +246,13 @@ def leaves(talk, at):
     talk.ask(at, "LeaveGroup", 3, {"groupId": "g", "members": gone}, {"errorCode": 0, "members": gone})
 
 
-def leaves_behind(lab, *, stopped=30, left=45, until=120, committed=None):
+def leaves_behind(lab, *, stopped=30, left=45, until=120, times=()):
     lists_songs(lab, until)
     grows(lab, until)
     leaves(process(lab, 1, 1, until=left), left)
     fetches(lab, follows(2, stopped))
-    committed = stopped if committed is None else committed
-    commits(lab, [10, stopped], [10, committed])
+    times = times or range(5, stopped + 1, 5)
+    commits(lab, times, times)
     lab.until = until
 
 
@@ -277,6 +277,15 @@ def grp011_near_miss__nothing_waits(lab):
     fetches(lab, follows(2, 30))
     commits(lab, [10, 30], [10, 29])
     fetches(lab, [(at, 29, 29) for at in range(31, 120, 3)], client_id="other", host="10.0.0.8")
+
+
+def grp011_fires__its_library_fetches_on(lab):
+    """Records are fetched in the background until the member leaves."""
+    leaves_behind(lab, stopped=44, times=range(5, 31, 5))
+
+
+def grp011_near_miss__it_commits_seldom(lab):
+    leaves_behind(lab, stopped=74, left=75, until=150, times=(20, 40, 60))
 
 
 def grp011_cannot_know(lab):

@@ -152,8 +152,8 @@ def restored(batch: Batch) -> Iterator[Rows]:
 
 
 def joins(batch: Batch) -> Iterator[Rows]:
-    """How long members wait until all others have joined: until the response, or until a time that the request, which
-    the capture ends before, does not have (0).
+    """How long members wait until all others have joined: the longest time until a response, and when the last request
+    was sent that has none before the capture ends.
     """
     asked = batch.lines("JoinGroup", "request")
     if asked is None:
@@ -165,6 +165,6 @@ def joins(batch: Batch) -> Iterator[Rows]:
     pending &= whole_ones[exchanges.connection[asked.message]]
     to_ns = np.where(ended, until_ns(exchanges, row), 0)
     waited = (ended & (to_ns - asked.ts_ns >= OVERDUE_NS)) | pending
-    latest = {"wait": (to_ns, asked.ts_ns)}
+    longest = {"wait": (np.maximum(to_ns - asked.ts_ns, 0), asked.ts_ns)}
     peak = {"open": np.where(pending, asked.ts_ns, 0)}
-    yield asked.states("join_wait", ["@who", "group_id"], waited, latest=latest, peak=peak)
+    yield asked.states("join_wait", ["@who", "group_id"], waited, latest=longest, peak=peak)
