@@ -190,7 +190,7 @@ class CheckContext:
         """
         if self.accepted_from is None:
             self.accepted_from = {}
-            for claim in self.ledger.claims(CONTROL, "server"):
+            for claim in self.of_members(CONTROL):
                 for other, _ in self.clusters.parts(claim) if claim["error"] == 0 else ():
                     self.accepted_from.setdefault(id(other), set()).add(claim["host"])
         if id(group) not in self.known_senders:
@@ -284,10 +284,15 @@ class CheckContext:
         if self.of_logs is None:
             self.of_logs = {}
             for kind in OF_LOG:
-                for claim in self.ledger.claims(kind, "server"):
+                for claim in self.of_members(kind):
                     for other, part in self.clusters.parts(claim):
                         self.of_logs.setdefault(id(other), []).append(part)
         return self.of_logs.get(id(group), [])
+
+    def of_members(self, kind: str) -> Iterator[Claim]:
+        """One kind of claims about servers, without those about servers that no member names."""
+        unlisted = self.unauthenticated_hosts.unlisted
+        yield from (claim for claim in self.ledger.claims(kind, "server") if claim["endpoint"] not in unlisted)
 
     def generation_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """The logs that have more than one generation, and since when."""

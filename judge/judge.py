@@ -27,7 +27,7 @@ from wirecheck.judge.schedule import CONNECTION, CONNECTION_NS, MINUTE_NS, NEVER
 from wirecheck.judge.subject_eviction import SubjectEvictor, too_many_connections
 from wirecheck.judge.thresholds import SECOND_NS, Settings
 from wirecheck.judge.topic_history import REPORTS
-from wirecheck.judge.topology.clusters import Clusters, separate
+from wirecheck.judge.topology.clusters import Clusters, Doubted, separate
 from wirecheck.judge.topology.forwarding import SENT_ON, forwarding_of, serving_hosts
 from wirecheck.judge.topology.unauthenticated_hosts import UnauthenticatedHosts
 
@@ -292,9 +292,15 @@ class Judge:
 
     def context(self) -> CheckContext:
         stated = self.ledger.claims_of(*SERVERS).values()
-        doubted = self.unauthenticated_hosts.servers
+        unnamed = self.unauthenticated_hosts
+        doubted = Doubted(frozenset(unnamed.servers), frozenset(unnamed.unlisted))
         self.clusters, self.excluded = separate(
-            self.label, stated, self.busy, self.failures, reports=self.reports, doubted=doubted
+            self.label,
+            stated,
+            self.busy,
+            self.failures,
+            reports=self.reports,
+            doubted=doubted,
         )
         return CheckContext(
             self.ledger,

@@ -27,7 +27,7 @@ SHOWN = 3
 """So many APIs and endpoints are named per kind of behaviour."""
 OTHERWISE = {
     "partition": "other leaders in epochs of this cluster",
-    "address": "brokers of this cluster at addresses where none answers",
+    "address": "addresses that no broker of this cluster names",
     "broker_epoch": "heartbeats that it accepts as a controller",
     "registration": "registrations that it accepts as a controller",
 }
@@ -289,18 +289,21 @@ def client_sends_broker_requests(subject: Subject, group: Group, context: CheckC
 
 def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A server that does not belong to the cluster, because it states otherwise than the cluster's members do."""
-    unnamed = {*context.unauthenticated_hosts.known.unnamed()}
+    unlisted = context.unauthenticated_hosts.known.unlisted
     found: list[Claim] = [
         claim
         for endpoint in sorted({claim["endpoint"] for claim in context.ledger.claims("serving", "host", host)})
-        if endpoint in unnamed
+        if endpoint in unlisted
         for claim in context.unauthenticated_hosts.contradictions(endpoint)
         if context.clusters.group_of(claim) is group
     ]
     if found:
         names = sorted({claim["name"] for claim in found if claim.kind == "binding"})
         ids = tuple(sorted({claim["topic_id"] for claim in found if "topic_id" in KINDS[claim.kind].fields}))
-        words = {"who": f"Server {found[0].server()}", "why": "it reports this cluster's ID, and no broker lists it"}
+        words = {
+            "who": f"Server {found[0].server()}",
+            "why": "it reports this cluster's ID, and no broker of it lists it",
+        }
         ids_of = [f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"] if names else []
         others = dict.fromkeys(OTHERWISE[claim.kind] for claim in found if claim.kind != "binding")
         words["what"] = ", ".join([*ids_of, *others])

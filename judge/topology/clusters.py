@@ -68,6 +68,18 @@ MOST_FORMER = 16
 UNBARRED = Barred()
 
 
+class Doubted(NamedTuple):
+    """Servers that no member names."""
+
+    hosts: frozenset[str] = frozenset()
+    """Of those that contradict members."""
+    unlisted: frozenset[str] = frozenset()
+    """Endpoints of all of them."""
+
+
+NONE_DOUBTED = Doubted()
+
+
 class Joined:
     """Nodes that are one cluster: a union that no known ClusterId ever crosses. A root may have a ClusterId, and roots
     with different ones stay apart, as do those that cannot be of a cluster (`bars`) and those that are.
@@ -184,7 +196,7 @@ class Clusters:
         claims: Iterable[Claim] = (),
         connections: Connections = unknown,
         reports: Reports = unreported,
-        doubted: Collection[str] = (),
+        doubted: Doubted = NONE_DOUBTED,
     ) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = in_order(claims)
@@ -193,13 +205,13 @@ class Clusters:
             by_kind[claim.kind].append(claim)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
-        self.addresses = by_kind["address"]
-        """Statements of servers about the addresses of brokers."""
+        self.addresses = by_members(by_kind["address"], doubted.unlisted)
+        """Statements of servers about the addresses of brokers; of members' addresses, those of members."""
         self.listener = listener_of(self.addresses)
         self.named_ends = {claim["address"] for claim in self.addresses}
         """Addresses of brokers."""
         self.unknown = Group(label)
-        self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
+        self.births = births(by_kind["cluster_id"], self.addresses, connections, by_kind["advertised"])
         of_several = disputed(by_kind["cluster_id"])
         self.disputed = set(of_several)
         """Endpoints that may state several ClusterIds in turn."""
@@ -207,12 +219,12 @@ class Clusters:
         """Endpoints that surely do."""
         spans, facts = self.spans_of(everything)
         stated = {(end, n): cluster_id for end, found in self.births.items() for n, (_, cluster_id) in enumerate(found)}
-        self.two_logs = two_logs(without(doubted, by_kind), self.listener, reports)
-        """Pairs of endpoints of two running clusters, none on a `doubted` host: what such a server states separates no
+        self.two_logs = two_logs(without(doubted.hosts, by_kind), self.listener, reports)
+        """Pairs of endpoints of two running clusters, none on a doubted host: what such a server states separates no
         members. If no cluster ID is known, both may stay in one group."""
         self.twins = twins(self.two_logs, stated)
         """Pairs of endpoints of two running clusters with one cluster ID."""
-        self.renamings = twins(renamings(without(doubted, by_kind), self.listener), stated)
+        self.renamings = twins(renamings(without(doubted.hosts, by_kind), self.listener), stated)
         """Pairs of endpoints, one of a proxy that renames topics, the other of the brokers behind it."""
         if self.twins or self.renamings:
             stated = taken_apart(stated, by_kind["names"], [*self.twins, *self.renamings], self.listener)
@@ -226,7 +238,7 @@ class Clusters:
                 joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
         self.date(spans, facts)
-        self.places = self.placed(by_kind["address"])
+        self.places = self.placed(self.addresses)
         self.former: dict[int, list[Group]] = {}
         """By cluster (its `id()`) those that its addresses led to before, once they were asked for."""
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
@@ -504,6 +516,14 @@ def without(hosts: Collection[str], by_kind: dict[str, list[Claim]]) -> dict[str
     return defaultdict(list, kept)
 
 
+def by_members(addresses: list[Claim], unlisted: Collection[str]) -> list[Claim]:
+    """Without what `unlisted`, endpoints that no member names, state about addresses that others name."""
+    if not unlisted:
+        return addresses
+    named = {claim["address"] for claim in addresses if claim["endpoint"] not in unlisted}
+    return [claim for claim in addresses if claim["endpoint"] not in unlisted or claim["address"] not in named]
+
+
 def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     servers = {claim["endpoint"] for found in claims.values() for claim in found}
     for claim in claims["address"]:
@@ -522,7 +542,7 @@ def separate(
     failures: Failures,
     *,
     reports: Reports = unreported,
-    doubted: Collection[str] = (),
+    doubted: Doubted = NONE_DOUBTED,
 ) -> tuple[Clusters, str | None]:
     """The clusters; and the endpoint that had to be omitted because of an exception, EVERY for all of them."""
     claims = list(stated)

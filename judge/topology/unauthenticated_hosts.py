@@ -5,8 +5,8 @@ counts as authenticated, and what depended on its claims is judged again. A host
 unauthenticated, nor is one that only uses an old version (VER001) or belongs to another cluster (CLU001).
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -33,15 +33,13 @@ ADDRESSES = ("address", "registered")
 
 
 class Servers:
-    """What servers state about nodes and about themselves. A server that only lists itself is not listed by others, but
-    may be a member nevertheless.
+    """What servers state about nodes and about themselves. A host is a member because a member names it, never because
+    it names itself.
     """
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         self.named: set[str] = set()
         """Hosts that a server on another host names as a node's."""
-        self.by_itself: set[str] = set()
-        """Hosts that name themselves: perhaps as members whose others were not asked on that listener."""
         self.raft: set[str] = set()
         """Endpoints that show the metadata log."""
         self.kafka: set[str] = set()
@@ -59,8 +57,6 @@ class Servers:
         """By endpoint whom it names as brokers."""
         self.accepted: dict[str, list[Claim]] = defaultdict(list)
         """By endpoint the registrations and heartbeats of brokers that it accepted."""
-        claims = list(claims)
-        registered = {(claim["endpoint"], claim["address"]) for claim in claims if claim.kind == "registration"}
         for claim in claims:
             if claim.kind in ADDRESSES and not is_literal(claim["address"]):
                 self.by_name = True
@@ -69,8 +65,6 @@ class Servers:
             match claim.kind:
                 case "address" | "registered" if host_of(claim["address"]) != host_of(claim["endpoint"]):
                     self.named.add(host_of(claim["address"]))
-                case "address" if (claim["endpoint"], claim["address"]) not in registered:
-                    self.by_itself.add(host_of(claim["address"]))
                 case "broker_epoch" | "registration" if claim["error"] == 0:
                     self.accepted[claim["endpoint"]].append(claim)
                 case "log_order":
@@ -85,10 +79,15 @@ class Servers:
                     self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
+        self.members = {cluster_id: self.members_of(cluster_id) for cluster_id in set().union(*self.stated.values())}
+        """By ClusterId the addresses that its members name."""
+        self.unlisted = {*self.unnamed()}
+        """Endpoints that state a ClusterId whose members name no such host."""
 
     def facts(self) -> str:
         """A digest of all that decides which hosts are unauthenticated."""
-        return digest(repr([*map(sorted, (self.named, self.raft, self.kafka, self.answering)), self.by_name]))
+        ends = map(sorted, (self.named, self.raft, self.kafka, self.answering))
+        return digest(repr([*ends, self.by_name]))
 
     def is_controller(self, endpoint: str) -> bool:
         """Whether it advertises heartbeats and no Metadata: it accepts brokers as a controller does. A Metadata answer
@@ -97,11 +96,43 @@ class Servers:
         every = self.advertised.get(endpoint, {}).values()
         return any(HEARTBEAT in ranges and METADATA not in ranges for ranges in every)
 
+    def members_of(self, cluster_id: str) -> set[str]:
+        """The addresses of members, as far as they are known: the servers that most others name are members, and so is
+        whom they name.
+        """
+        lists: dict[str, set[str]] = defaultdict(set)
+        for endpoint, found in self.stated.items():
+            if cluster_id in found:
+                lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
+        by_others = Counter(to for host, named in lists.items() for to in {*map(host_of, named)} - {host})
+        most = max((by_others[host] for host in lists), default=0)
+        found, members = {host for host in lists if by_others[host] == most}, set[str]()
+        addresses = {endpoint for endpoint in self.stated if host_of(endpoint) in found}
+        while found:
+            members |= found
+            addresses.update(*(lists[host] for host in found))
+            found = {*map(host_of, addresses)} & lists.keys() - members
+        return addresses
+
     def unnamed(self) -> Iterator[str]:
-        """Endpoints that state the cluster ID of listed servers, but that no server lists, not even themselves."""
-        members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
-        known = self.named | self.by_itself
-        yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
+        """Endpoints that state the ClusterId of members, none of whom names their host. If members have host names, any
+        address may be one of theirs; and a list that shares no address with theirs may be another listener's.
+        """
+        elsewhere: dict[str, set[str]] = defaultdict(set)
+        for endpoint, claims in self.addresses.items():
+            for claim in claims:
+                if host_of(claim["address"]) != host_of(endpoint):
+                    elsewhere[host_of(claim["address"])].add(endpoint)
+        for endpoint in sorted(self.stated):
+            for members in (self.members[one] for one in self.stated[endpoint]):
+                not_named = all(map(is_literal, members)) and host_of(endpoint) not in {*map(host_of, members)}
+                if not_named and all(self.shares(end, members) for end in elsewhere[host_of(endpoint)]):
+                    yield endpoint
+                    break
+
+    def shares(self, endpoint: str, members: Collection[str]) -> bool:
+        """Whether it hands out addresses of members."""
+        return any(claim["address"] in members for claim in self.addresses[endpoint])
 
 
 MOST_SUBJECTS = 10_000
@@ -109,6 +140,13 @@ MOST_SUBJECTS = 10_000
 UNREAD, OUTSIDE = "bytes of another protocol", "versions outside the advertised range"
 ANYWHERE: Subject = ("*",)
 NAMING = {"binding", "creation", "partition"}
+OF_REPLICAS = {"follower", "follows", "fetch_versions", "replica_answer", "heartbeat"}
+"""Kinds of claims about what a broker does at another node: what a stranger's server grants makes no client a broker.
+"""
+OF_NAMES = {"binding", "described"}
+"""Kinds of claims by which a server gives an ID a name."""
+NAMED_NS = 20_000_000_000
+"""So long after a broker names itself, brokers of its cluster name it too."""
 
 
 class UnauthorizedUse(NamedTuple):
@@ -134,13 +172,15 @@ class UnverifiedHost:
 class UnauthenticatedHosts:
     def __init__(self, ledger: Ledger, stored: Any = None) -> None:
         self.ledger = ledger
-        kept = stored or {"hosts": [], "servers": [], "facts": ""}
+        kept = stored or {"hosts": [], "servers": [], "unlisted": [], "facts": ""}
         self.hosts = {
             host: UnverifiedHost(unauthenticated, {tuple(subject) for subject in subjects}, asked)
             for host, unauthenticated, subjects, asked in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
         """Hosts of servers that no server lists, and that contradict the listed ones."""
+        self.unlisted: set[str] = set(kept["unlisted"])
+        """Endpoints of servers that no member names, contradicting or not."""
         self.facts: str = kept["facts"]
         """Of the servers, when hosts were looked at last."""
         self.known, self.links = Servers(), dict[str, Link]()
@@ -149,7 +189,8 @@ class UnauthenticatedHosts:
         hosts = [
             [host, one.unauthenticated, sorted(one.subjects), one.asked] for host, one in sorted(self.hosts.items())
         ]
-        return {"hosts": hosts, "servers": sorted(self.servers), "facts": self.facts}
+        servers, unlisted = sorted(self.servers), sorted(self.unlisted)
+        return {"hosts": hosts, "servers": servers, "unlisted": unlisted, "facts": self.facts}
 
     def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
         """Decide again on the hosts with new claims, and on all hosts if the servers have changed. Returns the subjects
@@ -162,16 +203,17 @@ class UnauthenticatedHosts:
             return set()
         self.known = Servers(self.ledger.claims_of("server").values())
         servers, facts = set(self.contradicting()), self.known.facts()
-        moved, changed = servers != self.servers, facts != self.facts
-        self.servers, self.facts = servers, facts
+        moved = (servers, self.known.unlisted) != (self.servers, self.unlisted)
+        changed = facts != self.facts
+        self.servers, self.unlisted, self.facts = servers, self.known.unlisted, facts
         if moved or changed:
             hosts = {subject[1] for subject in self.ledger.subjects("host")}
         elif self.hosts:
             links = {subject[1] for subject in touched if subject[0] == "link"}
             hosts |= {host for endpoint in links for _, host in self.link(endpoint) if host in self.hosts}
-        unlisted = hosts - self.hosts.keys()
+        others = hosts - self.hosts.keys()
         dependents = {subject for host in sorted(hosts) for subject in self.look_at(host)}
-        turned = set(filter(self.is_unauthenticated, unlisted))  # rows may rest on its claims already
+        turned = set(filter(self.is_unauthenticated, others))  # rows may rest on its claims already
         if moved or (changed and turned) or ANYWHERE in dependents:
             return None
         if turned:
@@ -191,7 +233,7 @@ class UnauthenticatedHosts:
 
     @property
     def any_doubted(self) -> bool:
-        return bool(self.hosts or self.servers)
+        return bool(self.hosts or self.unlisted)
 
     def doubted(self, host: str) -> bool:
         return host in self.hosts or host in self.servers
@@ -222,7 +264,16 @@ class UnauthenticatedHosts:
         """Whether no check may hear a claim: an unauthenticated host made it, and not as a broken peer's would be."""
         if self.servers and host_of(claim.server()) in self.servers and host_of(claim.last.server) in self.servers:
             return True
+        if self.unlisted and claim.server() in self.unlisted and claim.last.server in self.unlisted:
+            return claim.kind in OF_REPLICAS or (claim.kind in OF_NAMES and self.misnames(claim))
         return host is not None and self.hosts[host].unauthenticated and not self.may_be_honest(claim)
+
+    def misnames(self, claim: Claim) -> bool:
+        """Whether members know a topic ID by other names alone."""
+        topic_id = claim["topic_id"]
+        bound = self.ledger.claims("binding", "id", topic_id) if topic_id else []
+        names = {one["name"] for one in bound if one.server() not in self.unlisted}
+        return bool(names) and claim["name"] not in names
 
     def may_be_honest(self, claim: Claim) -> bool:
         """Another cluster's node among a quorum, a controller of before where brokers are named by host names, or a
@@ -324,7 +375,7 @@ class UnauthenticatedHosts:
         """Hosts of servers that state a cluster's ClusterId, that no server names, and that contradict its members.
         Knowing the IDs of topics proves nothing: each client that may describe a topic knows them.
         """
-        for endpoint in self.known.unnamed():
+        for endpoint in sorted(self.known.unlisted):
             host = host_of(endpoint)
             whole = not any(claim.peak["unseen"] for claim in self.ledger.claims("serving", "host", host))
             if whole and any(True for _ in self.contradictions(endpoint)):
@@ -345,45 +396,63 @@ class UnauthenticatedHosts:
             leaders: dict[tuple[int, int], set[int]] = defaultdict(set)
             own = []
             for claim in self.ledger.claims("partition", "id", topic_id):
-                if host_of(claim.first.server) == host_of(claim.last.server) == host:
-                    own.append(claim)
-                else:
+                servers = (claim.first.server, claim.last.server)
+                if any(map(self.of_members, servers)):
                     leaders[claim["partition"], claim["leader_epoch"]].add(claim["leader"])
+                elif host in map(host_of, servers):
+                    own.append(claim)
             for claim in own:
                 if leaders[claim["partition"], claim["leader_epoch"]] - {claim["leader"]}:
                     yield claim
 
+    def of_members(self, endpoint: str) -> bool:
+        return endpoint not in self.known.unlisted
+
     def other_brokers(self, endpoint: str) -> Iterator[Claim]:
-        """Addresses where no server answers Kafka, of brokers that members name elsewhere."""
-        members: dict[int, set[str]] = defaultdict(set)
-        for other, claims in self.known.addresses.items():
-            if host_of(other) != host_of(endpoint):
-                for claim in claims:
-                    members[claim["broker"]].add(claim["address"])
-        alive = {host_of(server) for server in self.known.answering}
-        for claim in self.known.addresses[endpoint]:
-            elsewhere = members[claim["broker"]]
-            if elsewhere and claim["address"] not in elsewhere and host_of(claim["address"]) not in alive:
+        """Addresses that members do not name when they are asked later: beside addresses of theirs, or with the number
+        of a broker that they do not have. Also of brokers that they name elsewhere, where no server answers Kafka.
+        """
+        known = self.known
+        own = {claim["address"] for claim in known.addresses[endpoint]}
+        theirs = [claim for end, named in known.addresses.items() if self.of_members(end) for claim in named]
+        members = {claim["address"] for claim in theirs}
+        by_number = {claim["broker"] for claim in theirs}
+        beside_theirs = not own.isdisjoint(members)
+        asked_ns = max((c.last.ts_ns for c in theirs if not beside_theirs or c["address"] in own), default=0)
+        names_itself = host_of(endpoint) in {*map(host_of, own)}
+        alive = {host_of(server) for server in known.answering}
+        for claim in known.addresses[endpoint]:
+            if claim["address"] in members:
+                continue
+            if beside_theirs or claim["broker"] not in by_number:
+                if asked_ns >= claim.first.ts_ns + NAMED_NS:
+                    yield claim
+            elif not names_itself and host_of(claim["address"]) not in alive:
                 yield claim
 
     def other_ids(self, endpoint: str) -> Iterator[Claim]:
-        """Bindings of topics that others know by other ids."""
+        """Bindings of topics that members know by other ids."""
         host = host_of(endpoint)
-        others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
+        members = {end: found for end, found in self.known.carried.items() if self.of_members(end)}
+        others = {i for other, found in members.items() if host_of(other) != host for i in found}
         for topic_id in sorted(self.known.carried[endpoint] - others):
             claims = in_order(self.ledger.claims_of("id", topic_id).values())
-            if not any(names_it(claim) and host_of(claim.server()) != host for claim in claims):
+            if not any(names_it(claim) and self.is_others(claim, host) for claim in claims):
                 own = (
                     c for c in claims if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
                 )
                 yield from (claim for claim in own if self.otherwise(claim["name"], topic_id, host))
 
     def otherwise(self, name: str | None, topic_id: str, host: str) -> bool:
-        """Whether another host's server binds a name to another id."""
+        """Whether a member on another host binds a name to another id."""
         return name is not None and any(
-            claim["topic_id"] not in {None, ZERO, topic_id} and host_of(claim.server()) != host
+            claim["topic_id"] not in {None, ZERO, topic_id} and self.is_others(claim, host)
             for claim in self.ledger.claims("binding", "name", name)
         )
+
+    def is_others(self, claim: Claim, host: str) -> bool:
+        """Whether it is the statement of a member on another host."""
+        return host_of(claim.server()) != host and self.of_members(claim.server())
 
 
 def names_it(claim: Claim) -> bool:

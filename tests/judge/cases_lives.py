@@ -351,9 +351,20 @@ def tid020_near_miss__a_proxy_that_renames_topics(lab):
 def tid007_fires__by_another_list_of_the_brokers_behind_a_proxy(lab):
     """It shares no address with theirs: the topics' names show whose it is."""
     renaming(lab)
+    another_list(lab, "10.0.0.13:19092", "10.0.0.14:19092")
+
+
+def tid007_near_miss__one_server_of_another_list(lab):
+    """Only the server itself names it: a stranger's server would do the same."""
+    renaming(lab)
+    another_list(lab, "10.0.0.13:19092")
+
+
+def another_list(lab, *servers):
     internal = {"10.0.0.13:19092": 3, "10.0.0.14:19092": 4}
     for at in range(0, 120, 5):
-        lab.metadata(at, [("a-orders", ID_1), ("orders", "Z" + ID_2[1:])], server="10.0.0.13:19092", brokers=internal)
+        for server in servers:
+            lab.metadata(at, [("a-orders", ID_1), ("orders", "Z" + ID_2[1:])], server=server, brokers=internal)
 
 
 def clu005_near_miss(lab):

@@ -288,3 +288,67 @@ def wir008_near_miss__of_an_outsiders_server(lab):
         lab.metadata(at, [("orders", ID_2)], server=f"{EVIL}:9092", cluster_id=CLUSTER, brokers=brokers, talk=rogue)
     for at in range(10, 80, 3):
         lab.talk(DEAD, over=True, close_ns=ns(at), closed_by="server-rst")
+
+
+def lists_itself(lab, at, number=3, address=f"{EVIL}:9092", names=(("orders", ID_1),)):
+    """A server that names itself as a broker, beside the brokers of the cluster."""
+    talk = lab.talk(address, "evil", EVIL)
+    brokers = {one: n for one, n in {B1: 1, B2: 2}.items() if n != number} | {address: number}
+    lab.metadata(at, names, server=address, cluster_id=CLUSTER, brokers=brokers, talk=talk)
+
+
+def two_brokers(lab, *times):
+    """Both brokers are asked, and name each other."""
+    for at in times:
+        for server in (B1, B2):
+            lab.metadata(at, [("orders", ID_1)], server=server, brokers={B1: 1, B2: 2})
+    lab.until = 100
+
+
+def clu002_fires__a_server_that_lists_itself(lab):
+    """It says nothing else: members, asked later, do not name it."""
+    two_brokers(lab, 0, 60)
+    for at in range(10, 60, 10):
+        lists_itself(lab, at)
+
+
+def clu002_fires__a_server_that_lists_itself_as_a_member(lab):
+    two_brokers(lab, 0, 60)
+    lists_itself(lab, 10, number=2)
+
+
+def clu002_near_miss__a_broker_that_joins(lab):
+    """It names itself at once, and the others do as soon as they know."""
+    two_brokers(lab, 0)
+    lists_itself(lab, 10)
+    lab.metadata(12, [("orders", ID_1)], brokers={B1: 1, B2: 2, f"{EVIL}:9092": 3})
+    lab.until = 100
+
+
+def clu002_near_miss__a_broker_that_moved_at_the_end(lab):
+    """No member was asked later."""
+    two_brokers(lab, 0, 15)
+    lists_itself(lab, 10, number=2)
+
+
+def clu002_near_miss__a_lone_broker_of_another_listener(lab):
+    """Its list shares no address with theirs, and has their numbers."""
+    two_brokers(lab, 0, 60)
+    internal = {"10.1.0.1:9094": 1, "10.1.0.2:9094": 2}
+    for at in range(10, 60, 10):
+        lab.metadata(at, [("orders", ID_1)], server="10.1.0.1:9094", brokers=internal)
+
+
+def tid007_near_miss__of_a_server_that_lists_itself(lab):
+    two_brokers(lab, 0, 30, 60, 90)
+    for at in range(1, 95, 5):
+        lists_itself(lab, at, names=[("orders", ID_2)])
+
+
+def tid007_fires__of_a_broker_that_a_member_names(lab):
+    """One of the two is enough."""
+    for at in range(0, 100, 10):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1, B2: 2, f"{EVIL}:9092": 3})
+        lab.metadata(at, [("orders", ID_1)], server=B2, brokers={B1: 1, B2: 2})
+        lists_itself(lab, at, names=[("orders", ID_2)])
+    lab.until = 120

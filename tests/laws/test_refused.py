@@ -185,8 +185,8 @@ LINK_HEADERS = {
 }
 
 
-def with_outsiders(name, cases, dice, path):
-    """The capture, and what the hosts send."""
+def with_talks(name, talks, path):
+    """The capture, and the segments of other connections."""
     data = gzip.decompress((EXAMPLES / name / "capture.pcap.gz").read_bytes())
     nanoseconds = struct.unpack("<I", data[:4])[0] == 0xA1B23C4D
     link = LINK_HEADERS[struct.unpack("<I", data[20:24])[0]]
@@ -196,12 +196,11 @@ def with_outsiders(name, cases, dice, path):
         ts_ns = second * S + part * (1 if nanoseconds else 1000)
         packets.append((ts_ns, data[at : at + 16 + size]))
         at += 16 + size
-    for number, case in enumerate(cases, 1):
-        for segment in outsider(number, case, CLUSTERS[name], dice):
-            whole = link + traffic.ip(segment)
-            part = segment.ts_ns % S // (1 if nanoseconds else 1000)
-            head = struct.pack("<IIII", segment.ts_ns // S, part, len(whole), len(whole))
-            packets.append((segment.ts_ns, head + whole))
+    for segment in (segment for talk in talks for segment in talk):
+        whole = link + traffic.ip(segment)
+        part = segment.ts_ns % S // (1 if nanoseconds else 1000)
+        head = struct.pack("<IIII", segment.ts_ns // S, part, len(whole), len(whole))
+        packets.append((segment.ts_ns, head + whole))
     packets.sort(key=lambda packet: packet[0])
     path.write_bytes(data[:24] + b"".join(packet for _, packet in packets))
     return path
@@ -255,7 +254,8 @@ def test_a_refused_request_changes_nothing_about_others(capture, seed, tmp_path)
     dice = random.Random(seed)
     apis = sorted({key for key, _ in CARRYING})
     cases = [dice.choice([case for case in CARRYING if case[0] == api]) for api in apis for _ in range(HOSTS)]
-    after = library.replay(with_outsiders(name, cases, dice, tmp_path / "outsiders.pcap"))
+    talks = [outsider(number, case, CLUSTERS[name], dice) for number, case in enumerate(cases, 1)]
+    after = library.replay(with_talks(name, talks, tmp_path / "outsiders.pcap"))
     assert after.coverage.messages > before.coverage.messages
     assert after.coverage.decoded_messages == after.coverage.messages
     assert findings_of(after) == findings_of(before)
