@@ -24,8 +24,9 @@ PROGRESS = 4  # last row of every file: nothing older than its time is still to 
 SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` has the error and the byte
 UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were given, for one `reason`
-QUARANTINED = 8  # `source` is a file of frames that could not be read; written by the checking job, in no file
-LATE = 9  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
+CLOCK = 8  # the clock of `source` was set `count` times; `reason` says when and how far
+QUARANTINED = 9  # `source` is a file of frames that could not be read; written by the checking job, in no file
+LATE = 10  # `count` frames came when their connection had settled, for one `reason`; written by the checking job only
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970
@@ -52,7 +53,7 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, UNDECRYPTED),
+    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, CLOCK),
     Column("cluster", pa.string(), "Label of the cluster, as given to the agent."),
     Column("agent", pa.string(), "Name of the agent that wrote the row."),
     Column("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder.", 1, (1 << 31) - 1),

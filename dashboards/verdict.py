@@ -251,7 +251,7 @@ def notes(result: Verdict) -> str:
 
 def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     """Label and text of what is on no card: clients that no finding explains, what was expected, notes if
-    there is no card, and LINES.
+    there is no card, LINES, and clocks that were set.
     """
     if refused := refused_besides(result):
         yield "refused", refused
@@ -264,6 +264,8 @@ def besides(result: Verdict) -> Iterator[tuple[str, str]]:
     for code, label in LINES.items():
         if found := without_card(result, code):
             yield label, found
+    for line in result.coverage.parts("clock_steps"):
+        yield "clock", line
 
 
 def not_read(coverage: Coverage) -> list[str]:

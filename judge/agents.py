@@ -85,6 +85,7 @@ MARKS = {
     frames.UNDECRYPTED: "undecrypted_connections",
     frames.QUARANTINED: "quarantined_files",
     frames.LATE: "late_frames",
+    frames.CLOCK: "clock_steps",
 }
 """Marks that are counted, and the measure of coverage each adds to."""
 

@@ -265,7 +265,7 @@ class _Loop:
         self._take_last_rows()  # they are still of the old time
         self._writer.put(ClockWentBack())
         reason = f"went back by {back_ns / 1e9:.1f} s"
-        self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), "clock", reason=reason))
+        self._mark(frames.Mark(frames.CLOCK, time.time_ns(), "the agent's clock", 1, reason))
         self.say(f"the clock {reason}; payload that waited for redaction is redacted completely")
 
     def _tell_losses(self) -> None:

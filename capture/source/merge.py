@@ -1,9 +1,9 @@
 """Several capture files as one capture, ordered by time.
 
 Where time steps back within a file by more than a second, its parts are read as files of their own, so that sections of
-a pcapng file come in order, whatever their distance; unless its clock was set back. A file that can be read only once,
-or unpacked, is sorted within a window of rows. Otherwise rows of one file keep their order; ties follow the order of
-files. A file is opened when its first packet is due.
+a pcapng file come in order, whatever their distance; unless its clock was set (`clock_steps.py`). A file that can be
+read only once, or unpacked, is sorted within a window of rows. Otherwise rows of one file keep their order; ties follow
+the order of files. A file is opened when its first packet is due.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
-from wirecheck.capture.source.clock_steps import Steps, was_set_back
+from wirecheck.capture.source.clock_steps import Clock, was_set_back
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, STEP_NS, Batch, CaptureFile, InputError, Unread, first_look
 from wirecheck.capture.source.rows import BATCH_BYTES
 
@@ -128,12 +128,14 @@ def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open
         reader.on_keys(key_log)
     begin = 0 if source.stretch is None else source.stretch.begin
     try:
-        every = file.batches(stamp)
+        clock = Clock()
+        every = file.batches(stamp) if source.stretch else clock.dated(file.batches(stamp))
         for batch in every if source.is_in_order else sorted_within(every, unread):
             reader.read_bytes = file.file_bytes - begin
             yield batch
         reader.read_bytes = file.file_bytes - begin
         file.add_unread(unread)
+        clock.add_unread(unread)
         if unread.parts == 0 and (marks := unread.marks(file.source)):
             yield _marks(marks, stamp)
     finally:
@@ -146,19 +148,11 @@ WINDOW_BYTES = 16 << 20
 
 def sorted_within(batches: Iterable[Batch], unread: Unread, window_bytes: int = WINDOW_BYTES) -> Iterator[Batch]:
     """Rows that step back, moved to their place if it is in the window; the others are counted in `unread`, where they
-    are more than a second late. Batches that need nothing pass as they are, and all from where the clock was set back.
+    are more than a second late. Batches that need nothing pass as they are.
     """
     waiting: deque[Batch] = deque()
     size, passed_ns = 0, 0
-    steps = Steps()
     for batch in batches:
-        steps.look(batch.rows)
-        if steps.was_set_back:
-            for one in (*waiting, batch):
-                yield Batch(one.rows, np.maximum(one.clock, passed_ns))
-                passed_ns = max(passed_ns, int(one.clock[-1]))
-            waiting.clear()
-            continue
         waiting.append(batch)
         size += batch.rows.nbytes
         if _late(batch).any():

@@ -101,6 +101,8 @@ class Unread:
     errors: list[str] = field(default_factory=list)
     late: int = 0
     """Packets so far out of order that they were not moved to their place."""
+    clock_steps: list[str] = field(default_factory=list)
+    """How the clock of the file was set."""
     newest_ns: int = 0
 
     def marks(self, source: str) -> list[frames.Mark]:
@@ -109,6 +111,8 @@ class Unread:
         if self.dropped:
             dropped = min(self.dropped, frames.MOST_COUNT)
             marks.append(frames.Mark(frames.DROPPED, now, source, dropped, "reported by the capture file"))
+        if self.clock_steps:
+            marks.append(frames.Mark(frames.CLOCK, now, source, len(self.clock_steps), set_clock(self.clock_steps)))
         reasons = []
         if self.cut:
             cut = f"{self.cut} packets are cut to at most {self.cut_bytes} bytes (snap length); capture whole packets"
@@ -124,6 +128,12 @@ class Unread:
         return [*marks, *(frames.Mark(frames.INPUT_ERROR, now, source, reason=reason) for reason in reasons)]
 
 
+def set_clock(steps: list[str]) -> str:
+    more = f", and {len(steps) - SHOWN_STEPS} times more" if len(steps) > SHOWN_STEPS else ""
+    return f"its clock was set {', '.join(steps[:SHOWN_STEPS])}{more}; later packets are dated without that"
+
+
+SHOWN_STEPS = 3
 SURVEYED_BYTES = 64 << 20
 """A file up to this size is read twice: once for its times, which takes 1 % of the CPU time of reading it."""
 SAMPLES, SAMPLE_BYTES = 256, 1 << 17

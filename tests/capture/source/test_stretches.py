@@ -163,16 +163,57 @@ def test_batches_in_order_pass_as_they_are():
 
 @pytest.mark.parametrize("back_ns", [2 * 10**9, 60 * 10**9])
 @pytest.mark.parametrize("form", [t.pcap, t.pcapng, lambda packets: gzip.compress(t.pcap(packets))])
-def test_rows_of_a_clock_that_was_set_back_stay_as_they_are(form, back_ns, written):
-    """The sequence numbers go on over the step."""
+def test_a_clock_that_was_set_back_is_an_offset_of_later_rows(form, back_ns, written):
+    """The sequence numbers go on over the step. How long the step itself took, the file does not say."""
     talk = t.Talk(mss=100).open().request(bytes(2000)).response(bytes(2000)).request(bytes(2000)).close()
     segments = [replace(one, ts_ns=START_NS + n * 10**8) for n, one in enumerate(talk.segments)]
     half = len(segments) // 2
     later = [replace(one, ts_ns=one.ts_ns - back_ns) for one in segments[half:]]
     packets = t.packets([*segments[:half], *later])
-    found = frames_of(written(form(packets)))
+    path = written(form(packets))
+    found = frames_of(path)
     assert [row["tcp_seq"] for row in found] == [one.seq for one in segments]
-    assert [row["ts_ns"] for row in found] == [one.ts_ns for one in (*segments[:half], *later)]
+    assert [row["ts_ns"] for row in found[:half]] == [one.ts_ns for one in segments[:half]]
+    assert [row["ts_ns"] for row in found[half:]] == [one.ts_ns - 10**8 for one in segments[half:]]
+    (mark,) = (reason for kind, _, reason in marks_of(path) if kind == frames.CLOCK)
+    assert mark.startswith(f"its clock was set by {(back_ns - 10**8) / 1e9:,.1f} s back at ")
+
+
+PAUSE_NS = 600 * 10**9
+
+
+def exchanges(late, again=False):
+    """Data that is acknowledged at once, with a pause before the last segments; what it waits for may be sent again."""
+    talk = t.Talk().open()
+    for _ in range(6):
+        for is_client in (True, False):
+            talk._send(is_client, bytes(100))
+            talk._say(not is_client, t.ACK)
+    early, behind = talk.segments[:-late], talk.segments[-late:]
+    copies = [replace(early[-1], ts_ns=behind[0].ts_ns - 10**6 + PAUSE_NS)] if again else []
+    return [*early, *copies, *(replace(one, ts_ns=one.ts_ns + PAUSE_NS) for one in behind)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "steps"),
+    [({"late": 3}, 1), ({"late": 4}, 0), ({"late": 3, "again": True}, 0)],
+    ids=["acknowledged behind it", "a pause", "an outage"],
+)
+def test_a_clock_that_was_set_ahead_shows_where_data_was_on_its_way(facts, steps, written):
+    path = written(t.pcap(t.packets(exchanges(**facts))))
+    assert len([kind for kind, _, _ in marks_of(path) if kind == frames.CLOCK]) == steps
+    times = [row["ts_ns"] for row in frames_of(path)]
+    assert (times[-1] - times[0] < 10**9) == bool(steps)
+
+
+def test_a_few_rows_that_are_late_are_no_clock_that_was_set(written):
+    """As of another queue of the network card."""
+    talk = t.Talk(mss=100).open().request(bytes(4000)).response(bytes(4000)).request(bytes(4000)).close()
+    segments = [replace(one, ts_ns=START_NS + n * 10**8) for n, one in enumerate(talk.segments)]
+    moved = [*segments[:40], segments[70], *segments[40:70], *segments[71:]]
+    path = written(gzip.compress(t.pcap(t.packets(moved))))
+    assert [kind for kind, _, _ in marks_of(path) if kind == frames.CLOCK] == []
+    assert [row["ts_ns"] for row in frames_of(path)] == sorted(one.ts_ns for one in segments)
 
 
 def test_marks_of_a_file_in_several_parts_are_counted_once(written):

@@ -1,0 +1,88 @@
+"""The law of clocks: a clock that is set, back, ahead, or to and fro, adds no violation to a capture and takes none.
+So it is with anomalies, and with what is said of the work.
+"""
+
+import gzip
+import random
+import struct
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.depth import DEEP
+from wirecheck import library
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CAPTURES = ["kraft4-stale-broker", "zk39-inconsistent-id"]
+SEEDS = range(40 if DEEP else 3)
+S = 1_000_000_000
+LEAST_S = 3
+"""Less is a pause, or packets that are late."""
+DAY_S = 86_400
+
+
+def packets_of(name):
+    """The head of a capture file, and each of its packets with its time."""
+    data = gzip.decompress((EXAMPLES / name / "capture.pcap.gz").read_bytes())
+    part_ns = 1 if struct.unpack("<I", data[:4])[0] == 0xA1B23C4D else 1000
+    packets, at = [], 24
+    while at < len(data):
+        second, part, size = struct.unpack("<III", data[at : at + 12])
+        packets.append((second * S + part * part_ns, data[at + 8 : at + 16 + size]))
+        at += 16 + size
+    return data[:24], part_ns, packets
+
+
+def write(path, head, part_ns, packets):
+    """In this order, whatever their times."""
+    rows = (struct.pack("<II", ns // S, ns % S // part_ns) + rest for ns, rest in packets)
+    path.write_bytes(head + b"".join(rows))
+    return path
+
+
+def offsets(count, dice):
+    """Of each packet how far the clock is off: set once to four times, to any time up to a day off."""
+    begins = sorted(dice.sample(range(count // 20, count), dice.choice([1, 1, 2, 4])))
+    found, now_s = [0] * count, 0
+    for begin in begins:
+        step_s = round(LEAST_S * (DAY_S / LEAST_S) ** dice.random())
+        now_s = dice.choice([now_s + step_s, now_s - step_s, 0 if abs(now_s) > LEAST_S else step_s])
+        found[begin:] = [now_s * S] * (count - begin)
+    return found
+
+
+def said(verdict):
+    found = (one for one in verdict.findings if one.kind in {"violation", "anomaly"})
+    return verdict.marks.work.mark, sorted((one.code, one.topic or "", one.brokers, one.client_ids) for one in found)
+
+
+@pytest.fixture(scope="module", params=CAPTURES)
+def capture(request):
+    path = EXAMPLES / request.param / "capture.pcap.gz"
+    return packets_of(request.param), said(library.replay(path))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clock_that_is_set_adds_no_finding_and_takes_none(capture, seed, tmp_path):
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    off = offsets(len(packets), dice)
+    stepped = [(ns + by_ns, rest) for (ns, rest), by_ns in zip(packets, off, strict=True)]
+    after = library.replay(write(tmp_path / "stepped.pcap", head, part_ns, stepped))
+    assert said(after) == before
+    assert after.coverage.decoded_messages == after.coverage.messages
+    backwards = any(later < earlier for (earlier, _), (later, _) in pairwise(stepped))
+    assert not backwards or after.coverage.measures["clock_steps"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_packets_out_of_order_are_no_clock_that_is_set(capture, seed, tmp_path):
+    """Of two queues of a network card, and of two files that were put together in the wrong order."""
+    (head, part_ns, packets), before = capture
+    dice = random.Random(seed)
+    cut = dice.randrange(1, len(packets))
+    rotated = [*packets[cut:], *packets[:cut]]
+    after = library.replay(write(tmp_path / "rotated.pcap", head, part_ns, rotated))
+    assert said(after) == before
+    assert "clock_steps" not in after.coverage.measures
