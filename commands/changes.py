@@ -64,6 +64,8 @@ def changes(
         listing(several=len({change.cluster for change in chosen} - {None}) > 1).show(chosen, form, every=every)
         if found.others:
             tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")
+        if found.unread:
+            tell(f"wirecheck: {plural(found.unread, 'administrative request')} could not be read and had no answer")
         if form == "text":
             note(f"{summary(chosen)}; {basis}")
 

@@ -303,6 +303,13 @@ def decode(
     return _run(messages, projection, planned(messages, dialect))
 
 
+def decode_as_brokers(messages: Messages) -> Decoded:
+    """Decodes a batch by released layouts, and what Kafka's readers read although no writer of Kafka's writes it: text
+    that is not UTF-8, tags in any order, and bytes behind the end.
+    """
+    return _run(messages, EVERYTHING, planned(messages, Dialect.KAFKA), as_brokers=True)
+
+
 def kept(messages: Messages) -> Kept:
     """The messages as the interpreter takes them."""
     spans = vec64(messages.span_at), vec64(messages.span_offset), vec64(messages.span_length)
@@ -316,9 +323,10 @@ def kept_message(messages: Messages, row: int) -> Kept:
     return one_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
 
 
-def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
+def _run(messages: Messages, projection: Projection, plan: Plan, *, as_brokers: bool = False) -> Decoded:
     compiled = programs()
     walk = Interpreter(vec[u8](_kept_fields(projection)), compiled.levels)
+    walk.as_brokers = int(as_brokers)
     outcomes = Outcomes(vec[u8](plan.status.view(np.uint8)))
     attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), vec[i64](plan.spare))
     walk_all(walk, compiled.instructions, kept(messages), attempts, outcomes)

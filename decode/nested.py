@@ -143,7 +143,7 @@ def _content(decoded: Decoded, slot: Slot, value: int, length: int, *, contents:
         return {"left_out": width}
     data = decoded.messages.data[value : value + width].tobytes()
     if slot.kind == Kind.TEXT:
-        return data.decode()
+        return data.decode(errors="replace")  # as Kafka's readers do; others refuse what is not UTF-8
     if slot.kind == Kind.UUID:
         return id_text(data)
     if slot.kind == Kind.UUIDS:

@@ -5,7 +5,8 @@
 A KRaft broker forwards such a request to the controller in an Envelope, with the client's principal and address. So one
 change may be seen twice, and one that a client sends by TLS may be seen in its Envelope only. A principal is that of
 the Envelope with exactly this request: all runs of Kafka's tools number their requests alike, on one host. Values of
-configurations and credentials are never part of a change; what was not seen is None.
+configurations and credentials are never part of a change; what was not seen is None. A request that a broker reads
+and Kafka's writers never write is a change as any other; of one that cannot be read, the response may show the objects.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import ACL_OPERATIONS, name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.dialect import read
+from wirecheck.decode.dialect import read, suggested
 from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.forwarding import Way
-from wirecheck.decode.message import Status, only
+from wirecheck.decode.message import Decoded, Status, decode_as_brokers, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.peer import Conversation
 from wirecheck.decode.show.learned_names import Brokers, are_different
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Messages
 
 Body = dict[str, Any]
@@ -167,6 +167,15 @@ class Seen:
     def is_answered(self) -> bool:
         return all(target.error is not None for target in self.targets)
 
+    @property
+    def is_rejected(self) -> bool:
+        return all(map(is_rejected, self.targets))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it cannot be read, and no answer says what it was about."""
+        return not self.is_answered and any(target.details == UNREAD for target in self.targets)
+
 
 @dataclass
 class Changes(Coverage):
@@ -178,8 +187,14 @@ class Changes(Coverage):
     brokers: Brokers = field(default_factory=Brokers)
     creating: dict[tuple[int, str | None, str], int] = field(default_factory=dict)
     """When a client asked for Metadata and let topics be created: by correlation ID, client ID and address."""
+    emptied: int = 0
+    """Requests that were rejected and made place for others."""
+    unread: int = 0
+    """Requests that cannot be read and have no answer: a broker would refuse them, too."""
     others: int = 0
     """Requests beyond MOST_CHANGES, and objects beyond MOST_TARGETS."""
+    rejected: list[Seen] = field(default_factory=list)
+    """Of the requests, those that make place for others."""
 
     def __post_init__(self) -> None:
         self.once = CountedOnce(self.brokers)
@@ -193,10 +208,18 @@ class Changes(Coverage):
 
     def keep(self, found: Seen) -> None:
         self.others += found.others
-        if len(self.direct) + len(self.forwarded) < MOST_CHANGES:
-            (self.forwarded if found.in_envelope else self.direct).append(found)
-        else:
+        if found.is_unread:
+            self.unread += 1
+            return
+        if len(self.direct) + len(self.forwarded) - self.emptied >= MOST_CHANGES:
             self.others += 1
+            if found.is_rejected or not self.rejected:
+                return
+            self.rejected.pop().targets = []
+            self.emptied += 1
+        (self.forwarded if found.in_envelope else self.direct).append(found)
+        if found.is_rejected:
+            self.rejected.append(found)
 
     def learn(self, pairs: Exchanges) -> None:
         """Which broker is behind which address, and which clients let topics be created."""
@@ -347,28 +370,67 @@ def requests_in(pairs: Exchanges, dialects: Sequence[str]) -> Iterator[Seen]:
     """Of administrative exchanges what clients request, also in Envelopes."""
     if not len(pairs):
         return
-    decoded, digests = read(pairs.messages, dialects), request_digests(pairs.messages)
+    decoded, digests = Bodies(pairs.messages, dialects), request_digests(pairs.messages)
     for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
         if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
-            body, answer = body_of(decoded, request), body_of(decoded, response)
-            if body is not None:
-                one = seen(pairs, (request, response), (pairs.messages, request), body, answer)
-                one.digest = digests[request]
-                yield one
+            body, answer = decoded.body(request), decoded.body(response)
+            one = seen(pairs, (request, response), (pairs.messages, request), body, answer)
+            one.digest = digests[request]
+            yield one
     yield from enveloped(pairs, decoded, dialects)
 
 
-def targets(api: str, request: Body, response: Body | None) -> tuple[list[Target], int]:
-    """One for each object of a request, and how many more there are than are kept."""
+class Bodies:
+    """Messages of a batch, as a broker reads them."""
+
+    def __init__(self, messages: Messages, dialects: Sequence[str]) -> None:
+        self.decoded = read(messages, dialects)
+        malformed = np.flatnonzero(self.decoded.status >= Status.POSSIBLY_A_DRAFT)
+        if len(malformed):
+            is_draft = [draft is not None for draft in suggested(messages.take(malformed))]
+            malformed = malformed[~np.array(is_draft, np.bool_)]
+        self.place = dict(zip(malformed.tolist(), range(len(malformed)), strict=True))
+        self.as_brokers = decode_as_brokers(messages.take(malformed)) if len(malformed) else None
+
+    def body(self, row: int) -> Body | None:
+        """None without this message, and where it cannot be read."""
+        if row in self.place and self.as_brokers is not None:
+            return body_of(self.as_brokers, self.place[row])
+        return body_of(self.decoded, row)
+
+
+def targets(api: str, request: Body | None, response: Body | None) -> tuple[list[Target], int]:
+    """One for each object of a request, and how many more there are than are kept: those that were rejected first."""
     action = ACTIONS[api]
-    every = elements(action, request)
-    errors, found = Errors(action, response), []
-    for position, element in enumerate(every[:MOST_TARGETS]):
-        name = named(action.name, element)
-        kind = action.object_type or LIST_OF_TYPES.get(element.get("resourceType", 0), "resource")
-        text = details(api, element, request)
-        found.append(Target(kind, errors.better_name(position, name), text, errors.of(position, name)))
+    if request is None:
+        return unread_targets(action, response), 0
+    every, errors = elements(action, request), Errors(action, response)
+    answers = [errors.of(position, named(action.name, element)) for position, element in enumerate(every)]
+    order = [*range(len(every))]
+    if len(every) > MOST_TARGETS:
+        order = sorted(sorted(order, key=lambda at: answers[at] not in {"NONE", None})[:MOST_TARGETS])
+    found = []
+    for at in order:
+        kind = action.object_type or LIST_OF_TYPES.get(every[at].get("resourceType", 0), "resource")
+        name = errors.better_name(at, named(action.name, every[at]))
+        found.append(Target(kind, name, details(api, every[at], request), answers[at]))
     return found, len(every) - len(found)
+
+
+def unread_targets(action: Action, response: Body | None) -> list[Target]:
+    """The objects of a request that cannot be read, as far as its response names them."""
+    errors = Errors(action, response)
+    names = [next((str(one[name]) for name in action.answers_to if one.get(name)), UNKNOWN) for one in errors.answers]
+    kind = action.object_type or "resource"
+    answers = [
+        Target(kind, name, UNREAD, errors.error_of(one)) for name, one in zip(names, errors.answers, strict=True)
+    ]
+    kept = sorted(answers, key=is_rejected)[:MOST_TARGETS]
+    return kept or [Target(kind, UNKNOWN, UNREAD, errors.of(0, ""))]
+
+
+def is_rejected(target: Target) -> bool:
+    return target.error not in {"NONE", None}
 
 
 API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}
@@ -392,7 +454,11 @@ def frame_of(pairs: Exchanges, row: int) -> Frame:
 
 
 def seen(
-    pairs: Exchanges, carriers: tuple[int, int], about: tuple[Messages, int], request: Body, response: Body | None
+    pairs: Exchanges,
+    carriers: tuple[int, int],
+    about: tuple[Messages, int],
+    request: Body | None,
+    response: Body | None,
 ) -> Seen:
     """A client's request. `carriers`: the messages that were followed, the response -1 without one; `about`: the
     request itself, which is the carrier or inside it.
@@ -435,37 +501,37 @@ def raw(value: str | None) -> bytes | None:
     return None if value in {None, UNKNOWN} else base64.b64decode(str(value))
 
 
-def enveloped(pairs: Exchanges, decoded: Decoded, dialects: Sequence[str]) -> Iterator[Seen]:
+def enveloped(pairs: Exchanges, bodies: Bodies, dialects: Sequence[str]) -> Iterator[Seen]:
     """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
-    inside = unwrapped(decoded, pairs.request_of)
+    inside = unwrapped(bodies.decoded, pairs.request_of)
     if not len(inside.messages):
         return
-    inner, digests = read(inside.messages, dialects), request_digests(inside.messages)
+    inner, digests = Bodies(inside.messages, dialects), request_digests(inside.messages)
     answer_to = dict(zip(pairs.request.tolist(), pairs.response.tolist(), strict=True))
     response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
     for row, outer in enumerate(inside.outer.tolist()):
         if inside.messages.side[row] != REQUEST or int(inside.messages.key[row]) not in API_KEYS:
             continue
-        body, envelope = body_of(inner, row), body_of(decoded, outer)
-        if body is None or envelope is None:
+        envelope = bodies.body(outer)
+        if envelope is None:
             continue
         response = response_to.get(row, -1)
         answered = int(inside.outer[response]) if response >= 0 else -1
-        one = seen(pairs, (outer, answered), (inside.messages, row), body, body_of(inner, response))
+        one = seen(pairs, (outer, answered), (inside.messages, row), inner.body(row), inner.body(response))
         address = raw(envelope["clientHostAddress"])
         one.host = (address is not None and client_host(address)) or one.host
         one.principal = principal(raw(envelope["requestPrincipal"]))
         one.digest = digests[row]
         one.in_envelope, one.forwarded_by = True, client_id(pairs.messages, outer) if response >= 0 else None
-        if (error := refusal(decoded, answer_to.get(outer, -1))) is not None:
+        if (error := refusal(bodies, answer_to.get(outer, -1))) is not None:
             not_forwarded(one, error, host_of(pairs, outer), client_id(pairs.messages, outer))
             one.answered_ns = int(pairs.ts_ns[answer_to[outer]])
         yield one
 
 
-def refusal(decoded: Decoded, answer: int) -> str | None:
+def refusal(bodies: Bodies, answer: int) -> str | None:
     """The error of an Envelope whose sender may send none. (A broker that asks a wrong controller asks again.)"""
-    body = body_of(decoded, answer)
+    body = bodies.body(answer)
     return error_name(UNAUTHORIZED) if body is not None and body["errorCode"] == UNAUTHORIZED else None
 
 
@@ -564,9 +630,11 @@ class Errors:
     def of(self, position: int, name: str) -> str | None:
         if self.response is None:
             return None
-        answer = self.answer(position, name)
+        return self.error_of(self.answer(position, name))
+
+    def error_of(self, answer: Body | None) -> str:
         code = first_error(answer) if answer is not None else 0
-        return "NONE" if (code := code or int(self.response.get("errorCode", 0))) == 0 else error_name(code)
+        return "NONE" if (code := code or int((self.response or {}).get("errorCode", 0))) == 0 else error_name(code)
 
     def answer(self, position: int, name: str) -> Body | None:
         if self.action.answers_to == BY_POSITION:
@@ -591,6 +659,7 @@ UNAUTHORIZED = 31
 REFUSED_ENVELOPE = "(in an Envelope that was refused)"
 VALIDATE_ONLY = "(validate only)"
 """Ends the details of a request that changes nothing."""
+UNREAD = "(the request could not be read)"
 UNKNOWN = "?"
 """Stands for a text of which not all bytes were captured."""
 

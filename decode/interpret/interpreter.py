@@ -160,6 +160,8 @@ class Frame:
     def __init__(self, outer: Frame | None, nothing: Instruction) -> None:
         self.left: i64 = 0
         """Elements or tags that follow."""
+        self.seen: i64 = 0
+        """Of a tag section, by bits, the known tags before."""
         self.row: i64 = 0
         """Of what encloses the array; of a tag section, the tag before."""
         self.rest: i64 = 0
@@ -187,6 +189,10 @@ class Interpreter:
         self.problem_at: i64 = 0
         """How far the message walked last was read, as on the wire."""
         self.problem_field: i64 = 0
+        self.as_brokers: i64 = 0
+        """1: read what Kafka's readers read and its writers never write. That is text that is not UTF-8, tags in any
+        order, unknown tags twice, and bytes behind the end.
+        """
         self.position = Position()
         nothing = Instruction(ops.END)
         self.outermost = Frame(None, nothing)
@@ -318,7 +324,7 @@ class Interpreter:
                     else:
                         number = at
                         if rest <= limit - at:
-                            if op <= ops.COMPACT_TEXT and not is_text(data, at, at + rest):
+                            if op <= ops.COMPACT_TEXT and self.as_brokers == 0 and not is_text(data, at, at + rest):
                                 problem = BAD_TEXT
                                 break
                             at += rest
@@ -412,6 +418,7 @@ class Interpreter:
                 now = now.next
                 frame = frame.inner
                 frame.left = count
+                frame.seen = 0
                 frame.row = -1
                 frame.resume = now
                 frame.known = now
@@ -427,7 +434,7 @@ class Interpreter:
                 if tag < 0:
                     problem = BAD_VARINT if tag == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
                     break
-                if tag <= frame.row:
+                if tag <= frame.row and self.as_brokers == 0:
                     problem = BAD_TAG
                     break
                 extent, behind = uvarint(data, behind, limit)
@@ -452,6 +459,11 @@ class Interpreter:
                         break
                     known = known.next_tag
                 if known is not None:
+                    bit = i64(1) << (tag & 31)
+                    if self.as_brokers != 0 and frame.seen & bit != 0:
+                        problem = BAD_TAG  # Kafka's readers take the later one, which no column can hold
+                        break
+                    frame.seen |= bit
                     now = known.next
                     continue
                 if kept_fields[what]:
@@ -498,7 +510,7 @@ class Interpreter:
                 left = end - at + hidden
                 if left == spare and spare > 0:
                     problem = TOLERATED
-                elif left > 0:
+                elif left > 0 and self.as_brokers == 0:
                     problem = LEFTOVER_BYTES
                 break
 

@@ -578,3 +578,54 @@ def test_what_a_brokers_host_does_in_another_cluster_is_not_sent_on():
     other.response(response("CreateTopics", 7, CREATED, 3))
     assert len(found(client, other.close())) == 1
     assert [one.cluster for one in found(client, other, *naming_their_clusters())] == ["cluster-a", "cluster-b"]
+
+
+NAMES = [f"n{number}" for number in range(audit.MOST_TARGETS + 5)]
+
+
+def test_of_too_many_objects_those_that_were_accepted_are_kept():
+    """The accepted one is the last."""
+    asked = {"topicNames": [*NAMES, "songs"]}
+    answered = {"responses": [{"name": name, "errorCode": 0 if name == "songs" else 3} for name in asked["topicNames"]]}
+    every = found(direct("DeleteTopics", 5, asked, answered))
+    assert len(every) == audit.MOST_TARGETS
+    assert [one.object for one in every if one.error == "NONE"] == ["songs"]
+
+
+def test_of_too_many_requests_those_that_were_rejected_make_place(monkeypatch):
+    monkeypatch.setattr(audit, "MOST_CHANGES", 3)
+    refused = {"topics": [{"name": "songs", "errorCode": 36}]}
+    talks = [
+        direct("CreateTopics", 5, CREATE, refused, number * SECOND, client=("10.0.4.12", 41000 + number))
+        for number in range(5)
+    ]
+    talks.append(direct("CreateTopics", 5, CREATE, CREATED, 9 * SECOND))
+    segments = sorted((segment for talk in talks for segment in talk.segments), key=lambda one: one.ts_ns)
+    changes = Changes().read([frames(segments)])
+    assert [one.error for one in changes.merged()] == ["TOPIC_ALREADY_EXISTS", "TOPIC_ALREADY_EXISTS", "NONE"]
+    assert changes.others == 3
+
+
+def unreadable(message):
+    """A newer version than any layout."""
+    return message[:6] + b"\0\7" + message[8:]
+
+
+def test_a_request_that_cannot_be_read_and_has_no_answer_is_counted():
+    talk = Talk(client=CLIENT, server=BROKER).open().request(request("CreateTopics", 5, CREATE))
+    talk.response(response("CreateTopics", 5, CREATED)).request(
+        unreadable(request("DeleteTopics", 6, {}, number=8))
+    ).close()
+    changes = Changes().read([frames(talk.segments)])
+    assert ([one.action for one in changes.merged()], changes.unread) == (["CreateTopics"], 1)
+
+
+def test_the_objects_of_a_request_that_cannot_be_read_are_those_of_its_answer():
+    """Its length is that of nothing that can be read; whoever answered it did."""
+    message = bytearray(request("DeleteTopics", 5, {"topicNames": ["songs"]}))
+    place = message.index(b"songs") - 1
+    message[place] = 0x7F
+    answer = response("DeleteTopics", 5, {"responses": [{"name": "songs", "errorCode": 0}]})
+    talk = Talk(client=CLIENT, server=BROKER).open().request(bytes(message)).response(answer)
+    (one,) = found(talk)
+    assert (one.object, one.error, one.details) == ("songs", "NONE", audit.UNREAD)

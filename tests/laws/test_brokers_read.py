@@ -1,0 +1,109 @@
+"""The law of lenient readers: what Kafka's readers read is a change, whatever no writer of Kafka's would write.
+
+For each administrative API, each version and each leniency: the change is listed as that of the request written well.
+"""
+
+import struct
+
+import pytest
+
+from tests.build import CASES, plain
+from tests.questions.test_changes import BROKER, CLIENT, MS, found
+from tests.traffic import Talk
+from wirecheck.decode.layouts.program import Dialect
+from wirecheck.questions.changes import ACTIONS, API_KEYS, UNREAD
+
+SENDER, NAME = "lab-admin", "zzzzz"
+LAYOUTS = {
+    (API_KEYS[layout.key], version): layout
+    for dialect, layout, version in CASES
+    if dialect == Dialect.KAFKA and layout.side == "request" and layout.key in API_KEYS
+}
+DESCENDING = b"\x02\x84\x07\x01x\x05\x01y"
+"""Tags 900 and 5."""
+TWICE = b"\x02\x05\x01x\x05\x01y"
+
+
+def body_of(fields, version):
+    return {one.name: value(one, version) for one in fields if version in one.versions and one.tag is None}
+
+
+def value(field, version):
+    if field.type == "struct":
+        one = body_of(field.fields, version)
+    elif field.type == "string":
+        one = NAME
+    elif field.type in {"bytes", "records"}:
+        one = ""
+    elif field.type == "uuid":
+        one = "JMxDMvfeRaOyTjPWGqDRbA"
+    else:
+        one = 1
+    return [one] if field.array else one
+
+
+def sized(message):
+    return struct.pack(">i", len(message)) + message
+
+
+def client_id(message):
+    return sized(message[4:].replace(SENDER.encode(), b"lab-admi\xff", 1))
+
+
+def text(message):
+    head, _, tail = message[4:].rpartition(NAME.encode())
+    return sized(head + b"zz\xffzz" + tail) if head else None
+
+
+def header_tags(tags):
+    def changed(message):
+        at = message.index(SENDER.encode()) + len(SENDER)
+        return sized(message[4:at] + tags + message[at + 1 :])
+
+    return changed
+
+
+def body_tags(tags):
+    return lambda message: sized(message[4:-1] + tags)
+
+
+def leftover(message):
+    return sized(message[4:] + b"\0\0\0")
+
+
+ANYWHERE = {"client ID": client_id, "text": text, "leftover": leftover}
+FLEXIBLE = {
+    "header tags descend": header_tags(DESCENDING), "header tags twice": header_tags(TWICE),
+    "tags descend": body_tags(DESCENDING), "tags twice": body_tags(TWICE),
+}  # fmt: skip
+
+
+def listed(message, api, version):
+    talk = Talk(client=CLIENT, server=BROKER).open().request(message)
+    talk.ts_ns += 200 * MS
+    talk.response(plain(api, "response", version, {}, {"correlationId": 7}))
+    every = found(talk.close())
+    return [(one.action, one.object_type, one.object.replace("�", "z"), one.host, one.error) for one in every], [
+        one.details for one in every
+    ]
+
+
+@pytest.mark.parametrize("api", sorted(ACTIONS))
+def test_what_a_broker_reads_is_listed_as_a_change(api):
+    tried = 0
+    for (name, version), layout in LAYOUTS.items():
+        if name != api:
+            continue
+        head = {"correlationId": 7, "clientId": SENDER}
+        message = plain(api, "request", version, body_of(layout.fields, version), head)
+        well, details = listed(message, api, version)
+        assert well
+        assert not any(UNREAD in text for text in details)
+        for lenient in (ANYWHERE | (FLEXIBLE if version in layout.flexible else {})).values():
+            changed = lenient(message)
+            if changed is not None:
+                tried += 1
+                now, details = listed(changed, api, version)
+                assert now == well
+                assert not any(UNREAD in text for text in details)
+    assert tried >= 2
