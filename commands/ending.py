@@ -81,6 +81,12 @@ def in_one_line() -> Iterator[None]:
         raise Stop(f"{error}; see {command} --help") from error
     except InputError as error:
         raise Stop(str(error)) from error
+    except ValueError as error:
+        from wirecheck.streaming.store.result_damage import DamagedResultError
+
+        if isinstance(error, DamagedResultError):
+            raise Stop(str(error)) from error
+        raise
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:

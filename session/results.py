@@ -57,7 +57,12 @@ def latest(session: Session, out: Path, tables: tuple[str, ...] = ()) -> "Result
     with session.progress("reading"):
         from wirecheck.streaming.store.run_result import IN_RESULT, Result
 
-        return Result.latest(out, tables or IN_RESULT)
+        found = Result.latest(out, tables or IN_RESULT)
+    if not tables and not found.rows["coverage"] and any(found.rows.values()):
+        from wirecheck.streaming.store.result_damage import DamagedResultError
+
+        raise DamagedResultError(f"{out}/coverage", "the table has no rows, while others have")
+    return found
 
 
 def say_unread(session: Session, found: "Result", busy_ports: str = "") -> None:

@@ -24,9 +24,15 @@ STATE = (
     "block checksum mismatch",  # RocksDB, of a file that it had opened
     "Corruption: ",
     "doesn't exist",  # a batch, in Spark's logs
+    "Checksum error",  # of a file of Spark's logs that was cut
 )
 FULL = ("No space left on device", "Disk quota exceeded")
-DIED = ("Python worker exited unexpectedly", "Python worker crashed", "Python worker faulthandler")
+DIED = (
+    "Python worker exited unexpectedly",
+    "Python worker crashed",
+    "Python worker faulthandler",
+    "driver worker exited unexpectedly",
+)
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")
 OF_STORE = re.compile(r"PySparkRuntimeError: Error [^:\n]*: ([^\n]*?)(?: +in /[^\n]*)?$", re.MULTILINE)
 """RocksDB's message in a worker, without the path of its working copy."""

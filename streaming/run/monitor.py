@@ -44,7 +44,7 @@ from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.left_over import end_left_over
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import SparkDidNotStart, close_session, open_session
+from wirecheck.streaming.spark.session import JAVA_ENDED, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import most_loaded
 from wirecheck.streaming.spark.tuning import Session
@@ -52,6 +52,7 @@ from wirecheck.streaming.steps.frames_folder import FramesError, first_of, label
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, leased
+from wirecheck.streaming.store.result_damage import DamagedResultError
 from wirecheck.streaming.store.run_result import LatestRows
 from wirecheck.streaming.store.storage import at, is_local, spelled
 from wirecheck.wording import reason_of
@@ -94,8 +95,10 @@ def run(
             served(plan, front, runbooks) as page,
         ):
             begin(settings, Watch(plan, page, stopping, say, lease))
-    except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
+    except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, DamagedResultError, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
+    except ConnectionError as failure:  # py4j's, which talks to Java: no disk has any
+        raise MonitorError(JAVA_ENDED) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(
             f"{failure.filename or plan.out}: {reason_of(failure)}; fix that and start again"

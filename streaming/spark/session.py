@@ -81,10 +81,8 @@ def open_session(session: Session) -> SparkSession:
     with inherited_by_java(None if session.verbose else log), own_interrupt():
         try:
             RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
-        except (PySparkException, Py4JError) as failure:
-            problem = f"Spark did not start: {last_line(log) or last_raised(str(failure))}"
-            fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
-            raise SparkDidNotStart(f"{problem}; {fix}") from failure
+        except (PySparkException, Py4JError, ConnectionError) as failure:
+            raise SparkDidNotStart(not_started(last_line(log), str(failure))) from failure
     return RUNNING.spark
 
 
@@ -133,10 +131,37 @@ def inherited_by_java(log: Path | None) -> Iterator[None]:
             os.close(saved)
 
 
+JAVA_ENDED = (
+    "Spark's Java ended without a word: it was killed, or memory was short (dmesg says); free memory, and start again"
+)
+
+
+def not_started(logged: str, raised: str) -> str:
+    """Why, in one line. `logged`: the last line of Java, empty where it only warned."""
+    if not logged and any(words in raised for words in GONE):
+        return JAVA_ENDED
+    fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
+    return f"Spark did not start: {logged or last_raised(raised)}; {fix}"
+
+
+GONE = ("JAVA_GATEWAY_EXITED", "Connection refused", "Connection reset", "Answer from Java side is empty")
+"""In what PySpark raises where Java is not there any more."""
+NO_LAST_WORDS = (
+    "spark-class: line",
+    "WARNING: ",
+    "WARN ",
+    "Picked up ",
+    "Setting default log level",
+    "To adjust logging",
+)
+"""Lines of Spark's script and of a Java that works."""
+
+
 def last_line(log: Path) -> str:
-    """The last line that Java logged; lines of Spark's script follow it."""
+    """The last line of Java's log that says what is wrong."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip() and "spark-class: line" not in line), "")
+    found = (line.strip() for line in reversed(lines) if line.strip())
+    return next((line for line in found if not any(words in line for words in NO_LAST_WORDS)), "")
 
 
 def last_raised(text: str) -> str:

@@ -6,13 +6,13 @@ A batch is written again only if Spark repeats it, and then its new rows hold. O
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wirecheck.streaming.store.result_damage import DamagedResultError
 from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import local
 
@@ -38,12 +38,16 @@ class Folders:
         """All columns, or those of these that it has; None where there is no such batch."""
         # Opened by Arrow, not by Python: what a file of Python's gave, Arrow's threads let go when they come to it, and
         # where Python has ended by then, that aborts the process.
-        with suppress(FileNotFoundError), pa.OSFile(str(self.part(batch_id))) as file:
-            whole = pq.ParquetFile(file)
-            return whole.read(
-                None if columns is None else [name for name in columns if name in whole.schema_arrow.names]
-            )
-        return None
+        try:
+            with pa.OSFile(str(self.part(batch_id))) as file:
+                whole = pq.ParquetFile(file, page_checksum_verification=True)
+                return whole.read(
+                    None if columns is None else [name for name in columns if name in whole.schema_arrow.names]
+                )
+        except FileNotFoundError:
+            return None
+        except (pa.ArrowException, OSError) as error:
+            raise DamagedResultError(self.part(batch_id), error) from error
 
     def footer(self, batch_id: int) -> tuple[int, Mapping[bytes, bytes]]:
         """How many rows it has, and the metadata that `put` was given."""
@@ -147,4 +151,5 @@ def shape(rows: pa.Table) -> dict[str, Any]:
     of 100 rows has a third of the size. Nobody skips parts of so small a file; of a large one they do.
     """
     many = rows.num_rows > FEW_ROWS
-    return {"compression": "zstd", "store_schema": False, "write_statistics": many, "use_dictionary": many}
+    sizes = {"write_statistics": many, "use_dictionary": many}
+    return {"compression": "zstd", "store_schema": False, "write_page_checksum": True, **sizes}

@@ -29,6 +29,7 @@ from wirecheck.story.unexplained import unexplained
 from wirecheck.story.verdict import Finding, Harm, Verdict
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store.result_damage import DamagedResultError
 from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 
 Row = dict[str, Any]
@@ -242,8 +243,23 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
 def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
     for part in result_folder.read(out, table, run):
+        need_columns(part, table, out)
         for some in part.to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield from rows_of(pa.Table.from_batches([some]))
+            try:
+                yield from rows_of(pa.Table.from_batches([some]))
+            except UnicodeDecodeError as error:
+                raise DamagedResultError(f"{out}/{table}", error) from error
+
+
+def need_columns(part: pa.Table, table: str, out: Path | str) -> None:
+    """Raises DamagedResultError where it is another table's. Releases add columns, and know fewer."""
+    known = {column.name for column in TABLES[table].columns}
+    lacking = known - {*part.column_names}
+    if 2 * len(lacking) > len(known) or lacking & OF_EVERY_ROW:
+        raise DamagedResultError(f"{out}/{table}", "a file in it is that of another table")
+
+
+OF_EVERY_ROW = {"id", "revision"}
 
 
 def last(rows: Iterable[Row]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wirecheck.streaming.run.failure import in_one_line
+from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.plan import Plan
 
 PLAN = Plan("frames", "out", "out/_checkpoint")
@@ -38,9 +38,17 @@ LINES = [
         "\n: org.apache.spark.SparkException: [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002",
         f"out/_checkpoint: Spark cannot use it (Log file was malformed); {ANEW}",
     ),
+    (
+        "\n: org.apache.hadoop.fs.ChecksumException: Checksum error: file:/c/offsets/1 at 0 exp: 1 got: 2",
+        f"out/_checkpoint: Spark cannot use it (Checksum error: file:/c/offsets/1 at 0 exp: 1 got: 2); {ANEW}",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "line"), LINES)
 def test_a_failure_is_one_line_with_the_way_out(text, line):
     assert in_one_line(HEAD + text, PLAN) == line
+
+
+def test_the_python_of_the_states_driver_is_a_worker_too():
+    assert worker_died("TransformWithStateInPySpark driver worker exited unexpectedly (crashed)")

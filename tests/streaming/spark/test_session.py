@@ -7,7 +7,15 @@ import sys
 import pytest
 
 from wirecheck.streaming.spark import session
-from wirecheck.streaming.spark.session import SparkDidNotStart, inherited_by_java, last_line, last_raised, open_session
+from wirecheck.streaming.spark.session import (
+    JAVA_ENDED,
+    SparkDidNotStart,
+    inherited_by_java,
+    last_line,
+    last_raised,
+    not_started,
+    open_session,
+)
 from wirecheck.streaming.spark.tuning import Session, settings
 
 RAISED = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
@@ -30,6 +38,28 @@ def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, c
 def test_javas_last_line_is_not_what_its_script_makes_of_it(tmp_path):
     (tmp_path / "log").write_text("Error: no memory\n/x/spark-class: line 97: CMD: bad array subscript\n\n")
     assert (last_line(tmp_path / "log"), last_line(tmp_path / "none")) == ("Error: no memory", "")
+
+
+def test_a_java_that_only_warned_has_no_last_words(tmp_path):
+    log = "WARNING: Using incubator modules: jdk.incubator.vector\n26/11/28 08:00:00 WARN Utils: Your hostname\n"
+    (tmp_path / "log").write_text(log)
+    assert last_line(tmp_path / "log") == ""
+
+
+@pytest.mark.parametrize(
+    ("logged", "raised", "line"),
+    [
+        ("", "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.", JAVA_ENDED),
+        ("", "[Errno 111] Connection refused", JAVA_ENDED),
+        (
+            "Error: no memory",
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited",
+            "Spark did not start: Error: no memory; ",
+        ),
+    ],
+)
+def test_java_that_was_killed_is_named_as_that(logged, raised, line):
+    assert not_started(logged, raised).startswith(line)
 
 
 @pytest.mark.parametrize(("text", "line"), [(RAISED, "java.net.BindException: Cannot"), ("", "without a word")])
