@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 LARGEST_OUTPUT_BYTES = 64 << 20
 REFUSED_BYTES = LARGEST_OUTPUT_BYTES >> 3  # what a refused block is taken to have cost, where many share a budget
 
+MOST_RECORDS = 20_000
+"""In the compressed blocks of one field. Raft compresses none, and its batches have some thousand."""
+RECORD_BYTES = LARGEST_OUTPUT_BYTES // MOST_RECORDS
+"""What a record in a compressed block costs of a budget, however few bytes it has: records are walked one by one."""
+
 _NONE, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
 
 _XERIAL = b"\x82SNAPPY\x00"

@@ -28,7 +28,7 @@ from wirecheck.decode.errors import (
 )
 from wirecheck.decode.holes import Field, pairs
 from wirecheck.decode.log import frame_table
-from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
+from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, RECORD_BYTES, REFUSED_BYTES
 from wirecheck.decode.log.frame_table import FrameTable
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, alone, read_batches
@@ -157,7 +157,7 @@ def nothing() -> Entries:
 
 
 def batch_entries(batch: Batch, budget: int) -> tuple[Entries, int]:
-    """The entries of a batch that is alone in its field, and how many bytes it took to decompress it."""
+    """The entries of a batch that is alone in its field, and what it took of the budget of bytes to decompress it."""
     try:
         part = _part(batch, budget)
     except DecodeError as error:
@@ -179,7 +179,7 @@ def batch_entries(batch: Batch, budget: int) -> tuple[Entries, int]:
         part.behind + int(hidden.sum()),
         batch.size,
     )
-    return entries, len(part.field) if batch.codec else 0
+    return entries, max(len(part.field), batch.count * RECORD_BYTES) if batch.codec else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class Batch:
         return crc32c(self.field.bytes(self.position + _SUMMED_FROM, self.end)) == self.crc
 
     def records(self, limit: int = codecs.LARGEST_OUTPUT_BYTES) -> Records:
-        """Its records, decompressed into at most `limit` bytes."""
+        """Its records, decompressed into at most `limit` bytes, of which each record takes some."""
         try:
             return self._records(limit)
         except DecodeError as error:
@@ -78,6 +78,8 @@ class Batch:
             records = walk_records(self.field, begin, self.end, self.count)
         elif not self.field.known(begin, self.end):
             return Records(self.field, np.zeros((0, COLUMNS), np.int64), max(self.count, 0))
+        elif self.count * codecs.RECORD_BYTES > limit:
+            raise BadLength(self.position)
         else:
             inner = laid_out(codecs.decompressed(self.codec, self.field.bytes(begin, self.end), limit))
             records = walk_records(inner, 0, len(inner), self.count)

@@ -26,6 +26,8 @@ Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoin
 
 # A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.
 MOST_CARRIED_BYTES = 4096
+MOST_RECORDS = 250_000
+"""Of a piece that are looked at: eight megabytes of a log, as much as brokers send at once, have fewer."""
 
 _UNKNOWN = 0x7FFF  # a version that no layout has
 
@@ -73,12 +75,15 @@ class LogSecrets:
     spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
     bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
     budget: int = compression.LARGEST_OUTPUT_BYTES  # of this piece: a bomb in every batch is a bomb too
+    most: int = MOST_RECORDS  # records of a piece that are looked at; what is behind them is secret
+    records: int = MOST_RECORDS  # how many are left of them
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
         data = self.carried + piece
         before, at = len(self.carried), 0
         self.carried, self.spans, self.bodies, self.budget = b"", [], [], compression.LARGEST_OUTPUT_BYTES
+        self.records = self.most
         while at < len(data):
             place = self._step(data, at)
             if place is None:
@@ -123,17 +128,21 @@ class LogSecrets:
     def _compressed(self, block: bytes, batch: Batch) -> None:
         """A block is kept if all of it is here and all in it is harmless."""
         self.passing, self.hiding = batch.size - HEADER_BYTES, True
-        if len(block) == self.passing:
+        records_bytes = batch.count * compression.RECORD_BYTES
+        if len(block) == self.passing and records_bytes <= self.budget:
             try:
                 inner = compression.decompressed(batch.codec, block, self.budget)
             except DecodeError:
                 self.budget = max(self.budget - compression.REFUSED_BYTES, 0)
                 return
-            self.budget -= len(inner)
-            within = LogSecrets(in_batch=len(inner), control=batch.control)
+            self.budget -= max(len(inner), records_bytes)
+            within = LogSecrets(in_batch=len(inner), control=batch.control, most=batch.count)
             self.hiding = bool(within.feed(inner)) or within.in_batch > 0
 
     def _record(self, data: bytes, at: int) -> int | None:
+        if self.records <= 0:
+            self.passing, self.hiding, self.in_batch = self.in_batch, True, 0
+            return at
         here = min(len(data), at + self.in_batch)
         head = RecordHead(data, at, here)
         status = head.status(self.control)
@@ -143,6 +152,7 @@ class LogSecrets:
             self.passing, self.hiding, self.in_batch = self.in_batch, True, 0
             return at
         self.in_batch -= head.end - at
+        self.records -= 1
         if head.type in _harmless_types():
             self.passing, self.hiding = head.end - at, False
             return at

@@ -140,7 +140,16 @@ def test_bombs_that_are_refused_cost_their_share(monkeypatch):
     block = bytes(cramjam.zstd.compress(bytes(compression.LARGEST_OUTPUT_BYTES + 1)))
     bombs = [Batch(block=block, attributes=4, count=3, base_offset=3 * i).bytes() for i in range(10)]
     assert len(entries(b"".join(bombs)).refused) == 10
-    assert limits == [compression.LARGEST_OUTPUT_BYTES * (8 - i) // 8 for i in range(8)] + [0, 0]
+    assert limits == [compression.LARGEST_OUTPUT_BYTES * (8 - i) // 8 for i in range(8)]
+
+
+def test_tiny_records_in_blocks_share_one_bound():
+    """Some bytes on the wire, and not many unpacked: what costs is each record."""
+    many = compression.MOST_RECORDS // 4
+    block = bytes(cramjam.zstd.compress(record(b"\x01\x14\x00") * many))
+    bombs = [Batch(block=block, attributes=4, count=many, base_offset=many * i).bytes() for i in range(6)]
+    found = entries(b"".join(bombs))
+    assert [r.reason for r in found.refused if r.reason is BadLength] == [BadLength] * 2
 
 
 def test_a_left_out_value_changes_nothing_else():

@@ -218,4 +218,27 @@ def test_bombs_share_one_bound_and_what_is_beyond_is_hidden(monkeypatch):
     assert spans[0][0] == len(harmless) + 61
     assert spans[-1][0] + spans[-1][1] == len(data)
     assert limits[1] < compression.LARGEST_OUTPUT_BYTES
-    assert limits[-1] == 0
+    assert len(limits) == 9
+
+
+TINY = record(None)
+MANY = 300_000
+
+
+@pytest.mark.parametrize(
+    ("count", "looked_at"), [(MANY, 0), (compression.MOST_RECORDS + 10, 0), (10, 10), (0, 0), (-1, 0)]
+)
+def test_tiny_records_in_a_block_are_hidden_unwalked(monkeypatch, count, looked_at):
+    """They are few bytes on the wire, and not many when unpacked: what costs is each record."""
+    walked, head = [], s.RecordHead
+    monkeypatch.setattr(s, "RecordHead", lambda *place: walked.append(place) or head(*place))
+    bomb = Batch(block=bytes(cramjam.zstd.compress(TINY * MANY)), attributes=4, count=count).bytes()
+    assert len(bomb) < 1000
+    assert secret_spans(bomb) == [(61, len(bomb) - 61)]
+    assert len(walked) == looked_at
+
+
+def test_of_very_many_records_those_behind_the_first_are_hidden():
+    data = batch(*[topic()] * 5)
+    (span,) = s.LogSecrets(most=3).feed(data)
+    assert span[0] + span[1] == len(data)
