@@ -4,7 +4,6 @@ Knows: the forms in which changes are printed, and how many lines a terminal sho
 requests change something (questions/changes.py).
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -60,7 +59,7 @@ def changes(
     def show(found: "Changes", basis: str) -> None:
         chosen = [change for change in found.merged() if is_chosen(change, name, failed=failed)]
         if no_principals:
-            chosen = [replace(change, principal=None, claimed_by=None, host="") for change in chosen]
+            chosen = [change.without_principals() for change in chosen]
         listing(several=len({change.cluster for change in chosen} - {None}) > 1).show(chosen, form, every=every)
         if found.others:
             tell(f"wirecheck: not listed: {plural(found.others, 'more change')}")

@@ -12,8 +12,9 @@ and Kafka's writers never write is a change as any other; of one that cannot be 
 from __future__ import annotations
 
 import base64
+import re
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -119,6 +120,31 @@ class Target(NamedTuple):
     object: str
     details: str
     error: str | None
+
+
+LEFT_OUT = "(left out)"
+OF_PRINCIPALS = {"AlterUserScramCredentials", "CreateDelegationToken"}
+"""Actions whose object is a principal."""
+ENTITIES = re.compile(r"\b(?:user|ip) ")
+OF_ACL = re.compile(
+    r"(?P<what>(?:\w+ )?(?P<kind>[\w ]+): \w+ )(?P<who>.*)(?P<how> \w+ from )(?P<host>any host|\S+)(?P<rest>.*)",
+    re.DOTALL,
+)
+EVERYBODY = {"any principal", "User:*", "any host", "*"}
+
+
+def without_principals(action: str, target: Target) -> Target:
+    """What a request is about, without principals and addresses: of ACLs, quotas, credentials and tokens."""
+    shown, text = target.object, target.details
+    if action in OF_PRINCIPALS or (action == "AlterClientQuotas" and ENTITIES.search(shown)):
+        shown = shown and LEFT_OUT
+    elif action in {"CreateAcls", "DeleteAcls"}:
+        if (found := OF_ACL.fullmatch(text)) is None:
+            return target._replace(object=LEFT_OUT, details=text and LEFT_OUT)
+        who, host = (one if one in EVERYBODY else LEFT_OUT for one in (found["who"], found["host"]))
+        text = f"{found['what']}{who}{found['how']}{host}{found['rest']}"
+        shown = LEFT_OUT if found["kind"] in {"user", "delegation token"} else shown
+    return target._replace(object=shown, details=text)
 
 
 @dataclass(slots=True)
@@ -787,3 +813,9 @@ class Change:
     def is_validation(self) -> bool:
         """It was asked whether the request is valid; nothing is changed."""
         return self.details.endswith(VALIDATE_ONLY)
+
+    def without_principals(self) -> Change:
+        """The same for others to read: who asked for it is the client ID alone."""
+        target = without_principals(self.action, Target(self.object_type, self.object, self.details, self.error))
+        found = replace(self, object=target.object, details=target.details)
+        return replace(found, principal=None, claimed_by=None, host="")

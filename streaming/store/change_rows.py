@@ -16,7 +16,7 @@ from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.forwarding import Way
 from wirecheck.decode.peer import Peer
 from wirecheck.frame import Frame
-from wirecheck.questions.changes import Changes, Seen, Target, administrative, requests_in
+from wirecheck.questions.changes import Changes, Seen, Target, administrative, requests_in, without_principals
 from wirecheck.streaming.store.result_folder import latest_run
 from wirecheck.streaming.store.result_tables import BROKER_AT, CHANGES_NOT_KEPT, table_of
 from wirecheck.streaming.store.run_result import Result, last, revisions
@@ -64,7 +64,10 @@ def row_of(label: str, one: Seen, *, principals: bool) -> Row:
         "digest": one.digest,
         **{name: getattr(one, name) for name in SAME},
     }
-    return row if principals else row | {"host": "", "principal": None}
+    if principals:
+        return row
+    targets = [without_principals(one.action, target)._asdict() for target in one.targets]
+    return row | {"host": "", "principal": None, "targets": targets}
 
 
 def seen(row: Row) -> Seen:

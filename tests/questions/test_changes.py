@@ -629,3 +629,32 @@ def test_the_objects_of_a_request_that_cannot_be_read_are_those_of_its_answer():
     talk = Talk(client=CLIENT, server=BROKER).open().request(bytes(message)).response(answer)
     (one,) = found(talk)
     assert (one.object, one.error, one.details) == ("songs", "NONE", audit.UNREAD)
+
+
+def acl_of(principal, host="10.9.9.9", resource_type=2, name="songs"):
+    one = {"resourceType": resource_type, "resourceName": name, "resourcePatternType": 3}
+    one |= {"principal": principal, "host": host, "operation": 3, "permissionType": 3}
+    return {"creations": [one]}
+
+
+QUOTA = {"entries": [{"entity": [{"entityType": "user", "entityName": "carol, of CN=x"}], "ops": []}]}
+SCRAM = {"upsertions": [{"name": "carol", "mechanism": 1, "iterations": 4096, "salt": "", "saltedPassword": ""}]}
+OF_PRINCIPALS = [
+    ("CreateAcls", 2, acl_of("User:carol"), "songs", "topic: ALLOW (left out) READ from (left out)"),
+    ("CreateAcls", 2, acl_of("User:CN=carol READ from *"), "songs", "topic: ALLOW (left out) READ from (left out)"),
+    ("CreateAcls", 2, acl_of("User:*", "*"), "songs", "topic: ALLOW User:* READ from *"),
+    ("CreateAcls", 2, acl_of("User:*", "*", 7, "carol"), "(left out)", "user: ALLOW User:* READ from *"),
+    ("AlterClientQuotas", 1, QUOTA, "(left out)", ""),
+    ("AlterUserScramCredentials", 0, SCRAM, "(left out)", "set"),
+    ("CreateDelegationToken", 3, {"ownerPrincipalType": "User", "ownerPrincipalName": "carol"}, "(left out)", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "version", "asked", "name", "details"), OF_PRINCIPALS)
+def test_without_principals_no_change_names_one(api, version, asked, name, details):
+    (one,) = found(direct(api, version, asked))
+    assert "carol" in f"{one.object} {one.details}" or "User:*" in one.details
+    shown = one.without_principals()
+    assert (shown.object, shown.details) == (name, details)
+    assert "carol" not in str(shown)
+    assert "10.9.9.9" not in str(shown)
