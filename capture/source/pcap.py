@@ -40,7 +40,8 @@ class InputError(Exception):
     """Nothing of this file could be read, for this `reason`; `offset` is the byte at which reading failed."""
 
     def __init__(self, path: Path | str, offset: int, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        name = str(path).replace("\n", "\\n")  # a file's name begins no line of its own
+        super().__init__(f"{name}: {reason}")
         self.path, self.offset, self.reason = path, offset, reason
 
 

@@ -16,6 +16,7 @@ from tests.capture.reading import as_segments, expected, frames_of, marks_of, ro
 from tests.depth import examples, some
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import NothingReadableError
+from wirecheck.capture.source.merge import inputs_in_order
 from wirecheck.capture.source.pcap import SMALL_STEP_NS, InputError
 from wirecheck.capture.source.pcapng import MOST_INTERFACES
 
@@ -465,3 +466,11 @@ def test_packets_of_a_link_type_that_is_not_read_are_said_with_its_number(tmp_pa
     assert len(said) == 1
     assert said[0].startswith("2 packets of link type 105 are not supported; supported: Ethernet, raw IP, ")
     assert skipped(tmp_path / f"air.{form}") == {"unsupported-link-type": 2}
+
+
+def test_the_name_of_a_file_begins_no_line_of_its_own(tmp_path):
+    path = tmp_path / "a\nwirecheck: all is well.pcap"
+    path.write_bytes(b"x")
+    _, (error,) = inputs_in_order([path])
+    assert "\n" not in str(error)
+    assert "a\\nwirecheck: all is well.pcap: not a pcap or pcapng file" in str(error)
