@@ -504,10 +504,10 @@ def left_while_records_waited(subject: Subject, group: Group, context: CheckCont
     log = log_of(subject, group, context)
     found: dict[str, list[Behind]] = {}
     for partition in sorted(log.of("committed")):
-        for (reads,), done in gathered(log.current("committed", partition), "group"):
-            one = behind(log, partition, reads, log.since_born(done))
+        for _, done in gathered(log.current("committed", partition), "group"):
+            one = behind(log, partition, done)
             if one is not None:
-                found.setdefault(reads, []).append(one)
+                found.setdefault(done[0]["group"], []).append(one)
     for reads, waiting in sorted(found.items()):
         last = waiting[0].left
         words = {
@@ -529,8 +529,9 @@ class Behind(NamedTuple):
     left: Claim
 
 
-def behind(log: Log, partition: int, reads: str, commits: Times) -> Behind | None:
-    """A partition that has grown for long enough since its group left it behind."""
+def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
+    """A partition that has grown for long enough since its group left it behind; `done`: its commits."""
+    reads, commits = done[0]["group"], log.since_born(done)
     end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
     if not end or not commits or greatest(end) <= commits[-1][1] or end[-1][0] - commits[-1][0] < least:
         return None
@@ -539,11 +540,17 @@ def behind(log: Log, partition: int, reads: str, commits: Times) -> Behind | Non
         return None
     left_ns, offset = last.last.ts_ns, commits[-1][1]
     slot = left_ns // SLOT_NS
-    acted_ns = max(one.peak["committed"][0] for one in log.current("committed", partition) if one["group"] == reads)
-    patience_ns = max(1, 2 * (longest_gap(commits, slot) - 1)) * SLOT_NS
-    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns
+    acted_ns = max(one.peak["committed"][0] for one in done)
+    waited = greatest(end, slot - 1) > offset and left_ns - acted_ns >= patience_ns(done, commits, slot)
     grows = end[-1][0] - slot >= least and greatest(end) > greatest(end, slot)
     return Behind(greatest(end) - offset, acted_ns, last) if waited and grows else None
+
+
+def patience_ns(done: list[Claim], commits: Times, slot: int) -> int:
+    """How long a group may do without a commit: twice as long as between two on average, and as it ever did."""
+    taken_ns = max(one.last.ts_ns for one in done) - min(one.first.ts_ns for one in done)
+    average_ns = taken_ns // max(1, sum(one.count for one in done) - 1)
+    return max(SLOT_NS, 2 * average_ns, 2 * (longest_gap(commits, slot) - 1) * SLOT_NS)
 
 
 def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:

@@ -1,0 +1,94 @@
+"""Progress: what a reader never read is what is between where the log begins and the lowest offset that it asks for.
+Nobody is accused whose position follows the log, however its group restarts, or who may have asked elsewhere.
+"""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.depth import DEEP
+from tests.judge.cases_progress import commits, crashes, fetches, follows, grows, leaves, listed, process, recreated
+from tests.judge.lab import B1, B2, ID_1, ID_2, Lab
+
+FEW = settings(max_examples=100 if DEEP else 15)
+OF_PROGRESS = {"CLI004", "GRP009", "GRP010", "GRP011", "GRP012", "GRP014"}
+OFFSETS = st.lists(st.integers(0, 200), min_size=1, max_size=12)
+
+
+def codes(lab):
+    return {finding["code"] for finding in lab.findings()} & OF_PROGRESS
+
+
+def never_read(lab):
+    return {finding["client_ids"][0]: finding["count"] for finding in lab.findings("GRP010")}
+
+
+def reads_on(lab, offsets, *, by_name, client_id="reader", host="10.0.0.7"):
+    """A reader of the topic before and after it was created again, at any offsets."""
+    topic, version = (("songs", "songs"), 12) if by_name else ((ID_1, ID_2), 13)
+    talk = fetches(lab, follows(1, 34), topic[0], version=version, client_id=client_id, host=host)
+    steps = [(50 + n, offset, offset + 10) for n, offset in enumerate(offsets)]
+    fetches(lab, steps, topic[1], version=version, talk=talk)
+
+
+@FEW
+@given(OFFSETS, st.booleans())
+def test_what_was_never_read_is_what_is_below_the_lowest_offset(offsets, by_name):
+    lab = Lab()
+    recreated(lab)
+    reads_on(lab, offsets, by_name=by_name)
+    assert never_read(lab) == ({"reader": min(offsets)} if min(offsets) else {})
+
+
+@FEW
+@given(OFFSETS, OFFSETS)
+def test_what_another_member_reads_was_read(mine, others):
+    lab = Lab()
+    recreated(lab)
+    reads_on(lab, mine, by_name=False)
+    reads_on(lab, others, by_name=False, host="10.0.0.9")
+    least = min(*mine, *others)
+    assert set(never_read(lab).values()) == ({least} if least else set())
+
+
+@FEW
+@given(OFFSETS, st.sampled_from(["another broker", "bytes are missing", "no deletion"]))
+def test_what_may_have_been_asked_elsewhere_accuses_nobody(offsets, missing):
+    lab = Lab()
+    listed(lab, 0, ID_1)
+    if missing != "no deletion":
+        lab.deleted(35, "songs", ID_1)
+    listed(lab, 40, ID_2)
+    if missing == "another broker":
+        lab.metadata(41, [("songs", ID_2)], brokers={B1: 1, B2: 2})
+    reads_on(lab, offsets, by_name=False)
+    if missing == "bytes are missing":
+        lab.talks[-1].facts["unseen_request_bytes"] = 10
+    assert codes(lab) <= {"GRP001"}
+
+
+@FEW
+@given(st.lists(st.integers(2, 4), min_size=9, max_size=20))
+def test_a_group_whose_commits_move_is_in_no_loop(pauses):
+    lab, times = Lab(), [20]
+    for pause in pauses:
+        times.append(times[-1] + pause)
+    offsets = [at - 2 for at in times]
+    commits(lab, [at - 1 for at in times], offsets)
+    crashes(lab, times, offsets)
+    assert codes(lab) == set()
+
+
+@FEW
+@given(st.integers(3, 9), st.integers(0, 3))
+def test_a_group_that_leaves_while_it_commits_has_done_its_work(every, late):
+    """However far behind the log it is."""
+    lab = Lab()
+    listed(lab, 0, ID_1)
+    grows(lab, 200, rate=3)
+    talk = process(lab, 1, 1, until=60)
+    leaves(talk, 60)
+    times = range(5, 60 - late, every)
+    commits(lab, times, times)
+    fetches(lab, follows(2, 59))
+    lab.until = 200
+    assert "GRP011" not in codes(lab)
