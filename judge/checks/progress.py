@@ -406,7 +406,7 @@ def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Wh
         for second, offset in sorted(gone.items()):
             until = min((later for later in gone if later > second), default=second + RESET_S + 1)
             end = max((answers[at] for at in answers if second <= at < min(until, second + RESET_S + 1)), default=0)
-            if offset < end <= highest:
+            if 0 < offset < end <= highest:  # who asks for 0 asks for the beginning, wherever that is
                 ts_ns = max(second * SECOND_NS, claims[0].first.ts_ns)
                 yield who, Skip(offset, end, ts_ns, DELETED, {"retention": "deleted"}, 0, claims)
 
