@@ -35,15 +35,17 @@ CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 NOT_KAFKA, CONTROLLER, UNREACHABLE = "no Kafka listener", "a controller", "connection refused"
 STATED = {"VER001": CLOSED, "CLI001": CLOSED, "CLI002": NOT_KAFKA, "CLI003": CONTROLLER, "WIR008": UNREACHABLE}
 """Checks whose findings say themselves that a client gets nowhere, and how."""
+UNKNOWN_ID = "UNKNOWN_TOPIC_ID"
 NOT_FETCHED, NOT_WRITTEN, WRITES_WAIT = "nothing fetched", "nothing written", "writes wait"
 SAME_OFFSET, NEVER_READ, REBALANCING = "the same offset again", "records never read", "waits for members"
 NOT_ACCEPTED = "nothing accepted"
 
 
 class Stopped(NamedTuple):
-    """Work that ended without an error of each request."""
+    """Work that ended, which the finding itself proves: mostly without an error of each request."""
 
     api: str
+    """Empty where the finding names it."""
     error: str
     recovered: bool
     """Whether the client works again: then that is the proof."""
@@ -59,9 +61,10 @@ STOPPED = {
     "GRP010": Stopped("Fetch", NEVER_READ, True),
     "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
     "GRP012": Stopped("JoinGroup", REBALANCING, False),
+    "TID012": Stopped("", UNKNOWN_ID, False),
 }
 """Checks whose findings name a client that stopped."""
-SILENT = frozenset(one.error for one in STOPPED.values())
+SILENT = frozenset(one.error for one in STOPPED.values() if one.error != UNKNOWN_ID)
 """In place of an error: what no response shows."""
 LEADER_NOT_AVAILABLE, STORAGE_ERROR = "LEADER_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"
 UNKNOWN_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -270,7 +273,7 @@ def stopped(finding: Finding, work: Stopped) -> list[Harm]:
         "granted_before": True,
     }
     return [
-        replace(hurt_by(finding, client, words["hurt_host"], work.api, work.error), **about)
+        replace(hurt_by(finding, client, words["hurt_host"], work.api or words["api"], work.error), **about)
         for client in finding.client_ids
     ]
 

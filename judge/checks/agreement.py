@@ -1,4 +1,4 @@
-"""TID020: two IDs of one name that are both stated without an end.
+"""TID020: two IDs of one name, or an ID and none, that are both stated without an end.
 
 Rule: the special checks explain, this one finds. It is silent about a pair of IDs on which a more specific check
 speaks.
@@ -10,7 +10,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import controllers, metadata_log, topic_id_uses, topic_ids
 from wirecheck.judge.checks.shapes import ends
 from wirecheck.judge.checks.statements import AUTHORITIES, BROKER, Disagreement, StatedId, disagreements
-from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.claims.claim import ZERO, Subject
 from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -28,6 +28,7 @@ OF_ONE: tuple[Check, ...] = (topic_ids.deletion_not_effective,)
 """... whose findings have the ID that ended."""
 USES: tuple[Check, ...] = (topic_id_uses.stale_topic_id_in_use, topic_id_uses.stale_topic_id_in_replication)
 """Checks of an ID that explain who still uses it, and the responses to those uses."""
+UNLESS = ", unless a proxy there renames topics"
 SHOWN = 3
 """So many parties that state one ID are named in a summary."""
 
@@ -45,21 +46,28 @@ def evidence(found: Disagreement, topic: Topic, context: CheckContext) -> Eviden
     known = found.authorities[0] != found.authorities[1]
     others = wrong[1] if known else [*right[1], *wrong[1]]
     words = {
-        "one": f"{right[0]} in {parties(right[1])}",
-        "other": f"{wrong[0]} in {parties(wrong[1])}",
-        "authority": f"{AUTHORITIES[min(found.authorities)].capitalize()} states {right[0]}" if known else "",
+        "had": "has an ID and has none" if ZERO in found.ids else "has two IDs",
+        "one": f"{shown(right[0])} in {parties(right[1])}",
+        "other": f"{shown(wrong[0])} in {parties(wrong[1])}",
+        "authority": f"{AUTHORITIES[min(found.authorities)].capitalize()} states {shown(right[0])}" if known else "",
+        "unless": "" if found.is_sure else UNLESS,
     }
     return Evidence(
         (topic.name, found.ids),
         ends(one.claim for one in (*right[1], *wrong[1])),
         topic=topic.name,
-        topic_ids=found.ids,
+        topic_ids=tuple(one for one in found.ids if one != ZERO),
+        kind=None if found.is_sure else "information",
         brokers=tuple(context.broker(one.claim) for one in others if one.authority == BROKER),
         count=sum(one.claim.count for one in others),
         first_ns=found.since_ns,
         last_ns=max(one.last_ns for one in others),
         words=words,
     )
+
+
+def shown(topic_id: str) -> str:
+    return "no ID" if topic_id == ZERO else topic_id
 
 
 def parties(statements: list[StatedId]) -> str:
@@ -83,6 +91,9 @@ def explained(found: Disagreement, topic: Topic, context: CheckContext) -> bool:
     speaks about.
     """
     subject, group = ("name", topic.name), topic.group
+    if ZERO in found.ids:
+        lost = topic_ids.topic_id_lost(subject, group, context)
+        return any({*found.ids} <= {*one.topic_ids, ZERO} for one in lost)
     if any({*found.ids} <= {*one.topic_ids} for check in OF_BOTH for one in check(subject, group, context)):
         return True
     ended = {topic_id for check in OF_ONE for one in check(subject, group, context) for topic_id in one.topic_ids}

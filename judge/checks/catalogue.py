@@ -21,6 +21,7 @@ from wirecheck.judge.checks import (
     fetching,
     groups,
     idle_members,
+    listings,
     log_ends,
     metadata_log,
     outages,
@@ -42,7 +43,7 @@ from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic IDs", (topic_ids, topic_id_uses, agreement, controllers, outages)),
+    "TID": ("Topic IDs", (topic_ids, topic_id_uses, agreement, listings, controllers, outages)),
     "VER": ("Versions", (versions,)),
     "FET": ("Fetching", (fetching, transactions)),
     "CTL": ("Controllers, leaders and replicas", (controllers, outages, log_ends)),

@@ -139,8 +139,15 @@ class Newer:
     def unknown_to(self, claim: Claim, grace_ns: int) -> bool:
         """Whether they were sent before and after a receiver accepted this request, and the receiver had accepted none
         of them. A receiver that has accepted one rejects older epochs. If it accepts an older one later, epochs have
-        started again, as in a ZooKeeper that lost its data, unless both controllers continue in turn.
+        started again, as in a ZooKeeper that lost its data, unless both controllers continue in turn, or the older one
+        on its connection of before: then neither process has started again.
         """
+        known_ns = self.known_ns.get(claim["endpoint"], claim.last.ts_ns)
+        if (
+            claim.first.ts_ns < known_ns < claim.last.ts_ns - grace_ns
+            and claim.first.connection == claim.last.connection
+        ):
+            return True
         for seen in (claim.first, claim.last):
             until_ns, later = seen.ts_ns - grace_ns, bisect_right(self.lasts, seen)
             if self.first is None or self.first.first.ts_ns >= until_ns or later == len(self.lasts):

@@ -21,13 +21,15 @@ from wirecheck.judge.checks.shapes import (
     clients_of,
     clock,
     counted,
+    end_ns,
     gathered,
     of_topic,
     resting_on,
     seen_whole,
+    start_ns,
 )
 from wirecheck.judge.checks.topic_id_uses import end_of
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import AT, LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column
@@ -40,18 +42,21 @@ READS = frozenset({"Fetch", "ShareFetch"})
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
-    commits = context.claims("committed", group, *subject)
-    if not commits or not topic.replaces():
+    if not topic.replaces():
         return
     current, grace_ns = topic.histories[-1], context.settings.broker_grace_ns
+    by_id = context.claims("committed", group, "id", current.topic_id)
+    commits = [*context.claims("committed", group, *subject), *by_id]
     reaches = context.by("partition", "reaches", group, "id", current.topic_id)
     found: dict[tuple[str, int], tuple[Claim, int, list[Claim]]] = {}
     for claim in commits:
-        ts_ns, offset = claim.peak["committed"]
+        offset = claim.peak["committed"][1]
         mine = reaches.get((claim["partition"],), [])
-        after = any(reach.peak["latest"] >= ts_ns + grace_ns for reach in mine)
-        past_end = all(reach.peak["highest"] < offset for reach in mine)
-        if claim["topic_id"] is None and ts_ns >= current.born_ns + grace_ns and after and past_end:
+        highest = max((reach.peak["highest"] for reach in mine), default=offset)
+        known_ns = max((reach.peak["latest"] for reach in mine), default=0)
+        since_ns = current.born_ns + grace_ns
+        late = [end for begin, end, one in commits_of(claim) if begin >= since_ns and one > highest]
+        if offset > highest and late and known_ns >= min(late) + grace_ns:
             found[claim["group"], claim["partition"]] = (claim, offset, mine)
     for (who, partition), (claim, offset, mine) in sorted(found.items()):
         highest = max(reach.peak["highest"] for reach in mine)
@@ -60,6 +65,13 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
         words = {"group": who, "partition": partition, "offset": offset, "highest": highest}
         about = {**of_topic(topic, current, topic.histories[-2]), "first_ns": max(current.born_ns, claim.first.ts_ns)}
         yield resting_on([claim], who, topic.name, partition, sides=sides, **about, words=words)
+
+
+def commits_of(claim: Claim) -> list[tuple[int, int, int]]:
+    """From when to when something was committed, and the offset: the latest, and the highest of each slot."""
+    ts_ns, offset = claim.peak["committed"]
+    every = ((int(name.removeprefix(AT)), value) for name, value in claim.peak.items() if name.startswith(AT))
+    return [(ts_ns, ts_ns, offset), *((start_ns(slot), min(end_ns(slot), ts_ns), value) for slot, value in every)]
 
 
 def committed_epoch_ahead(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -1,24 +1,27 @@
-"""Statements: who keeps stating which ID of a topic, in which messages, and which of them disagree.
+"""Statements: who keeps stating which ID of a topic, or none, in which messages, and which of them disagree.
 
 A statement is one party's word in one kind of message: a controller's requests, a broker's granted responses, the
 records of the metadata log. Two statements disagree if both are stated again after both were stated, and still after
 the grace period from there: then neither has replaced the other, whichever came first and whatever messages carry them.
+No ID, in a version that carries IDs, is a statement of one that has given this topic an ID, or received it.
 
 Rule: requests of clients are not statements, because a client alone contradicts nobody. Nothing is compared across
-generations of a metadata log.
+generations of a metadata log. Where a controller's requests carry no IDs, the topic has none at times.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import controllers_named, end_ns, slots, stale_controllers, start_ns, whole
-from wirecheck.judge.claims.claim import AT, RESERVED, Claim
+from wirecheck.judge.checks.shapes import controllers_named, end_ns, goes_on, slots, stale_controllers, start_ns, whole
+from wirecheck.judge.claims.claim import AT, METADATA_LOG, ZERO, Claim
 from wirecheck.judge.claims.extract.log_entries import SOURCE
 from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import CONTROL, REPORTS, Topic
+from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.log_generations import ALWAYS
 
 ORDERS = (*CONTROL, "stop-replica")
@@ -53,19 +56,27 @@ class StatedId:
         return min((end for begin, end in self.spans if begin >= since_ns), default=None)
 
 
+Pair = tuple[StatedId, StatedId]
+
+
 class Disagreement(NamedTuple):
-    """Two IDs of one name, the statements of each that disagree with one of the other, and since when they do."""
+    """Two IDs of one name, or an ID and none, the statements of each that disagree with one of the other, and since
+    when they do.
+    """
 
     ids: tuple[str, str]
+    """ZERO for none."""
     statements: tuple[list[StatedId], list[StatedId]]
     authorities: tuple[int, int]
     """Who is the most reliable that stated each of the IDs, repeatedly or once."""
     since_ns: int
+    is_sure: bool
+    """False where all of it is an endpoint that gives different clients different IDs: a proxy may rename topics."""
 
 
 def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]:
     """The pairs of IDs that are both stated without an end, by their order."""
-    ids = {claim["topic_id"] for claim in topic.bindings} - {None} - RESERVED
+    ids = {claim["topic_id"] for claim in topic.bindings} - {None, METADATA_LOG}
     since_ns = current_ns(topic)
     if len(ids) > 1 and since_ns > ALWAYS:
         ids -= {claim["topic_id"] for claim in topic.bindings if claim.first.ts_ns < since_ns}
@@ -75,14 +86,20 @@ def disagreements(topic: Topic, context: CheckContext) -> Iterator[Disagreement]
     by_id: dict[str, list[StatedId]] = {}
     for one in statements(topic, sorted(ids), context):
         by_id.setdefault(one.topic_id, []).append(one)
+    own = own_endpoints(topic.group, context) if len(by_id) > 1 else set()
     for ids_of in combinations(sorted(by_id), 2):
         mine, theirs = (by_id[topic_id] for topic_id in ids_of)
-        pairs = [(a, b) for a in lasting(mine, theirs, grace_ns) for b in theirs if disagree(a, b, grace_ns)]
-        pairs = without_proxies(pairs)
+        if ZERO in ids_of:
+            pairs = lacking(topic, mine, theirs, own, context)
+        else:
+            pairs = [(a, b) for a in lasting(mine, theirs, grace_ns) for b in theirs if disagree(a, b, grace_ns)]
+        sure = without_proxies(pairs, own)
+        pairs = sure or pairs
         if pairs:
             sides = ([*dict.fromkeys(a for a, _ in pairs)], [*dict.fromkeys(b for _, b in pairs)])
             authorities = min(a.authority for a in mine), min(b.authority for b in theirs)
-            yield Disagreement(ids_of, sides, authorities, min(max(a.first_ns, b.first_ns) for a, b in pairs))
+            since_ns = min(max(a.first_ns, b.first_ns) for a, b in pairs)
+            yield Disagreement(ids_of, sides, authorities, since_ns, is_sure=bool(sure))
 
 
 def current_ns(topic: Topic) -> int:
@@ -105,9 +122,71 @@ def disagree(one: StatedId, other: StatedId, grace_ns: int) -> bool:
     return min(one.last_ns, other.last_ns) >= max(again[0], again[1]) + grace_ns
 
 
-def without_proxies(pairs: list[tuple[StatedId, StatedId]]) -> list[tuple[StatedId, StatedId]]:
+def lacking(
+    topic: Topic, mine: Sequence[StatedId], theirs: Sequence[StatedId], own: Collection[str], context: CheckContext
+) -> list[Pair]:
+    """Pairs of which one states no ID, and must have the other's: not where controllers send requests without IDs, as
+    by an inter-broker protocol before 2.8. Brokers have their IDs from there.
+    """
+    if any(claim["topic_id"] is None and claim["source"] in CONTROL for claim in topic.bindings):
+        return []
+    nones, others = (mine, theirs) if mine[0].topic_id == ZERO else (theirs, mine)
+    found = [(none, one) for none in nones for one in others if lacks(none, one, others, own, context)]
+    return found if nones is mine else [(one, none) for none, one in found]
+
+
+def lacks(
+    none: StatedId, one: StatedId, others: Sequence[StatedId], own: Collection[str], context: CheckContext
+) -> bool:
+    """Whether who states no ID must have this one."""
+    grace_ns, endpoint = context.settings.broker_grace_ns, at_endpoint(none)
+    if none.authority != BROKER:
+        return one.party == none.party and disagree(none, one, grace_ns)
+    if at_endpoint(one) == endpoint:
+        return disagree(none, one, grace_ns) and in_turns(none, one)
+    if endpoint not in own:
+        return False
+    if one.authority == CONTROLLER:
+        return goes_on(none.claim, one.first_ns, grace_ns)
+    if not disagree(none, one, grace_ns):
+        return False
+    also = {at_endpoint(other) for other in others if other.authority == BROKER and disagree(none, other, grace_ns)}
+    given = any(other.authority != BROKER for other in others)
+    lasts_ns = min(none.last_ns, one.last_ns) - max(none.first_ns, one.first_ns)
+    return given or (
+        len(also.intersection(own)) >= WITNESSES and lasts_ns >= context.settings.roll_window_s * SECOND_NS
+    )
+
+
+WITNESSES = 2
+"""So many other brokers must give an ID where one that never had it gives none."""
+TURNS = 3
+"""An ID that goes and comes back so often in answers of one server was not taken away by its controller."""
+
+
+def in_turns(one: StatedId, other: StatedId) -> bool:
+    """Whether a server gives both by turns. A controller that takes IDs away, and the next one that gives them back,
+    are two.
+    """
+    both = sorted([(begin, True) for begin, _ in one.spans] + [(begin, False) for begin, _ in other.spans])
+    return sum(before != after for (_, before), (_, after) in pairwise(both)) > TURNS
+
+
+def own_endpoints(group: Group, context: CheckContext) -> set[str]:
+    """Endpoints that accepted what only nodes send each other: a node's own, and no proxy."""
+    context.watch()
+    kinds = ("control", "broker_epoch")
+    between = (claim for kind in kinds for claim in context.claims(kind, group, "server"))
+    found = {claim["endpoint"] for claim in between if claim["error"] == 0}
+    for broker in sorted(group.brokers):
+        followed = context.claims("follower", group, "follower", str(broker))
+        found |= {claim["endpoint"] for claim in followed if claim.peak.get("granted") == 1}
+    return found
+
+
+def without_proxies(pairs: list[Pair], own: Collection[str]) -> list[Pair]:
     """Without the endpoints that answer different clients with different IDs: a proxy may rename topics. One client
-    that gets both on one connection shows that it is the server.
+    that gets both on one connection shows that it is the server, as does what only a broker is asked for.
     """
     renaming = {
         endpoint
@@ -115,6 +194,7 @@ def without_proxies(pairs: list[tuple[StatedId, StatedId]]) -> list[tuple[Stated
         if reports(a)
         and reports(b)
         and (endpoint := a.claim["endpoint"]) == b.claim["endpoint"]
+        and endpoint not in own
         and connections(a).isdisjoint(connections(b))
     }
     return [(a, b) for a, b in pairs if renaming.isdisjoint({at_endpoint(a), at_endpoint(b)})]
@@ -139,13 +219,15 @@ def statements(topic: Topic, ids: Collection[str], context: CheckContext) -> Ite
         source, topic_id = claim["source"], claim["topic_id"]
         if topic_id not in ids or source in STATED_ONCE:
             continue
+        if topic_id == ZERO and source not in (*CONTROL, *REPORTS):
+            continue
         api = claim.first.api
         if source not in ORDERS:
             yield StatedId(topic_id, claim, BROKER, party(claim, context), api, spans(claim), claim.last.ts_ns)
         elif claim["by"] not in stale:
             by = f"controller {controllers_named([claim['by']])}"
             yield StatedId(topic_id, claim, CONTROLLER, by, api, spans(claim), claim.last.ts_ns)
-    for topic_id in ids:
+    for topic_id in sorted({*ids} - {ZERO}):
         for claim in context.claims("use", topic.group, "id", topic_id):
             granted = sorted((run.first_ns, run.last_ns) for run in claim.outcomes.runs({SUCCESS}))
             if granted:

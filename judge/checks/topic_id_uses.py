@@ -28,6 +28,7 @@ from wirecheck.judge.checks.statements import disagreements
 from wirecheck.judge.checks.topic_ids import recreation, renumbered
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.streaks import stuck
 from wirecheck.judge.topic_history import History, Topic, name_of, stated_order, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -41,6 +42,7 @@ VARIANT_BITS, LEACH_SALZ = 62, 2
 """Where RFC 9562 keeps the version and the variant of a UUID, and which those of java.util.UUID.randomUUID are."""
 NO_LEADERSHIP = {"stop", "delete"}
 """Kinds of orders that make a broker neither leader nor follower."""
+UNKNOWN_TOPIC_ID = 100
 LAST_RESERVED = 99
 """Kafka reserves the IDs 0 to 99: 0 is the zero ID, 1 the metadata log."""
 
@@ -191,7 +193,14 @@ def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContex
     for (api,), claims in gathered(context.claims("zero_use", group, *subject), "api"):
         lasted = max(claim.last.ts_ns for claim in claims) - claims[0].first.ts_ns
         if api != "Produce" or lasted >= context.settings.broker_grace_ns:
-            yield resting_on(claims, api, *subject[1:], client_ids=(claims[0]["client_id"],), words={"api": api})
+            words = {"api": api} | ({"hurt_host": subject[2]} if is_refused(api, subject, group, context) else {})
+            yield resting_on(claims, api, *subject[1:], client_ids=(claims[0]["client_id"],), words=words)
+
+
+def is_refused(api: str, subject: Subject, group: Group, context: CheckContext) -> bool:
+    """Whether the requests under the zero ID are rejected for so long that the client is stuck."""
+    mine = (claim for claim in context.claims("activity", group, *subject) if claim["api"] == api)
+    return any(stuck(claim.outcomes, {UNKNOWN_TOPIC_ID}, context) is not None for claim in mine)
 
 
 def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

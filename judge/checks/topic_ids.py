@@ -7,7 +7,7 @@ check fires.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
@@ -29,13 +29,25 @@ from wirecheck.judge.checks.shapes import (
     start_ns,
     whole,
 )
+from wirecheck.judge.checks.statements import own_endpoints
 from wirecheck.judge.claims.claim import ZERO, Claim, Key, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.claims.outcomes import SUCCESS
 from wirecheck.judge.results.finding import Evidence, Side, Time, first_of, last_of
 from wirecheck.judge.results.topic_rows import integers
-from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, seen_after, times, topic_of
+from wirecheck.judge.topic_history import (
+    CONTROL,
+    REPORTS,
+    SKEW_NS,
+    History,
+    Topic,
+    name_of,
+    seen_after,
+    times,
+    topic_of,
+)
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import host_of
 
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
@@ -206,7 +218,8 @@ def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iter
         ):
             yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
     if topic.histories:
-        yield from zeroed(topic, topic.histories[-1], context)
+        bare = [*zeroed(topic, topic.histories[-1], context)]
+        yield from bare or unnamed(topic, topic.histories[-1], context)
 
 
 def renumbered(topic: Topic, old: History, new: History) -> bool:
@@ -272,6 +285,42 @@ def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Ev
     current = history.born_ns < since and epoch(latest) >= max(map(epoch, bound))
     if current and not again and context.passed(since + context.settings.broker_grace_ns):
         yield lost(topic, history, (last_of(history.last), first_of(latest)), (history.topic_id,), LOST)
+    elif again:
+        yield from half_named(topic, history, bare, bound, context)
+
+
+def half_named(
+    topic: Topic, history: History, bare: list[Claim], bound: list[Claim], context: CheckContext
+) -> Iterator[Evidence]:
+    """Named with the ID in one kind of a controller's requests, and without it in another, both for long."""
+    grace_ns = context.settings.broker_grace_ns
+    for without, named in product(bare, bound):
+        since_ns = max(without.first.ts_ns, named.first.ts_ns)
+        if without["by"] == named["by"] and all(goes_on(claim, since_ns, grace_ns) for claim in (without, named)):
+            how = f"{LOST} in {without.first.api}"
+            yield lost(topic, history, (*ends([without]), last_of(named)), (history.topic_id,), how)
+            return
+
+
+def unnamed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:
+    """Brokers that gave the ID, and since then name the topic without one. Older controllers' requests carry none."""
+    if topic.mixed or any(c["topic_id"] is None and c["source"] in CONTROL for c in topic.bindings):
+        return
+    found: list[tuple[Claim, Claim]] = []
+    for bare in topic.without_id:
+        mine = [c for c in history.bindings if c["source"] in REPORTS and c["endpoint"] == bare["endpoint"]]
+        gave = max(mine, key=lambda claim: claim.last, default=None)
+        if bare["topic_id"] != ZERO or bare["source"] not in REPORTS or gave is None:
+            continue
+        if goes_on(bare, gave.last.ts_ns, context.settings.broker_grace_ns):
+            found.append((gave, bare))
+    if found:
+        nodes = sorted({str(context.node(bare)) for _, bare in found})
+        how = f"broker {nodes[0]} names" if len(nodes) == 1 else f"brokers {', '.join(nodes)} name"
+        sides = tuple(side for gave, bare in found for side in (last_of(gave), last_of(bare)))
+        first = lost(topic, history, sides, (history.topic_id,), f"{how} it without an ID")
+        since_ns = min(gave.last.ts_ns for gave, _ in found)
+        yield replace(first, brokers=brokers_of([bare for _, bare in found], context), first_ns=since_ns)
 
 
 def epoch(claim: Claim) -> int:
@@ -381,8 +430,39 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
         if again and bound and not rejected(again, context, group):
             sides = (first_of(old.first), first_of(new.first), *map(last_of, again))
             time = clock(max(claim.last.ts_ns for claim in again))
-            words = {"old": old.topic_id, "new": new.topic_id, "time": time}
+            words = {"who": "A controller gave", "old": old.topic_id, "new": new.topic_id, "time": time}
             yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(again), first_ns=new.born_ns, words=words)
+        elif not orders and (back := list(returned(old, new, context))):
+            since_ns = max(one.last.ts_ns for _, one in back)
+            nodes = [str(context.node(claim)) for claim, _ in back]
+            words = {"who": f"{in_answers(nodes)}", "old": old.topic_id, "new": new.topic_id, "time": clock(since_ns)}
+            sides = (first_of(old.first), first_of(new.first), *(last_of(claim) for claim, _ in back))
+            about = {"brokers": brokers_of([claim for claim, _ in back], context), "first_ns": since_ns, "words": words}
+            yield two_ids(topic, old.topic_id, new.topic_id, sides, count=len(back), **about)
+
+
+def in_answers(nodes: list[str]) -> str:
+    return f"Broker {nodes[0]} gave" if len(nodes) == 1 else f"Brokers {', '.join(nodes)} gave"
+
+
+def returned(old: History, new: History, context: CheckContext) -> Iterator[tuple[Claim, Claim]]:
+    """The answers of brokers that gave an ID, then the next one for longer than the grace period, and the former one
+    again since; with those that gave the next one. Who gives both by turns is TID020's.
+    """
+    grace_ns, own = context.settings.broker_grace_ns, own_endpoints(old.group, context)
+    for claim in old.bindings:
+        for other in new.bindings if claim["source"] == "metadata" else ():
+            if (other["source"], other["endpoint"]) != (claim["source"], claim["endpoint"]):
+                continue
+            if (
+                claim["endpoint"] not in own
+                and len({host_of(c.client) for c in (claim.first, other.first, claim.last)}) > 1
+            ):
+                continue  # a proxy may rename topics for one of its clients
+            between = [slot for slot in slots(claim.tally) if other.first.ts_ns <= start_ns(slot) <= other.last.ts_ns]
+            before = claim.first.ts_ns < other.first.ts_ns and other.last.ts_ns - other.first.ts_ns >= grace_ns
+            if before and not between and goes_on(claim, other.last.ts_ns, grace_ns):
+                yield claim, other
 
 
 def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:

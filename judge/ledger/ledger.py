@@ -19,7 +19,7 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MAGIC = b"wirecheck ledger %d" % STATE_VERSION
 """The first line of a stored shard, followed by COMPRESSED: what former versions wrote is not."""
 COMPRESSED = b" zlib"

@@ -1,9 +1,10 @@
-"""Cases of TID020, in bytes: one that fires, healthy operations that look like it, and one where nobody can know."""
+"""Cases of TID020 to TID022, in bytes: those that fire, healthy operations that look like them, and what is unknown."""
 
 from tests.decode.log.batches import remove_topic, topic
 from tests.judge.agreement_kinds import KINDS
 from tests.judge.cases_control import id_bytes, log, node_beats, registers
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
+from wirecheck.decode.layouts.program import Dialect
 
 TIMES = range(0, 120, 10)
 
@@ -70,10 +71,50 @@ def tid020_near_miss(lab):
     KINDS["metadata"].states(lab, [100], ID_1, B3)
 
 
-def tid020_near_miss__a_proxy_renames_topics(lab):
-    """One address gives each of two tenants its own topic of that name."""
+def tid020_fires__to_different_clients(lab):
+    """One address gives each of two tenants its own topic of that name: it may be a proxy, so it is information."""
     KINDS["metadata"].states(lab, TIMES, ID_1, B1)
     KINDS["metadata"].states(lab, [at + 5 for at in TIMES], ID_2, B1)
+
+
+def tid020_fires__to_different_clients_of_a_broker(lab):
+    """The same address accepts requests of a controller and the fetches of a follower: it is no proxy."""
+    tid020_fires__to_different_clients(lab)
+    node_beats(lab, 20, TIMES, host="10.0.0.2", broker=2)
+    KINDS["fetch-by-id"].states(lab, TIMES, ID_1, B1)
+
+
+def tid020_fires__a_broker_names_no_id(lab):
+    """A controller names the ID once, and one of three brokers reports none."""
+    listed(lab)
+    KINDS["update-metadata"].states(lab, [1], ID_1, B2)
+    KINDS["metadata"].states(lab, TIMES, ID_1, B1)
+    KINDS["metadata"].states(lab, TIMES, NO_ID, B2)
+
+
+def tid020_near_miss__a_controller_without_ids(lab):
+    """While the inter-broker protocol is rolled up, and back for a time, controllers' requests carry no IDs."""
+    for begin, topic_id, version in ((0, ID_1, 7), (60, None, 6), (120, ID_1, 7), (180, None, 6), (240, ID_1, 7)):
+        for at in range(begin, begin + 60, 10):
+            lab.control(
+                at, "UpdateMetadata", [("orders", topic_id, 4)], version=version, epoch=1 + begin // 60, server=B2
+            )
+            lab.metadata(at + 2, [("orders", topic_id or NO_ID, 0, 4)], server=B2)
+
+
+def tid020_near_miss__a_proxy_without_ids(lab):
+    """A gateway gives clients no IDs; the brokers behind it have them."""
+    listed(lab)
+    KINDS["update-metadata"].states(lab, TIMES, ID_1, B2)
+    KINDS["metadata"].states(lab, TIMES, ID_1, B1)
+    KINDS["metadata"].states(lab, TIMES, NO_ID, "10.0.0.77:9092")
+
+
+def tid020_near_miss__ids_are_assigned(lab):
+    listed(lab)
+    KINDS["metadata"].states(lab, range(0, 60, 10), NO_ID, B1)
+    KINDS["update-metadata"].states(lab, range(61, 120, 10), ID_1, B1)
+    KINDS["metadata"].states(lab, range(62, 180, 10), ID_1, B1)
 
 
 def tid020_near_miss__a_rejected_controller(lab):
@@ -186,3 +227,151 @@ def tid017_near_miss__the_log_has_the_other(lab):
 
 def tid005_near_miss__the_log_has_the_other(lab):
     disputed_use(lab, "app", "10.0.0.99", 600, kind="metadata-log")
+
+
+def unlisted_use(lab, lists=(("orders", ID_1),), *, server=B1, client_id="app", host="10.0.0.99", at=range(2, 120, 10)):
+    """A client fetches an ID that no message names, and lists all topics as often."""
+    talk = lab.talk(server, client_id, host)
+    for second in at:
+        lab.metadata(second, lists, server=server, talk=talk)
+    lab.fetches(range(0, 130, 5), ID_2)
+
+
+def tid021_fires(lab):
+    unlisted_use(lab)
+
+
+def tid021_fires__to_another_client(lab):
+    """The listing is another client's, of a broker that has a controller's requests; both are without a login."""
+    KINDS["leader-and-isr"].states(lab, TIMES, ID_1, B1)
+    node_beats(lab, 20, TIMES, host="10.0.0.2", broker=2)
+    KINDS["fetch-by-id"].states(lab, TIMES, ID_1, B1)
+    unlisted_use(lab, client_id="admin", host="10.0.0.98")
+
+
+def tid021_fires__an_assignment(lab):
+    talk = lab.talk(B1)
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+    for at in range(0, 130, 5):
+        assigned = {"topicPartitions": [{"topicId": ID_2, "partitions": [0]}]}
+        talk.ask(at, "ConsumerGroupHeartbeat", 0, {"groupId": "g"}, {"assignment": assigned})
+
+
+def tid021_fires__commits(lab):
+    talk = lab.talk(B1)
+    for at in range(0, 130, 5):
+        topics = [{"topicId": ID_2, "partitions": [{"committedOffset": at}]}]
+        answer = {"topics": [{"topicId": ID_2, "partitions": [{"errorCode": 0}]}]}
+        talk.ask(at, "OffsetCommit", 10, {"groupId": "g", "topics": topics}, answer)
+    for at in range(2, 120, 10):
+        lab.metadata(at, [("orders", ID_1)], talk=talk)
+
+
+def tid021_near_miss(lab):
+    """A topic is new: it is used before it is listed."""
+    unlisted_use(lab, at=range(2, 40, 10))
+    lab.metadata(45, [("orders", ID_1), ("fresh", ID_2)])
+
+
+def tid021_near_miss__another_principal(lab):
+    """What a principal may not see is not in its listings."""
+    for client_id, host, user in (("app", "10.0.0.99", "AGJvYgBw"), ("admin", "10.0.0.98", "AGFkYQBw")):
+        talk = lab.talk(B1, client_id, host)
+        talk.facts["sasl"] = "PLAIN"
+        talk.ask(0, "SaslHandshake", 1, {"mechanism": "PLAIN"}, {"mechanisms": ["PLAIN"]})
+        talk.ask(0.1, "SaslAuthenticate", 2, {"authBytes": user}, {"authBytes": ""})
+    KINDS["leader-and-isr"].states(lab, TIMES, ID_1, B1)
+    unlisted_use(lab, client_id="admin", host="10.0.0.98")
+
+
+def tid021_near_miss__connections_from_before(lab):
+    """Who logged in before the capture is not known."""
+    KINDS["leader-and-isr"].states(lab, TIMES, ID_1, B1)
+    unlisted_use(lab, client_id="admin", host="10.0.0.98")
+    lab.talk(B1, "app", from_start=False).ask(1, "ListGroups", 0, {}, {"groups": []})
+
+
+def tid021_near_miss__an_encrypted_connection(lab):
+    KINDS["leader-and-isr"].states(lab, TIMES, ID_1, B1)
+    unlisted_use(lab, client_id="admin", host="10.0.0.98")
+    lab.talk(B1, "app", protocol="tls")
+
+
+def tid021_near_miss__a_late_server(lab):
+    """One broker does not list the new topic yet, while another one grants it."""
+    unlisted_use(lab, server=B2)
+
+
+def tid021_near_miss__not_all_have_an_id(lab):
+    unlisted_use(lab, [("orders", ID_1), ("fresh", NO_ID)])
+
+
+def tid021_near_miss__a_drafts_name(lab):
+    """Its sender has a name for the ID."""
+    unlisted_use(lab)
+    drafted_fetches(lab)
+
+
+def drafted_fetches(lab):
+    talk = lab.talk(B2)
+    talk.dialect = Dialect.KIP516_DRAFT
+    asked = {"replicaId": -1, "topics": [{"topic": "fresh", "topicId": ID_2, "partitions": [{"partition": 0}]}]}
+    talk.drafted(5, "Fetch", 12, asked | {"sessionEpoch": -1}, {"responses": []})
+
+
+def tid021_near_miss__a_deleted_topic(lab):
+    unlisted_use(lab)
+    log(lab, 50, remove_topic(id_bytes(ID_2)), high_watermark=1)
+
+
+def tid021_near_miss__a_group_names_it(lab):
+    unlisted_use(lab)
+    KINDS["consumer-group-describe"].states(lab, [5], ID_2, B1)
+
+
+def tid021_cannot_know(lab):
+    """One listing, and it may have been sent before the topic was created."""
+    unlisted_use(lab, at=[60])
+
+
+def tid022_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    talk = lab.talk(B1)
+    for at in (1, 2):
+        answered_with(talk, at, [ID_1], [ID_2])
+
+
+def tid022_fires__metadata_by_id(lab):
+    talk = lab.talk(B1)
+    for at in (1, 2):
+        asked = {"topics": [{"topicId": ID_1, "name": None}]}
+        talk.ask(at, "Metadata", 12, asked, {"topics": [{"name": "orders", "topicId": ID_2, "partitions": []}]})
+
+
+def answered_with(talk, at, asked, answered, **more):
+    row = {"partitionIndex": 0, "records": None, "abortedTransactions": None}
+    topics = [{"topicId": one, "partitions": [{"partition": 0}]} for one in asked]
+    responses = [{"topicId": one, "partitions": [row]} for one in answered]
+    talk.ask(at, "Fetch", 13, {"topics": topics, "replicaId": -1, "sessionEpoch": -1, **more}, {"responses": responses})
+
+
+def tid022_near_miss(lab):
+    """An incremental fetch of a session: its answers name what was asked for before."""
+    talk = lab.talk(B1)
+    answered_with(talk, 1, [ID_1, ID_2], [ID_1, ID_2], sessionEpoch=0)
+    for number in (1, 2, 3):
+        answered_with(talk, 1 + number, [ID_1], [ID_2], sessionEpoch=number)
+
+
+def tid022_near_miss__by_name_and_id(lab):
+    talk = lab.talk(B1)
+    for at in (1, 2):
+        asked = {"topics": [{"topicId": ID_1, "name": None}, {"topicId": NO_ID, "name": "other"}]}
+        rows = [{"name": name, "topicId": one, "partitions": []} for name, one in (("orders", ID_1), ("other", ID_3))]
+        talk.ask(at, "Metadata", 12, asked, {"topics": rows})
+
+
+def tid022_cannot_know(lab):
+    """Once: it may have been read wrongly."""
+    answered_with(lab.talk(B1), 1, [ID_1], [ID_2])

@@ -47,6 +47,16 @@ def ctl001_fires__a_broker_that_knows_no_newer_epoch(lab):
     two_lives(lab, 50, B2)
 
 
+def ctl001_fires__on_its_connection_of_before(lab):
+    """The older controller sends the last request, on the connection on which it was accepted before the newer one."""
+    talk = lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=1, epoch=1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2)
+    request = {"controllerId": 1, "controllerEpoch": 1, "topicStates": []}
+    for at in (60, 90):
+        talk.ask(at, "UpdateMetadata", 7, request, {})
+    lab.until = 150
+
+
 def ctl001_cannot_know(lab):
     """The hand-over from ZooKeeper to KRaft."""
     lab.control(

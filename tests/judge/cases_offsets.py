@@ -28,6 +28,28 @@ def grp001_fires(lab):
     lab.fetches([80, 100, 130], ID_2)
 
 
+def grp001_fires__while_it_goes_on(lab):
+    recreated(lab)
+    for at in range(5, 200, 10):
+        commits(lab, at, 5000)
+    lab.fetches(range(20, 200, 10), ID_2)
+
+
+def grp001_fires__by_id(lab):
+    """The new ID with the offset of before (OffsetCommit 10)."""
+    recreated(lab)
+    for at in range(60, 200, 10):
+        commits(lab, at, 5000, version=10, topic_id=ID_2)
+    lab.fetches(range(20, 200, 10), ID_2)
+
+
+def grp001_near_miss__a_group_that_corrects_itself(lab):
+    recreated(lab)
+    for at in range(5, 200, 10):
+        commits(lab, at, 5000 if at < 60 else 10)
+    lab.fetches(range(20, 200, 10), ID_2)
+
+
 def grp001_near_miss(lab):
     """Consumers finish what they had read; offsets within the topic; commits that were refused."""
     recreated(lab)

@@ -1,5 +1,6 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
+from tests.judge.cases_control import node_beats
 from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -100,6 +101,31 @@ def tid003_fires__though_the_end_is_taken_back(lab):
     ordered_again(lab)
 
 
+def tid003_fires__in_answers_of_one_broker(lab):
+    """To one client, without any controller's request; a follower fetches there."""
+    talk = lab.talk(B1)
+    for begin, topic_id in ((0, ID_1), (60, ID_2), (120, ID_1)):
+        for at in range(begin, begin + 60, 10):
+            lab.metadata(at, [("orders", topic_id)], talk=talk)
+    node_beats(lab, 20, range(1, 180, 20), host="10.0.0.2", broker=2)
+    lab.fetches(range(5, 180, 20), ID_3, client_id="broker-2-fetcher-0", host="10.0.0.2")
+
+
+def tid003_near_miss__of_two_clients_of_a_proxy(lab):
+    """It renames topics for one of them."""
+    for begin, topic_id, host in ((0, ID_1, "10.0.0.98"), (60, ID_2, "10.0.0.99"), (120, ID_1, "10.0.0.98")):
+        for at in range(begin, begin + 60, 10):
+            lab.metadata(at, [("orders", topic_id)], talk=lab.talk(B1, host=host))
+
+
+def tid003_near_miss__recreated_and_one_late_answer(lab):
+    talk = lab.talk(B1)
+    for begin, topic_id in ((0, ID_1), (60, ID_2)):
+        for at in range(begin, begin + 60, 10):
+            lab.metadata(at, [("orders", topic_id)], talk=talk)
+    lab.metadata(125, [("orders", ID_1)], talk=talk)
+
+
 def tid003_near_miss(lab):
     """Within the grace both ids are on their way."""
     both_ids(lab, 30)
@@ -153,6 +179,24 @@ def tid004_near_miss__a_replica_less_that_nobody_told_of_the_old_id(lab):
 def tid004_near_miss__other_replicas_that_nobody_told_of_the_old_id(lab):
     moved(lab)
     lab.metadata(70, [("orders", ID_2, 0, 5)])
+
+
+def tid004_fires__in_answers_of_a_broker(lab):
+    talk = lab.talk(B1)
+    for at in range(0, 160, 10):
+        lab.metadata(at, [("orders", ID_1 if at < 60 else NO_ID)], talk=talk)
+
+
+def tid004_fires__in_one_kind_of_requests(lab):
+    for at in range(0, 120, 10):
+        lab.control(at, "LeaderAndIsr", [("orders", ID_1, 3)])
+        lab.control(at + 1, "UpdateMetadata", [("orders", NO_ID, 3)])
+
+
+def tid004_near_miss__a_controller_without_ids(lab):
+    """Its inter-broker protocol is older than 2.8."""
+    tid004_fires__in_answers_of_a_broker(lab)
+    lab.control(59, "UpdateMetadata", [("orders", None, 3)], version=6)
 
 
 def tid004_near_miss(lab):
@@ -458,6 +502,11 @@ def tid011_cannot_know(lab):
 
 def tid012_fires(lab):
     lab.fetches([1, 2], NO_ID, 100)
+
+
+def tid012_fires__for_long(lab):
+    """The client reads nothing."""
+    lab.fetches(range(0, 100, 5), NO_ID, 100)
 
 
 def tid012_near_miss(lab):

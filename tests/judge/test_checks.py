@@ -118,6 +118,8 @@ def test_no_check_lacks_a_case():
         ("CLU001", "fires", "violation"),
         ("CTL018", "fires__alone", "information"),
         ("CTL018", "fires", "violation"),
+        ("TID020", "fires__to_different_clients", "information"),
+        ("TID020", "fires__to_different_clients_of_a_broker", "violation"),
     ],
 )
 def test_what_is_less_than_the_check_says_so(code, case, kind):

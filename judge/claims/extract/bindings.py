@@ -12,7 +12,7 @@ import numpy as np
 
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.kinds import FORWARDED, SENT
-from wirecheck.judge.claims.reduce import Column, Rows
+from wirecheck.judge.claims.reduce import Column, Rows, ids
 
 UNKNOWN_TOPIC, UNCLEAN = 3, 1
 NOT_ASKED = (-(1 << 31), 0)
@@ -47,7 +47,18 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def bound(topics: Lines, source: str, where: Bools) -> Rows:
-    return topics.states("binding", f"name topic_id ={source} @endpoint -", where, tally=topics.slots)
+    key = ["name", stated_ids(topics), f"={source}", "@endpoint", "-"]
+    return topics.states("binding", key, where, tally=topics.slots)
+
+
+def stated_ids(topics: Lines) -> Column:
+    """Per topic its ID; None where the version carries none. By KIP-516's draft the ID is a tag, and without it a topic
+    has none.
+    """
+    there, drafted = topics.present("topic_id"), topics.batch.drafted(topics.message)
+    if not (drafted & ~there).any():
+        return topics.column("topic_id")
+    return ids(topics.table["topic_id"]).only(there | drafted)
 
 
 def created(topics: Lines) -> Iterator[Rows]:

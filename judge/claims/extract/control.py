@@ -16,7 +16,7 @@ from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Lines
 from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, ids, spelled
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, spelled
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2
@@ -82,22 +82,12 @@ def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
     sender = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
     deleting = np.zeros(len(topics), np.bool_)
     deleting[partitions.table.parent[gone]] = True
-    yield topics.states("binding", ["topic_name", stated_ids(topics), *sender], ~deleting, tally=topics.slots)
+    yield topics.states("binding", ["topic_name", bindings.stated_ids(topics), *sender], ~deleting, tally=topics.slots)
     key = ["topic_name", topics.column("topic_id").only(numbered), *sender]
     yield topics.states("deletion", key, deleting, tally=topics.slots)
     tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
     state = f"topic_id partition_index ={source} leader_epoch leader replicas isr"
     yield partitions.states("partition", state, partitions.given("topic_id") & ~gone, tally=tally)
-
-
-def stated_ids(topics: Lines) -> Column:
-    """Per topic its ID; None where the version carries none. By KIP-516's draft the ID is a tag, and without it a topic
-    has none.
-    """
-    there, drafted = topics.present("topic_id"), topics.batch.drafted(topics.message)
-    if not (drafted & ~there).any():
-        return topics.column("topic_id")
-    return ids(topics.table["topic_id"]).only(there | drafted)
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:

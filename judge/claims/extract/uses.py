@@ -36,9 +36,9 @@ ANSWERS = (
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for _, topics in batch.each("response", ASSIGNMENTS):
+    for api, topics in batch.each("response", ASSIGNMENTS):
         group, known = topics.other_column("group_id")
-        yield topics.states("assigned", ["topic_id", group, "@endpoint"], known)
+        yield topics.states("assigned", ["topic_id", group, f"={api}", "@who"], known)
     for _, topics in batch.each("response", DESCRIPTIONS):
         yield topics.states("described", "topic_name topic_id group_id @endpoint")
     if partitions := batch.lines("Fetch", "request", "topics.partitions"):

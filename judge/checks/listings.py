@@ -1,0 +1,143 @@
+"""TID: IDs that servers grant although they list all topics without them, and answers that name another ID than asked.
+
+Rule: what a principal may not see is hidden from its listings, so only listings to the principal count that used the
+ID. A server may not know a topic yet, or no longer: it counts by what it grants itself, or beside another one.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import (
+    apis_of,
+    clients_of,
+    end_ns,
+    gathered,
+    resting_on,
+    servers_of,
+    slots,
+    start_ns,
+)
+from wirecheck.judge.checks.statements import own_endpoints
+from wirecheck.judge.checks.topic_id_uses import users_of
+from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
+from wirecheck.judge.claims.outcomes import SUCCESS
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.endpoint_history import host_of
+
+COMMIT = "OffsetCommit"
+LISTING = 2
+"""So many servers must list all topics without an ID that another one grants."""
+REPEATED = 2
+"""Answers: one may have been read wrongly."""
+
+
+class Grant(NamedTuple):
+    """What used an ID with success, from when to when."""
+
+    claim: Claim
+    first_ns: int
+    last_ns: int
+
+
+def granted_id_is_not_listed(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    grants = granted(subject, group, context)
+    if subject[1] in RESERVED or not grants or is_named(subject, context):
+        return
+    context.watch()
+    listings = context.claims("listing", group, "server")
+    own = own_endpoints(group, context) if listings else set()
+    found: dict[str, tuple[Claim, Claim]] = {}
+    for grant in grants:
+        lists = [listing for listing in listings if lists_during(grant, listing, context)]
+        lists = [listing for listing in lists if is_of_user(listing, grant.claim, group, context)]
+        if lists and enough(lists, grant.claim, own):
+            found |= {listing["endpoint"]: (grant.claim, listing) for listing in lists}
+    if not found:
+        return
+    claims = list({id(claim): claim for claim, _ in found.values()}.values())
+    lists = [listing for _, listing in found.values()]
+    words = {
+        "topic_id": subject[1],
+        "apis": apis_of(claims),
+        "client": users_of(claims, group, context),
+        "server": servers_of(claims, context),
+        "servers": servers_of(lists, context),
+        "does": "grants" if len({claim["endpoint"] for claim in claims}) == 1 else "grant",
+        "what": "lists" if len({claim["endpoint"] for claim in lists}) == 1 else "list",
+    }
+    sides = (*(first_of(claim) for claim in claims), *map(last_of, lists), *(last_of(claim) for claim in claims))
+    about = {"topic_ids": (subject[1],), "client_ids": clients_of(claims)}
+    yield resting_on(claims, subject[1], sides=sides, **about, words=words)
+
+
+def granted(subject: Subject, group: Group, context: CheckContext) -> list[Grant]:
+    """Commits are known to be granted by their server and group, and by their client where it alone commits there."""
+    found: list[Grant] = []
+    uses = context.claims("use", group, *subject)
+    for claim in uses:
+        runs = claim.outcomes.runs({SUCCESS})
+        if runs:
+            found.append(Grant(claim, min(run.first_ns for run in runs), max(run.last_ns for run in runs)))
+    for commit in context.claims("committed", group, *subject):
+        who = [claim for claim in uses if (claim["api"], claim["endpoint"]) == (COMMIT, commit["endpoint"])]
+        found += [Grant(claim, commit.first.ts_ns, commit.last.ts_ns) for claim in who if len(who) == 1]
+    assigned = context.claims("assigned", group, *subject)
+    return found + [Grant(claim, claim.first.ts_ns, claim.last.ts_ns) for claim in assigned]
+
+
+def is_named(subject: Subject, context: CheckContext) -> bool:
+    """Whether anything in any cluster gives the ID a name, or removes the topic."""
+    return bool(context.believed(subject, "binding", "stated", "deletion", "described"))
+
+
+def lists_during(grant: Grant, listing: Claim, context: CheckContext) -> bool:
+    """Whether all topics were listed twice at least while the ID was granted."""
+    times = slots(listing.tally)
+    inside = [slot for slot in times if grant.first_ns <= start_ns(slot) and end_ns(slot) <= grant.last_ns]
+    return bool(inside) and start_ns(inside[-1]) - start_ns(inside[0]) >= context.settings.broker_grace_ns
+
+
+def enough(lists: list[Claim], use: Claim, own: set[str]) -> bool:
+    """Whether it is no proxy that lists what one of its tenants may see, and no server that is late."""
+    client = use["client_id"], use["host"]
+    places = {one["endpoint"] for one in lists if (one["client_id"], one["host"]) == client or one["endpoint"] in own}
+    hosts = {host_of(one["endpoint"]) for one in lists}
+    return use["endpoint"] in places or len(places) >= LISTING or len(hosts) >= LISTING
+
+
+def is_of_user(one: Claim, other: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether the listing is to who used the ID, or has the same principal."""
+    if (one["client_id"], one["host"]) == (other["client_id"], other["host"]):
+        return True
+    mine, theirs = principals(one, group, context), principals(other, group, context)
+    return mine is not None and mine == theirs
+
+
+def principals(claim: Claim, group: Group, context: CheckContext) -> frozenset[str] | None:
+    """The names that a client logged in with at a server, none on a listener without logins; None where it is not
+    known: its connections began before the capture, or are encrypted.
+    """
+    client = "client", claim["client_id"] or "", claim["host"]
+    logins = context.claims("login", group, *client)
+    if logins:
+        return frozenset(login["principal"] for login in logins)
+    link = "link", claim["endpoint"]
+    hidden = (*context.claims("midway", group, *link), *context.claims("encrypted", group, *link))
+    return None if any(one["host"] == claim["host"] for one in hidden) else frozenset()
+
+
+def answer_names_another_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    answers = context.claims("other_answer", group, *subject)
+    for (asked, api), claims in gathered(answers, "asked api"):
+        count = sum(claim.count for claim in claims)
+        if count < REPEATED:
+            continue
+        name = name_of(subject, group, context)
+        words: dict[str, Any] = {"api": api, "server": servers_of(claims, context)}
+        words |= {"asked": asked or "other IDs", "topic_id": subject[1]}
+        ids = tuple(filter(None, (asked, subject[1])))
+        about = {"topic": name, "topic_ids": ids, "client_ids": clients_of(claims), "count": count}
+        yield resting_on(claims, subject[1], asked or "", api, **about, words=words)
