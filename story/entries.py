@@ -42,10 +42,10 @@ SPEAKS = fields(
 )
 """Fields that name the sender and the request: compared where findings differ in their topics only."""
 DIFFERS = fields(
-    "about address asked behind brokers bytes clients committed connections count current cut deliveries directories earlier"
-    " end ended epoch from gaps high highest how isr last leaders left limit longest_ms low minimum more names new"
-    " offset offsets old one_brokers open other_brokers partition partitions rate records rounds seconds since"
-    " subjects then time times to topic topic_id topics until when which"
+    "about address asked behind brokers bytes clients committed connections count current cut deliveries"
+    " directories earlier end ended epoch from gaps high highest how ids isr last leaders left limit longest_ms"
+    " low minimum more names new offset offsets old one_brokers open other_brokers partition partitions rate"
+    " records rounds seconds since subjects then time times to topic topic_id topics until when which"
 )
 """Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 

@@ -55,16 +55,35 @@ LOST = "the controller names it without an ID"
 
 def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
+    shown = False
     for old, new in topic.changes:
         reason = recreation(topic, old, new)
         if reason is not None and topic.follows(old, new):
+            shown = True
             changed = (first_of(new.first), *reason)
             ended = clock(reason[0].sighting.ts_ns) if reason else ""
             words = {"old": old.topic_id, "topic_id": new.topic_id, "time": clock(new.born_ns), "ended": ended}
             words |= {"how": f" (deleted at {ended})" if ended else "", **requesters(topic, old, new)}
+            words["ids"] = f": its ID changed from {old.topic_id} to {new.topic_id}"
             sides, since = (last_before(old, new), *changed), min(side.sighting.ts_ns for side in changed)
             columns = of_topic(topic, old, new)
             yield Evidence((topic.name, new.topic_id), sides, first_ns=since, words=words, **columns)
+
+    if not shown and not topic.mixed:
+        yield from recreated_without_ids(topic)
+
+
+def recreated_without_ids(topic: Topic) -> Iterator[Evidence]:
+    """Deleted and then created by clients, both granted, in versions without IDs: what has no ID has changed, too."""
+    deleted = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
+    made = max(topic.creations, key=lambda claim: claim.last, default=None)
+    before = [c for c in deleted if made is not None and c.first.ts_ns < made.last.ts_ns]
+    if made is None or not before:
+        return
+    ended = min(before, key=lambda claim: claim.first)
+    words = {"time": clock(made.last.ts_ns), "how": f" (deleted at {clock(ended.first.ts_ns)})", "ids": ""}
+    sides = (first_of(ended), last_of(made))
+    yield Evidence((topic.name, ""), sides, topic=topic.name, first_ns=ended.first.ts_ns, words=words)
 
 
 def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | None:

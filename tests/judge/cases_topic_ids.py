@@ -78,6 +78,23 @@ def both_ids(lab, again, source="LeaderAndIsr"):
     lab.until = 200
 
 
+def tid001_fires__in_versions_without_ids(lab):
+    admin = lab.talk(client_id="admin")
+    lab.metadata(0, [("orders", None)], version=9)
+    admin.ask(30, "DeleteTopics", 3, {"topicNames": ["orders"]}, {"responses": [{"name": "orders"}]})
+    asked = {"topics": [{"name": "orders", "numPartitions": 1, "replicationFactor": 1}]}
+    admin.ask(35, "CreateTopics", 3, asked, {"topics": [{"name": "orders"}]})
+    lab.metadata(60, [("orders", None)], version=9)
+
+
+def tid001_near_miss__created_and_deleted(lab):
+    admin = lab.talk(client_id="admin")
+    lab.metadata(0, [("orders", None)], version=9)
+    asked = {"topics": [{"name": "orders", "numPartitions": 1, "replicationFactor": 1}]}
+    admin.ask(30, "CreateTopics", 3, asked, {"topics": [{"name": "orders"}]})
+    admin.ask(35, "DeleteTopics", 3, {"topicNames": ["orders"]}, {"responses": [{"name": "orders"}]})
+
+
 def tid003_fires(lab):
     both_ids(lab, 80)
 
