@@ -28,7 +28,20 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.frame import Frame
-    from wirecheck.library import changes, clients, diff, errors, groups, latency, messages, replay, topics, why
+    from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
+    from wirecheck.library import (
+        agreement,
+        changes,
+        clients,
+        diff,
+        errors,
+        groups,
+        latency,
+        messages,
+        replay,
+        topics,
+        why,
+    )
     from wirecheck.library_values import (
         Card,
         Message,
@@ -50,6 +63,7 @@ if TYPE_CHECKING:
 __version__: str
 __all__ = [
     "Activity",
+    "ApiVersions",
     "Card",
     "Change",
     "Client",
@@ -68,9 +82,11 @@ __all__ = [
     "Table",
     "Topic",
     "TopicDescription",
+    "TopicStatement",
     "Values",
     "Verdict",
     "__version__",
+    "agreement",
     "changes",
     "clients",
     "diff",
@@ -88,6 +104,7 @@ ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.questions.changes",
     "Activity": "wirecheck.story.seen",
+    "ApiVersions": "wirecheck.judge.results.agreement_rows",
     "Client": "wirecheck.story.seen",
     "Difference": "wirecheck.questions.traffic_diff",
     "ErrorRow": "wirecheck.questions.error_rows",
@@ -100,6 +117,7 @@ ELSEWHERE = {
     "Side": "wirecheck.story.verdict",
     "Topic": "wirecheck.story.seen",
     "TopicDescription": "wirecheck.story.seen",
+    "TopicStatement": "wirecheck.judge.results.agreement_rows",
 }
 """Values that commands use, too."""
 

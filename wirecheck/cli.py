@@ -28,6 +28,7 @@ GROUPS = {
         "latency",
         "groups",
         "changes",
+        "agreement",
         "diff",
         "explain",
     ),

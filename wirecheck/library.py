@@ -313,6 +313,26 @@ def topics(
     return Values(found, "topics", lambda: inferred(document(found)))
 
 
+def agreement(
+    *paths: Path,
+    cluster: str = "default",
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> dict[str, Values[Any]]:
+    """Who states which ID of each topic (`topics`, of TopicStatement), and which versions each server advertises,
+    answers and rejects (`apis`, of ApiVersions), as `wirecheck agreement --all` lists them. `replay` says what
+    contradicts what.
+    """
+    with as_input_error():
+        from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
+        from wirecheck.session.agreement import agreement as found
+
+        table, coverage = found(session(several(keylog), known(dialect)), [*map(str, paths)], cluster)
+        warn_of(coverage)
+    topics, apis = ([one for one, _ in rows] for rows in (table.topics, table.apis))
+    return {"topics": table_of(TopicStatement, topics, "topics"), "apis": table_of(ApiVersions, apis, "apis")}
+
+
 def clients(
     *paths: Path,
     target: str | None = None,

@@ -259,7 +259,7 @@ def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Val
 
     plain: dict[str, Any] = {
         "str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
-        "tuple[str, ...]": pa.list_(pa.string()),
+        "tuple[str, ...]": pa.list_(pa.string()), "tuple[int, ...]": pa.list_(pa.int64()),
     }  # fmt: skip
     columns, rows = [], [dict[str, Any]() for _ in found]
     for field in fields(kind):  # type: ignore[arg-type]

@@ -1,0 +1,95 @@
+"""The table of agreement with its marks: each row agrees or not, and the last line is the verdict's own mark.
+
+Knows: which findings are about which row. Does not know how a finding is made, or where rows come from.
+Rule: a finding that contradicts something is in at least one row, or among the others. So the worst of these is the
+mark of IDs and versions, and never anything else.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from wirecheck.decode.peer import Conversation
+from wirecheck.judge.results.agreement_rows import ApiVersions, TopicStatement
+from wirecheck.story.marks import agreement, is_of_work, is_outage, unexpected
+from wirecheck.story.verdict import Finding, Mark, MarkKind, Verdict
+
+WORST: tuple[MarkKind, ...] = ("violation", "anomaly", "visibility", "clear")
+CONTRADICTS = frozenset({"violation", "anomaly"})
+OF_VERSIONS = "VER"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What is found about a row."""
+
+    mark: MarkKind
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AgreementTable:
+    topics: Sequence[tuple[TopicStatement, Marked]]
+    apis: Sequence[tuple[ApiVersions, Marked]]
+    others: Sequence[Finding]
+    """Findings that are in no row."""
+    mark: Mark
+    """The verdict's."""
+
+    @property
+    def worst(self) -> MarkKind:
+        """Of all rows and the others."""
+        rows = [row.mark for _, row in (*self.topics, *self.apis)]
+        return min([*rows, *map(mark_of, self.others)], key=WORST.index, default="clear")
+
+
+def mark_of(finding: Finding) -> MarkKind:
+    """An event that contradicts nothing and leaves no tick is worth a look."""
+    return "violation" if finding.kind == "violation" else "anomaly"
+
+
+def agreement_table(verdict: Verdict, topics: Iterable[TopicStatement], apis: Iterable[ApiVersions]) -> AgreementTable:
+    found = contradictions(verdict)
+    left = {one.id for one in found}
+
+    def marked(about: Callable[[Finding], bool]) -> Marked:
+        mine = [one for one in found if about(one)]
+        left.difference_update(one.id for one in mine)
+        codes = tuple(sorted({one.code for one in mine}))
+        return Marked(min(map(mark_of, mine), key=WORST.index, default="clear"), codes)
+
+    of_topics = [(one, marked(about_statement(one))) for one in topics]
+    of_apis = [(one, marked(about_api(one))) for one in apis]
+    return AgreementTable(of_topics, of_apis, [one for one in found if one.id in left], agreement(verdict))
+
+
+def contradictions(verdict: Verdict) -> list[Finding]:
+    """What the mark of IDs and versions is made of."""
+    names = {name for entry in unexpected(verdict) for name in entry.finding_ids}
+    found = [one for one in verdict.findings if one.id in names and not is_of_work(one.code)]
+    return [one for one in found if one.kind in CONTRADICTS or is_outage(one)]
+
+
+def about_statement(one: TopicStatement) -> Callable[[Finding], bool]:
+    """Of findings about a topic those about the ID that is stated; of those that name no ID all."""
+
+    def about(finding: Finding) -> bool:
+        ids: Collection[str | None] = finding.topic_ids
+        if finding.cluster not in {None, one.cluster} or (not ids and finding.topic is None):
+            return False
+        if one.topic_id is not None and ids:
+            return one.topic_id in ids
+        return finding.topic is not None and finding.topic == one.topic
+
+    return about
+
+
+def about_api(one: ApiVersions) -> Callable[[Finding], bool]:
+    """Findings about versions that were seen at the server, and name this API or none."""
+
+    def about(finding: Finding) -> bool:
+        if not finding.code.startswith(OF_VERSIONS):
+            return False
+        servers = {str(Conversation.of(side.connection).server) for side in finding.sides if side.connection}
+        return one.server in servers and finding.words.get("api", one.api) == one.api
+
+    return about
