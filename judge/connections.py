@@ -9,8 +9,7 @@ the name and adds up with the others of its kind. One that was silent for longer
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from wirecheck.client_ids import TO_BROKERS
-from wirecheck.decode.api_names import BETWEEN_BROKERS, key_of
+from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
@@ -160,17 +159,12 @@ def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Itera
 
 
 def outside_of_others(connection: Claim, requests: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
-    """Requests between brokers on a connection without an ApiVersions response, in versions outside of everything that
-    its server advertised on other connections so far. Controllers and followers of ZooKeeper clusters never ask for it.
+    """Requests on a connection without an ApiVersions response, in versions outside of everything that its server
+    advertised on other connections so far. Controllers and followers of ZooKeeper clusters never ask for it.
     """
     ranges = [*advertised.get(connection["endpoint"], {}).values()]
     for claim in requests if ranges else ():
-        of_broker = bool(TO_BROKERS.fullmatch(claim["client_id"] or ""))
-        tally = {
-            f"{api}:{version}": count
-            for api, version, count in outside_ranges(claim, ranges)
-            if of_broker or key_of(api) in BETWEEN_BROKERS
-        }
+        tally = {f"{api}:{version}": count for api, version, count in outside_ranges(claim, ranges)}
         if tally:
             key, count = (*claim.key[:IDENTITY], claim["client_id"]), sum(tally.values())
             peak = {"began": -connection.first.ts_ns}

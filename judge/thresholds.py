@@ -16,6 +16,8 @@ class Settings:
     """Clients refresh their metadata at least this often (metadata.max.age)."""
     roll_window_s: int = 3600
     """A rolling upgrade may take this long before mixed versions are reported."""
+    canary_brokers: int = 0
+    """So many brokers may run another release than the others for as long as they like."""
     refusal_s: int = 1
     """A broker that refuses a version closes within milliseconds of the request; later closes have other causes."""
     unanswered_s: int = 60

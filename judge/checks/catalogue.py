@@ -30,6 +30,7 @@ from wirecheck.judge.checks import (
     topic_ids,
     transactions,
     unserved,
+    version_matrix,
     versions,
     wire_checks,
 )
@@ -44,7 +45,7 @@ from wirecheck.judge.topology.clusters import Group
 Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic IDs", (topic_ids, topic_id_uses, agreement, listings, controllers, outages)),
-    "VER": ("Versions", (versions,)),
+    "VER": ("Versions", (versions, version_matrix)),
     "FET": ("Fetching", (fetching, transactions)),
     "CTL": ("Controllers, leaders and replicas", (controllers, outages, log_ends)),
     "LOG": ("The metadata log", (metadata_log,)),

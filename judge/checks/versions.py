@@ -28,6 +28,7 @@ from wirecheck.judge.checks.shapes import (
     servers_of,
     start_ns,
 )
+from wirecheck.judge.checks.statements import own_endpoints
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -36,6 +37,7 @@ from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
     Ranges,
     accepts,
+    beside_line,
     digest,
     estimate,
     is_4,
@@ -49,6 +51,7 @@ from wirecheck.judge.topology.releases import (
     read,
     removed_in_4,
     spelled,
+    upside_down,
 )
 
 NEVER_REFUSED = "ApiVersions"
@@ -302,10 +305,25 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
             if to_and_fro or order_of(new) < order_of(old):
                 back = f", and later those of {old} again" if to_and_fro else ""
                 ranges = f"the versions of Kafka {old}, then those of {new}{back}"
-                yield ranges_of(endpoint, [before, after], ranges, context, after.first.ts_ns)
+                yield ranges_of(endpoint, [before, after], ranges, context, since_ns=after.first.ts_ns)
         for claim in claims:
-            if of_no_release(claim["ranges"]):
-                yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", context)
+            if odd := upside_down(claim["ranges"]):
+                ranges = (
+                    f"ranges that end before they begin: {in_ranges((key, read(claim['ranges'])[key]) for key in odd)}"
+                )
+                yield ranges_of(endpoint, [claim], ranges, context, kind="violation")
+            elif of_no_release(claim["ranges"]):
+                ranges = "versions that no release of Kafka has"
+                yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+            elif not is_unknown(claim["ranges"]) and (beside := beside_line(claim["ranges"])):
+                ranges = f"the versions of Kafka {estimate(claim['ranges'])}, but {in_ranges(beside)}"
+                yield ranges_of(endpoint, [claim], ranges, context, kind="information")
+
+
+def in_ranges(ranges: Iterable[tuple[int, tuple[int, int]]]) -> str:
+    """The first SHOWN, as Fetch 4-11."""
+    every = [f"{name_of(key)} {low}-{high}" for key, (low, high) in ranges]
+    return ", ".join(every[:SHOWN]) + (", ..." if len(every) > SHOWN else "")
 
 
 def release_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -330,7 +348,13 @@ def above_releases(claims: Iterable[Claim]) -> str:
 
 
 def ranges_of(
-    endpoint: str, claims: list[Claim], ranges: str, context: CheckContext, since_ns: int | None = None
+    endpoint: str,
+    claims: list[Claim],
+    ranges: str,
+    context: CheckContext,
+    *,
+    since_ns: int | None = None,
+    kind: str | None = None,
 ) -> Evidence:
     where = context.node(claims[-1])
     return resting_on(
@@ -339,6 +363,7 @@ def ranges_of(
         endpoint,
         brokers=if_broker(where),
         first_ns=since_ns,
+        kind=kind,
         words={"node": servers_of(claims, context), "ranges": ranges},
     )
 
@@ -420,10 +445,10 @@ def outside_own(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> Iterator[Outside]:
-    """Requests of brokers and controllers on connections without an ApiVersions response, outside of everything that
-    the server advertised on any connection. A process keeps its ranges: those count that were advertised while the
-    connection was open, or before and after the requests. Servers of no known release are not judged by what they
-    advertise elsewhere; of clients that do not ask, VER001 says which requests were rejected.
+    """Requests on connections without an ApiVersions response, outside of everything that the server advertised on any
+    connection. A process keeps its ranges: those count that were advertised while the connection was open, or before
+    and after the requests. Servers of no known release are not judged by what they advertise elsewhere. A client's
+    requests count at a broker's own address: elsewhere a balancer may be in between.
     """
     asked = summed(context.claims("outside_of_others", group, *subject))
     if not asked:
@@ -432,12 +457,13 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
     every = [claim for claim in context.claims("advertised", group, "server") if claim["endpoint"] == subject[1]]
     if in_turn(subject[1], context) or any(is_unknown(claim["ranges"]) for claim in every):
         return
+    own = own_endpoints(group, context)
     for claim in asked:
         began_ns = -claim.peak["began"]
         valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
         for api, version in words_of(claim) if valid else ():
             known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
-            if not known and between_brokers(claim, api, group):
+            if not known and (between_brokers(claim, api, group) or subject[1] in own):
                 yield claim, valid[-1], api, version
 
 

@@ -85,6 +85,31 @@ def lines_of(text: str) -> tuple[str, ...]:
     return tuple(line for line, score in scores.items() if score == best) if best[0] >= ENOUGH * len(ranges) else ()
 
 
+OF_CONTROLLERS = 62
+"""BrokerRegistration: an API that controllers serve, and brokers do not."""
+
+
+def is_of_controller(text: str) -> bool:
+    return OF_CONTROLLERS in read(text)
+
+
+@lru_cache(maxsize=4096)
+def beside_line(text: str) -> tuple[tuple[int, tuple[int, int]], ...]:
+    """Of ranges that fit a release line the APIs whose highest version is that of none of its releases."""
+    lines = lines_of(text)
+    known = [ranges for release, ranges in schemas.releases().items() if release.rpartition(".")[0] in lines]
+    highest: dict[int, set[int]] = {}
+    for ranges in known:
+        for key, one in ranges.items():
+            highest.setdefault(key, set()).update((one.high, one.high - one.latest_unstable))
+    return tuple((key, span) for key, span in read(text).items() if key in highest and span[1] not in highest[key])
+
+
+def upside_down(text: str) -> list[int]:
+    """The APIs whose lowest version is above their highest one. Some servers have 0 to -1 for none."""
+    return [key for key, (low, high) in read(text).items() if low > high >= 0]
+
+
 def estimate(text: str) -> str | None:
     """The release lines as text: 3.9, or 3.7-3.8; None if none matches."""
     lines = lines_of(text)

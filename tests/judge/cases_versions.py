@@ -1,6 +1,6 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID, ns
+from tests.judge.lab import B1, B2, B3, BROKERS, CLUSTER, ID_1, ID_2, NO_ID, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.connection.exchanges import (
@@ -372,6 +372,85 @@ def ver007_fires__of_no_release(lab):
     lab.versions(1, {key: (low, min(high, 1) if key % 2 else high) for key, (low, high) in supported.items()})
 
 
+def ver007_fires__beside_a_release(lab):
+    """One API of 3.9 has a range of its own."""
+    lab.versions(1, {**ranges("3.9.1"), 1: (4, 11)})
+
+
+def ver007_fires__upside_down(lab):
+    lab.versions(1, {**ranges("3.9.1"), 1: (5, 4)})
+
+
+def ver007_near_miss__none_of_an_api(lab):
+    """No range of it: that is configuration."""
+    lab.versions(1, {key: span for key, span in ranges("3.9.1").items() if key != 1}, server=B2)
+
+
+def of_releases(lab, *releases, until=7200):
+    for at in (0, until):
+        lab.metadata(at, brokers=BROKERS)
+        for server, release in zip((B1, B2, B3), releases, strict=True):
+            lab.versions(at + 1, ranges(release), server=server)
+
+
+def ver010_fires(lab):
+    of_releases(lab, "3.9.1", "3.9.1", "3.4.1")
+
+
+def ver010_near_miss(lab):
+    """A roll of 50 minutes."""
+    of_releases(lab, "3.9.1", "3.9.1", "3.4.1", until=3000)
+    lab.versions(3100, ranges("3.9.1"), server=B3)
+    lab.versions(7200, ranges("3.9.1"), server=B3)
+
+
+def ver010_near_miss__one_line(lab):
+    of_releases(lab, "3.9.1", "3.9.1", "3.9.2")
+
+
+def ver010_cannot_know(lab):
+    """Each broker was seen once."""
+    lab.metadata(0, brokers=BROKERS)
+    lab.versions(1, ranges("3.4.1"), server=B1)
+    lab.versions(7200, ranges("3.9.1"), server=B2)
+
+
+def with_features(lab, server, level, *, epoch=500, high=21, times=(0, 60, 120)):
+    talk = lab.talk(server)
+    answer = {
+        "apiKeys": [],
+        "supportedFeatures": [{"name": "metadata.version", "minVersion": 1, "maxVersion": high}],
+        "finalizedFeaturesEpoch": epoch,
+        "finalizedFeatures": [{"name": "metadata.version", "maxVersionLevel": level, "minVersionLevel": level}],
+    }
+    for at in times:
+        talk.ask(at, "ApiVersions", 3, {"clientSoftwareName": "x", "clientSoftwareVersion": "1"}, answer)
+
+
+def ver011_fires(lab):
+    lab.metadata(0, brokers=BROKERS)
+    for server, level in ((B1, 20), (B2, 20), (B3, 14)):
+        with_features(lab, server, level)
+
+
+def ver011_fires__above_what_is_supported(lab):
+    with_features(lab, B1, 27, high=25)
+
+
+def ver011_near_miss(lab):
+    """An upgrade on its way: one broker is late."""
+    lab.metadata(0, brokers=BROKERS)
+    for server, level, epoch in ((B1, 20, 500), (B2, 20, 500), (B3, 14, 420)):
+        with_features(lab, server, level, epoch=epoch)
+
+
+def ver011_cannot_know(lab):
+    """The epoch is unknown (-1)."""
+    lab.metadata(0, brokers=BROKERS)
+    for server, level in ((B1, 20), (B3, 14)):
+        with_features(lab, server, level, epoch=-1)
+
+
 def ver007_near_miss__every_release(lab):
     for number, (release, listener) in enumerate((r, x) for r in schemas.releases() for x in "ZBC"):
         if ranges(release, listener):
@@ -501,6 +580,14 @@ def ver002_fires__a_connection_that_outlives_the_ranges(lab):
 def ver002_fires__from_a_host_that_no_list_names(lab):
     """A broker behind another address: it was granted requests."""
     between(lab, "LeaderAndIsr", 7, 5, host="10.0.5.5")
+
+
+def ver002_fires__a_client_whose_ranges_were_not_captured(lab):
+    """The broker advertises less to all others, and accepts a controller's requests: no balancer is in between."""
+    lab.versions(0, ranges("2.8.2", "Z"))
+    lab.control(1, "UpdateMetadata", [("orders", ID_1, 0)])
+    lab.fetches([5, 6], ID_1, version=16)
+    lab.versions(10, ranges("2.8.2", "Z"))
 
 
 def ver002_near_miss__who_is_only_refused(lab):

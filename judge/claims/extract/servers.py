@@ -47,6 +47,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from addresses(batch)
     yield from registrations(batch)
     yield from advertised(batch)
+    yield from features(batch)
     yield from answered_versions(batch)
 
 
@@ -164,6 +165,16 @@ def advertised(batch: Batch) -> Iterator[Rows]:
     yield header.states("advertised", ["@endpoint", Column(codes, list(names))], good)
     digests = Column(codes, [digest(text) for text in names])
     yield header.states("connection_ranges", ["@connection", digests], good)
+
+
+def features(batch: Batch) -> Iterator[Rows]:
+    """Levels of features that servers have finalized, and those that they support (KIP-584)."""
+    if levels := batch.lines("ApiVersions", "response", "finalized_features"):
+        key = "@endpoint name max_version_level finalized_features_epoch"
+        yield levels.states("finalized_feature", key, levels["/error_code"] == 0)
+    if ranges := batch.lines("ApiVersions", "response", "supported_features"):
+        good = ranges["/error_code"] == 0
+        yield ranges.states("supported_feature", "@endpoint name min_version max_version", good)
 
 
 Member = tuple[str, Key, Claim, int, str, Any]

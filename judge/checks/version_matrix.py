@@ -1,0 +1,88 @@
+"""VER: what servers of one cluster advertise, beside each other: releases, and levels of features.
+
+Rule: a roll may take an hour, and what is configured is not judged: an API that a server lacks says nothing. Levels of
+features are compared where they are of one epoch, which is an offset of the metadata log: there they are one state.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import clock, ends, gathered, if_broker, servers_of
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.results.finding import Evidence, Side, last_of
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.releases import is_of_controller, lines_of, order_of, spelled
+
+UNKNOWN_EPOCH = -1
+SHOWN = 3
+"""So many brokers of one release are named."""
+
+
+def brokers_of_several_releases(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Brokers that advertise the versions of different releases, for longer than a roll may take."""
+    latest: dict[int, Claim] = {}
+    for claim in context.claims("advertised", group, *subject):
+        node = context.node(claim)
+        if isinstance(node, int) and not is_of_controller(claim["ranges"]) and lines_of(claim["ranges"]):
+            known = latest.get(node)
+            latest[node] = claim if known is None else max(known, claim, key=lambda one: one.last)
+    by_line: dict[tuple[str, ...], list[int]] = {}
+    for node, claim in sorted(latest.items()):
+        by_line.setdefault(lines_of(claim["ranges"]), []).append(node)
+    apart = [(one, other) for one, other in combinations(by_line, 2) if set(one).isdisjoint(other)]
+    window_ns = context.settings.roll_window_s * SECOND_NS
+    lasting = [pair for pair in apart if lasts_ns([latest[n] for line in pair for n in by_line[line]]) >= window_ns]
+    behind = sum(sorted(map(len, by_line.values()))[:-1])
+    if not lasting or behind <= context.settings.canary_brokers:
+        return
+    lines = sorted({line for pair in lasting for line in pair}, key=lambda line: order_of(line[0]))
+    nodes = [node for line in lines for node in by_line[line]]
+    since_ns = max(latest[node].first.ts_ns for node in nodes)
+    words: dict[str, Any] = {"what": "; ".join(f"{brokers(by_line[line])} Kafka {spelled(line)}" for line in lines)}
+    words["since"] = clock(since_ns)
+    sides = tuple(
+        Side(latest[n].last, f"broker {n} advertises Kafka {spelled(lines_of(latest[n]['ranges']))}") for n in nodes
+    )
+    yield Evidence((tuple(nodes),), sides, brokers=tuple(nodes), first_ns=since_ns, words=words)
+
+
+def lasts_ns(claims: list[Claim]) -> int:
+    """For how long all of them were advertised beside each other."""
+    return min(claim.last.ts_ns for claim in claims) - max(claim.first.ts_ns for claim in claims)
+
+
+def brokers(nodes: list[int]) -> str:
+    more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
+    return f"broker{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes[:SHOWN]))}{more}:"
+
+
+def feature_levels_disagree(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finalized levels that differ at one epoch, and those that their server does not support."""
+    finalized = context.claims("finalized_feature", group, *subject)
+    grace_ns = context.settings.broker_grace_ns
+    for (feature, epoch), claims in gathered(finalized, "feature epoch"):
+        levels = {claim["level"]: claim for claim in claims}
+        both = [claims[0], *(one for one in claims if one["level"] != claims[0]["level"])]
+        if len(levels) > 1 and epoch != UNKNOWN_EPOCH and lasts_ns(both[:2]) >= grace_ns:
+            each = [f"{servers_of([c for c in claims if c['level'] == n], context)} {n}" for n in sorted(levels)]
+            words = {"what": f"has different levels at one epoch ({epoch}): {'; '.join(each)}"}
+            yield of_feature(feature, claims, f"epoch {epoch}", words, context)
+    supported = context.by("endpoint feature", "supported_feature", group, *subject)
+    for claim in finalized:
+        ranges = supported.get((claim["endpoint"], claim["feature"]), ())
+        valid = [one for one in ranges if one.first.ts_ns <= claim.last.ts_ns and claim.first.ts_ns <= one.last.ts_ns]
+        if valid and all(claim["level"] > one["high"] for one in valid):
+            high = max(one["high"] for one in valid)
+            what = f"has level {claim['level']}, and {servers_of([claim], context)} supports no more than {high}"
+            yield of_feature(claim["feature"], [claim], claim["endpoint"], {"what": what}, context)
+
+
+def of_feature(feature: str, claims: list[Claim], where: str, words: dict[str, Any], context: CheckContext) -> Evidence:
+    words |= {"which": feature}
+    nodes = sorted({node for claim in claims for node in if_broker(context.node(claim))})
+    since_ns = max(claim.first.ts_ns for claim in claims)
+    sides = (*ends(claims[:1]), *map(last_of, claims[1:]))
+    return Evidence((feature, where), sides, brokers=tuple(nodes), first_ns=since_ns, words=words)
