@@ -24,7 +24,7 @@ OF_BOTH: tuple[Check, ...] = (
     metadata_log.metadata_log_disagrees_with_broker,
 )
 """Checks of a name whose findings have both IDs."""
-OF_ONE: tuple[Check, ...] = (topic_ids.deletion_not_effective,)
+OF_ONE: tuple[Check, ...] = (topic_ids.served_after_deletion,)
 """... whose findings have the ID that ended."""
 USES: tuple[Check, ...] = (topic_id_uses.stale_topic_id_in_use, topic_id_uses.stale_topic_id_in_replication)
 """Checks of an ID that explain who still uses it, and the responses to those uses."""

@@ -24,6 +24,7 @@ from wirecheck.judge.checks.shapes import (
     by_server,
     clients_of,
     clock,
+    controllers_named,
     ends,
     gathered,
     lasting,
@@ -34,6 +35,7 @@ from wirecheck.judge.checks.shapes import (
     slots,
     storm,
     stuck_client,
+    whole,
 )
 from wirecheck.judge.checks.topic_ids import recreation
 from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject, error_name, slot_of
@@ -571,6 +573,70 @@ def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: 
             words = {"partition": partition, "broker": broker, "reason": reason, "time": clock(full.last.ts_ns)}
             key = (subject[1], partition, broker, "other-id" if now else "absent")
             yield Evidence(key, sides, topic=name, topic_ids=ids, brokers=(broker,), first_ns=since_ns, words=words)
+
+
+def order_type_breaks_draft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A first LeaderAndIsr that is not FULL, of a controller that took over while the broker was captured; and types
+    that the draft does not have. By its absence a type says nothing.
+    """
+    types = context.claims("order_type", group, *subject)
+    for (kind, by), claims in gathered((c for c in types if c["type"] > TYPE_FULL), "type by"):
+        words = {"who": controllers_named([by]), "what": f"of type {kind}, which the draft does not have"}
+        yield resting_on(claims, by, kind, brokers=(controller_of(by),), words=words)
+    for (endpoint,), claims in gathered(types, "endpoint"):
+        firsts = {by: min(same, key=lambda one: one.first) for (by,), same in gathered(claims, "by")}
+        orders = [claim for claim in context.claims("control", group, *subject) if claim["endpoint"] == endpoint]
+        for by, first in sorted(firsts.items()):
+            before = [one for one in orders if one["controller_epoch"] < epoch_in(by) and one.first < first.first]
+            if first["type"] != TYPE_INCREMENTAL or not before or has_earlier(by, first, orders):
+                continue
+            last = max(before, key=lambda one: one.first)
+            if whole(last.first.ts_ns, first.first.ts_ns, group, context):
+                words = {
+                    "who": controllers_named([by]),
+                    "what": "that is INCREMENTAL as its first: by the draft it is FULL",
+                }
+                about = {"brokers": (controller_of(by),), "first_ns": first.first.ts_ns, "words": words}
+                yield resting_on([first], by, endpoint, sides=(last_of(last), first_of(first)), **about)
+
+
+TYPE_INCREMENTAL, TYPE_FULL = 1, 2
+
+
+def controller_of(by: str) -> int:
+    return int(by.partition("@")[0])
+
+
+def epoch_in(by: str) -> int:
+    return int(by.partition("@")[2])
+
+
+def has_earlier(by: str, first: Claim, orders: list[Claim]) -> bool:
+    """Whether the controller sent the broker LeaderAndIsr before, without a type."""
+    mine = (one for one in orders if f"{one['controller']}@{one['controller_epoch']}" == by)
+    return any(one["api"].startswith("LeaderAndIsr") and one.first < first.first for one in mine)
+
+
+def topic_created_by_another_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Creations that a broker of ZooKeeper's time granted for long, though it never acted as the controller. What a
+    controller does is seen by several brokers.
+    """
+    orders = [claim for claim in context.claims("control", group, *subject) if claim["error"] == 0]
+    granted = context.claims("creates", group, *subject)
+    if not granted or any(claim["kraft"] for claim in orders) or len({c["endpoint"] for c in orders}) < SEVERAL:
+        return
+    controllers = {claim["controller"] for claim in orders}
+    for claim in granted:
+        node = context.node(claim)
+        lasts_ns = claim.last.ts_ns - claim.first.ts_ns
+        if isinstance(node, int) and node not in controllers and lasts_ns >= context.settings.broker_grace_ns:
+            newest = max(orders, key=lambda one: (one["controller_epoch"], one.last))
+            words = {"where": node, "controller": newest["controller"]}
+            about = {"brokers": (node,), "first_ns": claim.first.ts_ns, "words": words}
+            yield resting_on([claim], node, sides=(*ends([claim]), last_of(newest)), **about)
+
+
+SEVERAL = 2
 
 
 def was_deleted(own: list[Claim], full: Claim) -> bool:

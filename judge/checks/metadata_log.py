@@ -11,7 +11,19 @@ from typing import NamedTuple
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.shapes import about, clock, goes_on, if_broker, of_topic, resting_on, slots, start_ns
+from wirecheck.judge.checks.shapes import (
+    about,
+    clock,
+    ends,
+    gathered,
+    goes_on,
+    if_broker,
+    of_topic,
+    resting_on,
+    servers_of,
+    slots,
+    start_ns,
+)
 from wirecheck.judge.claims.claim import METADATA_LOG, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -347,6 +359,33 @@ def two_quorum_leaders_in_one_epoch(subject: Subject, group: Group, context: Che
             sides = (*map(first_of, one_each), last_of(max(stated, key=lambda claim: claim.last)))
             about = {"sides": sides, "brokers": nodes, "first_ns": one_each[1].first.ts_ns, "words": words}
             yield resting_on(stated, where, partition, epoch, generation, **about)
+
+
+def quorum_epoch_went_back(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """A server that accepted a leader's announcement, and later for long that of another leader of an older epoch."""
+    announced = [claim for claim in context.claims("quorum_leader", group, *subject) if claim["api"] in ANNOUNCED]
+    generation_of, grace_ns = context.generations(group).of, context.settings.broker_grace_ns
+    for (endpoint, partition, generation), claims in gathered(
+        announced, lambda claim: (claim["endpoint"], claim["partition"], generation_of(claim))
+    ):
+        newest = max(claims, key=lambda claim: (claim["epoch"], claim.first))
+        back = [
+            claim for claim in claims
+            if claim["epoch"] < newest["epoch"] and claim["leader"] != newest["leader"]
+            and claim.last.ts_ns > newest.first.ts_ns + grace_ns and claim.last.ts_ns >= claim.first.ts_ns + grace_ns
+        ]  # fmt: skip
+        if back:
+            older = max(back, key=lambda claim: claim.last)
+            words = {"where": servers_of([older], context), "old": older["epoch"], "leader": older["leader"]}
+            words |= {"epoch": newest["epoch"], "other": newest["leader"]}
+            since_ns = max(newest.first.ts_ns, older.first.ts_ns)
+            about = {"brokers": (older["leader"],), "first_ns": since_ns, "words": words}
+            sides = (first_of(newest), *ends(back))
+            yield resting_on(back, endpoint, partition, newest["epoch"], generation, sides=sides, **about)
+
+
+ANNOUNCED = frozenset(["BeginQuorumEpoch"])
+"""Sent by a leader in its own epoch."""
 
 
 def voter_granted_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -49,6 +49,7 @@ from wirecheck.judge.topic_history import (
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.endpoint_history import host_of
 
+DELETE = "delete"
 RENUMBERED = "its partitions continue with their leader epochs under another ID"
 LOST = "the controller names it without an ID"
 
@@ -368,6 +369,11 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
 
 
 def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    yield from served_after_deletion(subject, group, context)
+    yield from served_after_stop(topic_of(subject[1], group, context), context)
+
+
+def served_after_deletion(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     topic = topic_of(subject[1], group, context)
     for history in topic.histories:
         asked = deletion_of(topic, history)
@@ -382,6 +388,32 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
             about["first_ns"] = max(since, min(claim.first.ts_ns for claim in still))
             sides = (asked, *map(last_of, still))
             yield resting_on(still, history.topic_id, "deletion", sides=sides, **about, words=words)
+
+
+def served_after_stop(topic: Topic, context: CheckContext) -> Iterator[Evidence]:
+    """Partitions that a broker had to delete (StopReplica), and serves for longer than the grace period after that. A
+    later order may give them back.
+    """
+    grace_ns = context.settings.broker_grace_ns
+    stops = [*context.claims("stopped", topic.group, "name", topic.name)]
+    stops += [c for c in context.claims("ordered", topic.group, "name", topic.name) if c["how"] == DELETE]
+    history = topic.histories[-1] if topic.histories else None
+    if not stops or history is None:
+        return
+    served = [*context.claims("serves", topic.group, "id", history.topic_id)]
+    served += context.claims("serves", topic.group, "name", topic.name)
+    ordered_ns = max((c.last.ts_ns for c in topic.bindings if c["source"] == "leader-and-isr"), default=0)
+    for (endpoint,), of_endpoint in gathered(stops, "endpoint"):
+        since = max(claim.last.ts_ns for claim in of_endpoint)
+        parts = {claim["partition"] for claim in of_endpoint}
+        mine = [one for one in served if one["endpoint"] == endpoint and one["partition"] in parts]
+        still = [one for one in mine if one.peak["latest"] >= since + 2 * grace_ns]
+        if still and ordered_ns <= since:
+            last = clock(max(one.peak["latest"] for one in still))
+            words = {"time": clock(since), "last": last, "servers": servers_of(still, context)}
+            about = {**of_topic(topic, history), "brokers": brokers_of(still, context), "first_ns": since}
+            sides = (*map(last_of, of_endpoint), *map(last_of, still))
+            yield resting_on(still, history.topic_id, "stopped", endpoint, sides=sides, **about, words=words)
 
 
 def deletion_of(topic: Topic, history: History) -> Side | None:

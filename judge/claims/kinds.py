@@ -64,7 +64,17 @@ host.
 """
 SENT, FORWARDED = "sent", "forwarded"
 """How a change was seen: from the client itself, or in the Envelope of a broker."""
-ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")
+ORDERED = (
+    "binding",
+    "deletion",
+    "partition",
+    "unnumbered",
+    "offline",
+    "ordered",
+    "full_order",
+    "order_type",
+    "stopped",
+)
 KINDS: Mapping[str, Kind] = {
     **STATED,
     **{

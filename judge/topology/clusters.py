@@ -52,7 +52,16 @@ from wirecheck.judge.topology.membership import (
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
-TOUCHES = {"server", "advertised", "cluster_refused", "finalized_feature", "supported_feature", "listing"}
+TOUCHES = {
+    "server",
+    "advertised",
+    "cluster_refused",
+    "finalized_feature",
+    "supported_feature",
+    "listing",
+    "creates",
+    "order_type",
+}
 """Kinds of claims that any client can cause. They show that an endpoint exists, but not how long its cluster was seen.
 """
 FETCHES = "fetch_versions"

@@ -1,7 +1,7 @@
 """Cases of what only drafts say."""
 
 from tests.judge.cases_agreement import listed
-from tests.judge.lab import B2, ID_1, ID_2
+from tests.judge.lab import B1, B2, ID_1, ID_2
 from wirecheck.decode.layouts.program import Dialect
 
 INCREMENTAL, FULL = 1, 2
@@ -109,3 +109,119 @@ def tid002_fires__as_drafted(lab):
         asked = TOLD | {"type": INCREMENTAL, "topicStates": topics}
         talk.drafted(at, "LeaderAndIsr", 3, asked, {"errorCode": 0, "partitionErrors": [row]})
     lab.until = 200
+
+
+def taken_over(lab, kind, *, before=True):
+    """Controller 3 orders in epoch 1; then controller 1 in epoch 2, whose first LeaderAndIsr has this type."""
+    if before:
+        orders(lab, [(ID_1, 4)], kind=FULL)
+    talk = lab.talk(B2, "1", "10.0.0.1")
+    state = {"partitionIndex": 0, "leader": 1, "leaderEpoch": 5, "isr": [1, 2], "replicas": [1, 2]}
+    states = [{"topicName": "orders", "topicId": ID_1, "partitionStates": [state]}]
+    for at, of in ((60, kind), (80, INCREMENTAL)):
+        request = {"controllerId": 1, "controllerEpoch": 2, "topicStates": states} | (
+            {} if of is None else {"type": of}
+        )
+        talk.drafted(at, "LeaderAndIsr", 3, request, {})
+    lab.until = 200
+
+
+def ctl021_fires(lab):
+    taken_over(talk_of_drafts(lab), INCREMENTAL)
+
+
+def ctl021_fires__of_no_type(lab):
+    orders(talk_of_drafts(lab), [(ID_1, 4)], kind=3)
+
+
+def ctl021_near_miss(lab):
+    taken_over(talk_of_drafts(lab), FULL)
+
+
+def ctl021_near_miss__an_older_controller(lab):
+    """Its requests have no type."""
+    taken_over(talk_of_drafts(lab), None)
+
+
+def ctl021_cannot_know(lab):
+    """What came before is not in the capture."""
+    taken_over(talk_of_drafts(lab), INCREMENTAL, before=False)
+
+
+def creates(lab, server, *, kraft=False):
+    """Controller 3 orders brokers 1 and 2; then topics are created at a broker for a minute."""
+    for number, at in ((B1, 0), (B2, 1)):
+        lab.control(at, "UpdateMetadata", [("orders", ID_1, 4)], server=number, version=8, isKRaftController=kraft)
+    talk = lab.talk(server, "admin")
+    for at in range(10, 80, 10):
+        topics = [{"name": f"new-{at}", "numPartitions": 1, "replicationFactor": 1}]
+        talk.ask(at, "CreateTopics", 3, {"topics": topics}, {"topics": [{"name": f"new-{at}"}]})
+    lab.until = 150
+
+
+def ctl020_fires(lab):
+    listed(lab)
+    creates(lab, B2)
+
+
+def ctl020_near_miss(lab):
+    """The controller itself, and any broker of a cluster that migrates to KRaft."""
+    listed(lab)
+    creates(lab, "10.0.0.3:9092")
+
+
+def ctl020_near_miss__kraft(lab):
+    listed(lab)
+    creates(lab, B2, kraft=True)
+
+
+def ctl020_cannot_know(lab):
+    """Nothing shows who the controller is."""
+    listed(lab)
+    lab.talk(B2, "admin").ask(10, "CreateTopics", 3, {"topics": [{"name": "a"}]}, {"topics": [{"name": "a"}]})
+
+
+def stopped_and_served(lab, *, ordered_again):
+    """As drafted: StopReplica deletes the replica at broker 2, which goes on serving the partition."""
+    orders(talk_of_drafts(lab), [(ID_1, 4), (None, ID_1), *([(ID_1, 5)] if ordered_again else [])])
+    reader = lab.talk(B2, "app")
+    row = {"partitionIndex": 0, "highWatermark": 10, "records": None, "abortedTransactions": None}
+    answer = {"responses": [{"topic": "orders", "topicId": ID_1, "partitions": [row]}]}
+    asked = {"replicaId": -1, "sessionEpoch": -1}
+    topics = [{"topic": "orders", "topicId": ID_1, "partitions": [{"partition": 0}]}]
+    for at in range(5, 150, 5):
+        reader.drafted(at, "Fetch", 12, asked | {"topics": topics}, answer)
+
+
+def tid010_fires__after_stop_replica(lab):
+    stopped_and_served(lab, ordered_again=False)
+
+
+def tid010_near_miss__ordered_again_after_stop_replica(lab):
+    stopped_and_served(lab, ordered_again=True)
+
+
+def wir003_fires__two_ids_of_a_topic(lab):
+    tagged_topics(lab, [(0, ID_1), (3, f"{ID_2}==")])
+
+
+def wir003_fires__an_id_that_is_cut(lab):
+    tagged_topics(lab, [(1, ID_1[:20])])
+
+
+def wir003_near_miss__another_tag_beside_the_id(lab):
+    tagged_topics(lab, [(0, ID_1), (7, "YWJj")])
+
+
+def tagged_topics(lab, tags):
+    """LeaderAndIsr as drafted, with these tags in the struct of its topic."""
+    talk = talk_of_drafts(lab).talk(B2, "3", "10.0.0.3")
+    state = {"partitionIndex": 0, "leader": 1, "leaderEpoch": 4, "isr": [1, 2], "replicas": [1, 2]}
+    topic = {"topicName": "orders", "partitionStates": [state]}
+    (first, topic_id), *others = tags
+    if first == 0:
+        topic["topicId"] = topic_id
+    else:
+        others = tags
+    topic["_unknownTaggedFields"] = [{"tag": tag, "data": data} for tag, data in others]
+    talk.drafted(1, "LeaderAndIsr", 3, TOLD | {"type": INCREMENTAL, "topicStates": [topic]}, {})

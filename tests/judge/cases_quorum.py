@@ -157,3 +157,24 @@ def tid013_near_miss__a_refused_vote_about_another_topic(lab):
     row = {"partitionIndex": 0, "leaderId": 1, "leaderEpoch": 3}
     request = {"clusterId": CLUSTER, "topics": [{"topicName": "orders", "partitions": [row]}]}
     lab.talk(B2, "raft-client-1", "10.0.0.1").ask(5, "BeginQuorumEpoch", 0, request, {"errorCode": 42, "topics": []})
+
+
+def log008_fires(lab):
+    announces(lab, 5, 2, 12, B1)
+    for at in range(30, 100, 10):
+        announces(lab, at, 3, 10, B1)
+
+
+def log008_near_miss(lab):
+    """The older leader is refused; its epoch came before the newer one."""
+    announces(lab, 1, 3, 10, B1)
+    announces(lab, 5, 2, 12, B1)
+    for at in range(30, 100, 10):
+        announces(lab, at, 3, 10, B1, error=74, seen=(2, 12))
+
+
+def log008_cannot_know(lab):
+    """Another server accepted the newer epoch."""
+    announces(lab, 5, 2, 12, B3)
+    for at in range(30, 100, 10):
+        announces(lab, at, 3, 10, B1)

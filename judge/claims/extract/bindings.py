@@ -48,7 +48,28 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 def bound(topics: Lines, source: str, where: Bools) -> Rows:
     key = ["name", stated_ids(topics), f"={source}", "@endpoint", "-"]
-    return topics.states("binding", key, where, tally=topics.slots)
+    near, twice = damaged_ids(topics)
+    return topics.states("binding", key, where & ~near & ~twice, tally=topics.slots)
+
+
+ID_BYTES = 16
+NEARLY = range(12, 21)
+"""A tag of so many bytes, where a draft has the topic ID, is one that was cut or padded."""
+
+
+def damaged_ids(topics: Lines) -> tuple[Bools, Bools]:
+    """By the draft the ID is the only tag of 16 bytes. Topics with a tag of nearly so many instead of it, and those
+    that have two.
+    """
+    near, twice = (np.zeros(len(topics), np.bool_) for _ in range(2))
+    tags = topics.batch.lines(*topics.kind, f"{topics.table.path}._unknown_tagged_fields")
+    if not tags or not topics.has("topic_id"):
+        return near, twice
+    length, row = tags.table["data"].length, tags.table.parent
+    there, drafted = topics.present("topic_id"), topics.batch.drafted(topics.message)
+    near[row[np.isin(length, [one for one in NEARLY if one != ID_BYTES])]] = True
+    twice[row[length == ID_BYTES]] = True
+    return near & drafted & ~there, twice & drafted & there
 
 
 def stated_ids(topics: Lines) -> Column:
@@ -65,6 +86,7 @@ def created(topics: Lines) -> Iterator[Rows]:
     """Successful creations. A request that only validates gets an ID that never exists (PROTOCOL 4.8)."""
     good = (topics["error_code"] == 0) & (topics.other("validate_only", absent=1) == 0)
     yield topics.states("creation", "name topic_id @endpoint", good)
+    yield topics.states("creates", "@endpoint", good)
     yield changed(topics, "topic_id", "CreateTopics", good)
     yield bound(topics, "create-topics", good & topics.given("topic_id"))
 

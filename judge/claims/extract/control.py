@@ -80,11 +80,12 @@ def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
         return
     numbered, gone = topics.given("topic_id"), partitions["leader"] == DURING_DELETE
     sender = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
-    deleting = np.zeros(len(topics), np.bool_)
+    near, twice = bindings.damaged_ids(topics)
+    deleting = near | twice
     deleting[partitions.table.parent[gone]] = True
     yield topics.states("binding", ["topic_name", bindings.stated_ids(topics), *sender], ~deleting, tally=topics.slots)
     key = ["topic_name", topics.column("topic_id").only(numbered), *sender]
-    yield topics.states("deletion", key, deleting, tally=topics.slots)
+    yield topics.states("deletion", key, deleting & ~near & ~twice, tally=topics.slots)
     tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
     state = f"topic_id partition_index ={source} leader_epoch leader replicas isr"
     yield partitions.states("partition", state, partitions.given("topic_id") & ~gone, tally=tally)

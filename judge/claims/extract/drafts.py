@@ -41,6 +41,8 @@ def ordered(batch: Batch) -> Iterator[Rows]:
         where = (batch.drafted(partitions.message) | (kind == FULL)) & partitions.given("topic_id")
         yield partitions.states("ordered", [*key, controllers(partitions), Column(kind, TYPES)], where)
         yield header.states("full_order", ["@endpoint", controllers(header)], kinds(header) == FULL)
+        typed: list[str | Column] = ["@endpoint", controllers(header), "type"]
+        yield header.states("order_type", typed, batch.drafted(header.message) & header.present("type"))
 
 
 def kinds(lines: Lines) -> Ints:

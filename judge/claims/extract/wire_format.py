@@ -27,6 +27,7 @@ from wirecheck.decode.request_waits import OVERDUE_NS, ROUNDS, SECOND_NS, answer
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.extract import bindings
 from wirecheck.judge.claims.outcomes import OTHERS, SLOT_NS, SUCCESS, TURNED_AWAY, WAITED, Part, Run, single
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, moment, spans, spelled
 
@@ -229,6 +230,24 @@ def answered(batch: Batch) -> Iterator[Claim]:
         yield Claim("answered", (endpoint.value(row),), seen, outcomes=outcomes)
 
 
+WITH_IDS = {
+    ("LeaderAndIsr", "topic_states"): "request",
+    ("UpdateMetadata", "topic_states"): "request",
+    ("Metadata", "topics"): "response",
+}
+"""Where the draft of KIP-516 has a topic's ID as a tag."""
+ODD_IDS = ("a topic ID that is not of 16 bytes", "two topic IDs")
+
+
+def damaged(batch: Batch) -> Iterator[Rows]:
+    """Messages of the draft that could be read, but not for the ID of each topic."""
+    for (api, path), side in WITH_IDS.items():
+        if topics := batch.lines(api, side, path):
+            for reason, rows in zip(ODD_IDS, bindings.damaged_ids(topics), strict=True):
+                key = [f"={api}", "@version", f"={side}", f"={reason}", "@client_id", "@connection"]
+                yield topics.states("malformed", key, rows)
+
+
 def broken(batch: Batch) -> Iterator[Rows]:
     """Messages that could not be read, or only with a tolerance."""
     status, messages = batch.decoded.status, batch.decoded.messages
@@ -240,6 +259,7 @@ def broken(batch: Batch) -> Iterator[Rows]:
     reasons = words(status[bad], [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
     key = ["@api", "@version", words(messages.side[bad], SIDES), reasons, "@client_id", "@connection"]
     yield batch.states("malformed", key, bad)
+    yield from damaged(batch)
     odd = np.flatnonzero(batch.decoded.tolerance)
     tolerance = words(batch.decoded.tolerance[odd], [one.name.lower().replace("_", "-") for one in Tolerance])
     yield batch.states("tolerated", ["@who", "@api", tolerance], odd)
