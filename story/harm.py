@@ -62,6 +62,7 @@ STOPPED = {
     "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
     "GRP012": Stopped("JoinGroup", REBALANCING, False),
     "TID012": Stopped("", UNKNOWN_ID, False),
+    "CLU002": Stopped("", UNKNOWN_ID, False),
 }
 """Checks whose findings name a client that stopped."""
 SILENT = frozenset(one.error for one in STOPPED.values() if one.error != UNKNOWN_ID)

@@ -6,6 +6,7 @@ There is one finding per unauthenticated host, however many requests it sent.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from wirecheck.decode.forwarding import Forwarder
@@ -13,14 +14,17 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.shapes import clock, counted, ends, gathered, resting_on, servers_of
 from wirecheck.judge.checks.versions import is_node, only_pretends, outside
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.extract.peers import IDS
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.results.finding import Evidence, Side, first_of
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group, Place
 from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.forwarding import senders
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.unauthenticated_hosts import UNREAD, UnauthorizedUse
 
+PRODUCE, GREETING = "Produce", "ApiVersions"
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""
 SHOWN = 3
@@ -225,7 +229,24 @@ def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) 
             if context.clusters.group_of(use.claim) is group
         ]
         if uses:
-            yield odd(host, uses)
+            found = odd(host, uses)
+            writer = rejected_writer(host, uses, context)
+            yield replace(found, words={**found.words, **writer}) if writer else found
+
+
+def rejected_writer(host: str, uses: list[UnauthorizedUse], context: CheckContext) -> dict[str, str]:
+    """Words of a host that does what a producer does: it got a server's version ranges, and writes for long under topic
+    IDs that are unknown. Whoever it is, its writes are lost.
+    """
+    settings = context.settings
+    writes = [use for use in uses if use.what == IDS and PRODUCE in use.apis]
+    lasts_ns = max((use.claim.last.ts_ns - use.claim.first.ts_ns for use in writes), default=0)
+    if lasts_ns < settings.stuck_s * SECOND_NS or sum(use.times for use in writes) < settings.stuck_answers:
+        return {}
+    named = {str(client) for client in client_ids(writes)}
+    asked = (claim for name in named for claim in context.ledger.claims("activity", "client", name, host))
+    greeted = any((claim["api"], claim["outcome"]) == (GREETING, "granted") for claim in asked)
+    return {"hurt_host": host, "api": PRODUCE} if greeted else {}
 
 
 def odd(host: str, uses: list[UnauthorizedUse]) -> Evidence:

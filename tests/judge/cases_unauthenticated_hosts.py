@@ -78,6 +78,18 @@ def clu002_near_miss__in_the_voter_set(lab):
     foreign_id(outsider(lab))
 
 
+def clu002_fires__a_writer_that_is_rejected(lab):
+    """It got version ranges, and writes for long under an ID that is unknown."""
+    cluster(lab)
+    talk = outsider(lab)
+    talk.ask(1, "ApiVersions", 0, {}, {"apiKeys": [{"apiKey": 0, "minVersion": 0, "maxVersion": 13}]})
+    for at in range(2, 100, 5):
+        topics = [{"topicId": ID_3, "partitionData": [{"records": None}]}]
+        answer = {"responses": [{"topicId": ID_3, "partitionResponses": [{"errorCode": 100}]}]}
+        talk.ask(at, "Produce", 13, {"topicData": topics, "acks": 1}, answer)
+    lab.until = 150
+
+
 def clu002_fires__versions(lab):
     cluster(lab)
     newer(outsider(lab))
