@@ -448,7 +448,7 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
     """Requests on connections without an ApiVersions response, outside of everything that the server advertised on any
     connection. A process keeps its ranges: those count that were advertised while the connection was open, or before
     and after the requests. Servers of no known release are not judged by what they advertise elsewhere. A client's
-    requests count at a broker's own address: elsewhere a balancer may be in between.
+    requests count at a broker's own address, where no balancer is in between.
     """
     asked = summed(context.claims("outside_of_others", group, *subject))
     if not asked:
@@ -463,8 +463,16 @@ def outside_of_others(subject: Subject, group: Group, context: CheckContext) -> 
         valid = [one for one in every if one.first.ts_ns <= claim.last.ts_ns and one.last.ts_ns >= began_ns]
         for api, version in words_of(claim) if valid else ():
             known = any(accepts(read(one["ranges"]), key_of(api), version) for one in every)
-            if not known and (between_brokers(claim, api, group) or subject[1] in own):
+            if not known and (
+                between_brokers(claim, api, group) or (subject[1] in own and was_granted(claim, group, context))
+            ):
                 yield claim, valid[-1], api, version
+
+
+def was_granted(claim: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether a server granted the client anything: any host can send a version."""
+    mine = context.claims("client", group, "client", claim["client_id"] or "", claim["host"])
+    return any(one.peak.get("answered") for one in mine)
 
 
 def only_pretends(claim: Claim, api: str, group: Group, context: CheckContext) -> bool:

@@ -590,6 +590,14 @@ def ver002_fires__a_client_whose_ranges_were_not_captured(lab):
     lab.versions(10, ranges("2.8.2", "Z"))
 
 
+def ver002_near_miss__a_client_that_is_only_refused(lab):
+    """Any host can send it."""
+    lab.versions(0, ranges("2.8.2", "Z"))
+    lab.control(1, "UpdateMetadata", [("orders", ID_1, 0)])
+    lab.fetches([5, 6], ID_1, 100, version=16)
+    lab.versions(10, ranges("2.8.2", "Z"))
+
+
 def ver002_near_miss__who_is_only_refused(lab):
     """Any host may send requests between brokers under a node's client ID."""
     between(lab, "LeaderAndIsr", 7, 5, host="10.0.5.5", outcome=CLOSED_BY_SERVER)
