@@ -15,6 +15,7 @@ from wirecheck.story.verdict import Finding, Mark, MarkKind, Verdict
 
 WORST: tuple[MarkKind, ...] = ("violation", "anomaly", "visibility", "clear")
 CONTRADICTS = frozenset({"violation", "anomaly"})
+OF_IDS = ("TID", "LOG001", "LOG002", "GRP001", "GRP002", "GRP003", "FET001")
 OF_VERSIONS = "VER"
 
 
@@ -70,9 +71,11 @@ def contradictions(verdict: Verdict) -> list[Finding]:
 
 
 def about_statement(one: TopicStatement) -> Callable[[Finding], bool]:
-    """Of findings about a topic those about the ID that is stated; of those that name no ID all."""
+    """Of findings about topic IDs those about the ID that is stated; of those that name no ID all of the topic."""
 
     def about(finding: Finding) -> bool:
+        if not finding.code.startswith(OF_IDS):
+            return False
         ids: Collection[str | None] = finding.topic_ids
         if finding.cluster not in {None, one.cluster} or (not ids and finding.topic is None):
             return False
