@@ -79,7 +79,12 @@ class Servers:
                     self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
-        self.members = {cluster_id: self.members_of(cluster_id) for cluster_id in set().union(*self.stated.values())}
+        by_cluster, at_host = defaultdict[str, list[str]](list), defaultdict[str, set[str]](set)
+        for endpoint, cluster_ids in self.stated.items():
+            at_host[host_of(endpoint)].add(endpoint)
+            for cluster_id in cluster_ids:
+                by_cluster[cluster_id].append(endpoint)
+        self.members = {cluster_id: self.members_of(endpoints, at_host) for cluster_id, endpoints in by_cluster.items()}
         """By ClusterId the addresses that its members name."""
         self.unlisted = {*self.unnamed()}
         """Endpoints that state a ClusterId whose members name no such host."""
@@ -96,18 +101,17 @@ class Servers:
         every = self.advertised.get(endpoint, {}).values()
         return any(HEARTBEAT in ranges and METADATA not in ranges for ranges in every)
 
-    def members_of(self, cluster_id: str) -> set[str]:
+    def members_of(self, endpoints: Iterable[str], at_host: Mapping[str, set[str]]) -> set[str]:
         """The addresses of members, as far as they are known: the servers that most others name are members, and so is
-        whom they name.
+        whom they name. `endpoints`: those that state their ClusterId; `at_host`: all that state any, by their host.
         """
         lists: dict[str, set[str]] = defaultdict(set)
-        for endpoint, found in self.stated.items():
-            if cluster_id in found:
-                lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
+        for endpoint in endpoints:
+            lists[host_of(endpoint)].update(claim["address"] for claim in self.addresses[endpoint])
         by_others = Counter(to for host, named in lists.items() for to in {*map(host_of, named)} - {host})
         most = max((by_others[host] for host in lists), default=0)
         found, members = {host for host in lists if by_others[host] == most}, set[str]()
-        addresses = {endpoint for endpoint in self.stated if host_of(endpoint) in found}
+        addresses = set().union(*(at_host[host] for host in found))
         while found:
             members |= found
             addresses.update(*(lists[host] for host in found))
