@@ -27,7 +27,10 @@ from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
-MINUTE_S = 60
+MINUTE_S, ABORTS_S = 60, 15
+"""A coordinator looks for transactions that are too old every 10 s
+(transaction.abort.timed.out.transaction.cleanup.interval.ms).
+"""
 
 
 class Stand(NamedTuple):
@@ -57,12 +60,14 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
     if is_internal(subject[1]):
         return
     for (name, topic_id), of_topic in gathered(context.claims("held_back", group, *subject), "name topic_id"):
+        bound = name if topic_id is None else name_of(("id", topic_id), group, context)
         longest = [
             max(stands(mine), key=lambda one: (one.seconds, one.to_ns)) for _, mine in gathered(of_topic, "partition")
         ]
         held = [stand for stand in longest if stand.seconds >= context.settings.open_transaction_s]
         if not held:
             continue
+        limits = [limit_s(bound, topic_id, stand, group, context) for stand in held]
         first = min(held, key=lambda stand: stand.from_ns)
         partition = first.claims[0]["partition"]
         words = {
@@ -73,14 +78,14 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             "open": f"{first.seconds // MINUTE_S} min",
             "behind": first.behind,
         }
-        if first.seconds >= context.settings.hanging_transaction_s:
+        if any(stand.seconds >= limit for stand, limit in zip(held, limits, strict=True)):
             words["hurt_host"] = subject[2]
         claims = [claim for stand in held for claim in stand.claims]
         yield resting_on(
             claims,
             topic_id or name,
             *subject[1:],
-            topic=name if topic_id is None else name_of(("id", topic_id), group, context),
+            topic=bound,
             topic_ids=(topic_id,) if topic_id else (),
             client_ids=clients_of(claims),
             brokers=brokers_of(claims, context),
@@ -88,6 +93,24 @@ def waits_for_open_transaction(subject: Subject, group: Group, context: CheckCon
             last_ns=max(stand.to_ns for stand in held),
             words=words,
         )
+
+
+def limit_s(name: str | None, topic_id: str | None, stand: Stand, group: Group, context: CheckContext) -> int:
+    """How long a transaction on a partition may be open: what its producers were granted, and the time in which a
+    coordinator aborts; if one of them was not seen to begin, as long as brokers grant at most.
+    """
+    partition, longest = stand.claims[0]["partition"], context.settings.hanging_transaction_s
+    written = context.claims("writes_in_transaction", group, "name", name) if name else []
+    written = written + (context.claims("writes_in_transaction", group, "id", topic_id) if topic_id else [])
+    writers = {one["transactional_id"] for one in written if one["partition"] == partition}
+    limits: dict[str, int] = {}
+    for one in context.claims("transaction_limit", group, "server"):
+        limits[one["transactional_id"]] = max(one.peak["limit_ms"], limits.get(one["transactional_id"], 0))
+    began = min((one.first.ts_ns for one in written if one["partition"] == partition), default=stand.to_ns)
+    if not writers or not writers <= limits.keys() or began > stand.from_ns:
+        return longest
+    context.watch()
+    return min(longest, max(limits[one] for one in writers) // 1000 + ABORTS_S)
 
 
 def stands(claims: list[Claim]) -> Iterator[Stand]:

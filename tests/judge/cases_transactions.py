@@ -58,6 +58,40 @@ def fet008_fires__and_hangs(lab):
     assert words_of(lab)["hurt_host"] == "10.0.0.99"
 
 
+def writes_in_transaction(lab, at, name, limit_s=None):
+    """A write, and before it what its producer was granted."""
+    talk = lab.talk(client_id="writer", host="10.0.0.98")
+    if limit_s is not None:
+        asked = {"transactionalId": name, "transactionTimeoutMs": limit_s * 1000}
+        talk.ask(at, "InitProducerId", 4, asked, {"errorCode": 0, "producerId": 7})
+    rows = [{"name": "orders", "partitionData": [{"index": 0, "records": RECORDS}]}]
+    answer = {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "baseOffset": 100}]}]}
+    talk.ask(at + 0.1, "Produce", 9, {"transactionalId": name, "acks": -1, "topicData": rows}, answer)
+
+
+def fet008_fires__longer_than_its_producers_were_granted(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    writes_in_transaction(lab, 0.2, "tx-1", 60)
+    writes_in_transaction(lab, 0.4, "tx-2", 10)
+    reads(lab, range(1, 200, 3), lambda at: 100, grows)
+    assert words_of(lab)["hurt_host"] == "10.0.0.99"
+
+
+def fet008_fires__one_of_its_producers_was_not_seen_to_begin(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    writes_in_transaction(lab, 0.2, "tx-1", 60)
+    writes_in_transaction(lab, 0.4, "tx-2")
+    reads(lab, range(1, 200, 3), lambda at: 100, grows)
+    assert "hurt_host" not in words_of(lab)
+
+
+def fet008_fires__its_producer_was_granted_an_hour(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    writes_in_transaction(lab, 0.2, "tx-1", 3600)
+    reads(lab, range(1, 200, 3), lambda at: 100, grows)
+    assert "hurt_host" not in words_of(lab)
+
+
 def fet008_fires__across_a_change_of_leader(lab):
     """Neither leader alone is asked for long enough."""
     lab.metadata(0, [("orders", ID_1)])

@@ -1,4 +1,5 @@
-"""Claims about consumers that read committed records only: where nothing is for them although the log goes on.
+"""Claims about transactions: who writes in which, how long each may be open, and where consumers that read committed
+records only get nothing although the log goes on.
 
 Rule: a leader gives such a consumer records up to the last stable offset: where the first open transaction begins. An
 answer without records below the high watermark says that the consumer has read up to there (KIP-98).
@@ -6,7 +7,7 @@ answer without records below the high watermark says that the consumer has read 
 
 from collections.abc import Iterator
 
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, among
 from wirecheck.judge.claims.claim import AT
 from wirecheck.judge.claims.reduce import Column, Rows, spelled
 
@@ -15,6 +16,20 @@ COMMITTED = 1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
+    if written := batch.lines("Produce", "request", "topic_data.partition_data"):
+        name = written.column("name").only(written.present("name"))
+        topic_id = written.column("topic_id") if written.has("topic_id") else "-"
+        key = ["transactional_id", name, topic_id, "index"]
+        yield written.states("writes_in_transaction", key, written.given("transactional_id"))
+    if granted := batch.lines("InitProducerId", "response"):
+        transactional_id, _ = granted.other_column("transactional_id")
+        peak = {"limit_ms": granted.other("transaction_timeout_ms", absent=0)}
+        good = (granted["error_code"] == 0) & ~among(transactional_id, {None})
+        yield granted.states("transaction_limit", [transactional_id, "@endpoint"], good, peak=peak)
+    yield from held_back(batch)
+
+
+def held_back(batch: Batch) -> Iterator[Rows]:
     partitions = batch.lines("Fetch", "response", "responses.partitions")
     if not partitions:
         return
