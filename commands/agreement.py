@@ -27,7 +27,7 @@ def options_of_table(command: Any) -> Any:
     return options.decorated(command, SHARED)
 
 
-@click.command(cls=options.Sections, short_help="List who states which ID and which versions, and whether all agree.")
+@click.command(cls=options.Sections, short_help="List who states which topic ID and which versions.")
 @inputs_argument
 @click.option("--topic", metavar="NAME", help="Only this topic.")
 @click.option("--all", "every", is_flag=True, help="Print all lines: APIs that nobody used, too.")

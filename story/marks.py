@@ -23,7 +23,7 @@ OUTAGES = frozenset(["CLU006", "CTL013", "LOG005"])
 """Checks of events that leave no tick, though they contradict nothing and hurt no known client."""
 OUTAGE_S = 40.0
 """Shorter times without any broker are a restart."""
-IN_DOUBT, SKIPPED = "in doubt", "skipped records"
+IN_DOUBT, SKIPPED = "in doubt", "skipped"
 STATES = (STALLED, IN_PART, SKIPPED, FAILING, IN_DOUBT, NOT_CAPTURED, WORKING)
 """Of a client, worst first."""
 MARK_SIGNS: Mapping[MarkKind, str] = {"violation": "\u2717", "anomaly": "!", "visibility": "?", "clear": "\u2713"}
@@ -153,7 +153,7 @@ def work(result: Verdict) -> Mark:
         kind = "anomaly"
     doubts = counts[FAILING] + counts[IN_DOUBT]
     words = [(counts[STALLED], "stalled"), (counts[IN_PART], "rejected in part"),
-             (counts[SKIPPED], SKIPPED), (doubts, IN_DOUBT)]  # fmt: skip
+             (counts[SKIPPED], "skipped records"), (doubts, IN_DOUBT)]  # fmt: skip
     found = [f"{count:,} {what}" for count, what in words if count]
     many = plural(len(clients), "client")
     if found:

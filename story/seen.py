@@ -248,7 +248,7 @@ class ClientState:
     """Whether a client gets its work done: the worst of its activities."""
 
     state: str
-    """stalled, in part, skipped records, failing, in doubt, not captured or working."""
+    """stalled, in part, skipped, failing, in doubt, not captured or working."""
     since_ns: int | None
     """When the first request or response was seen that makes the state; None for working and not captured."""
     how: str

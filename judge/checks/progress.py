@@ -108,8 +108,8 @@ class Log:
 
     @property
     def born_ns(self) -> int:
-        """When it took another one's place; 0 of a topic that did not."""
-        return self.topic.histories[-1].born_ns if self.topic.replaces() else 0
+        """When it took another one's place, also that of a former cluster; 0 of a topic that did not."""
+        return self.topic.histories[-1].born_ns if len(self.topic.histories) > 1 else 0
 
     @cached_property
     def brokers(self) -> set[str]:

@@ -82,7 +82,8 @@ def open_session(session: Session) -> SparkSession:
         try:
             RUNNING.spark = SparkSession.builder.config(map=settings(session, archive)).getOrCreate()
         except (PySparkException, Py4JError, ConnectionError) as failure:
-            raise SparkDidNotStart(not_started(last_line(log), str(failure))) from failure
+            logged = "Java's last lines are above" if session.verbose else last_line(log)
+            raise SparkDidNotStart(not_started(logged, str(failure))) from failure
     return RUNNING.spark
 
 

@@ -14,7 +14,7 @@ import wirecheck
 
 FOLDER = Path(__file__).parent / "work"
 NAMES = sorted(folder.parent.name for folder in FOLDER.glob("*/truth.json"))
-HURT = {"stalled", "in part", "skipped records"}
+HURT = {"stalled", "in part", "skipped"}
 DOUBT = {"failing", "in doubt"}
 HEAD_BYTES, RECORD_BYTES = 24, 16
 
