@@ -6,22 +6,25 @@ ends with the command's own exit status, unless that is 0. Nothing is judged her
 
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from wirecheck.commands import options
-from wirecheck.commands.ending import Stop
+from wirecheck.commands.ending import Stop, in_one_line
 from wirecheck.commands.replay import FAIL_ON, check
 from wirecheck.commands.screen import tell
 
@@ -60,7 +63,8 @@ def run(
     """Capture Kafka traffic while COMMAND runs, such as an integration test, and check it when the command ends.
 
     Exit status: that of COMMAND if it is not 0; else as `wirecheck replay`. 2 if nothing can be captured: then COMMAND
-    is not started. It needs CAP_NET_RAW; under sudo, COMMAND runs as the user who called sudo.
+    is not started. 127 if there is no COMMAND: then nothing is captured. It needs CAP_NET_RAW; under sudo, COMMAND runs
+    as the user who called sudo.
 
     \b
     Examples:
@@ -68,23 +72,56 @@ def run(
       sudo wirecheck run -i lo --port 9092 --grace 5s,20s -- ./gradlew test
       sudo wirecheck run --keep test.pcapng -- ./smoke-test.sh
     """
-    with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
+    need_command(command[0])
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch, winning() as ended:
         frames = Path(scratch) / "frames"
         with capturing(interfaces, ports, frames):
-            status = status_of(command)
+            ended.status = status_of(command)
             sleep(DRAIN_S)
         if keep is not None:
             write_packets(frames, keep)
         shown_as = (str(keep),) if keep is not None else ()
-        try:
-            check((str(frames),), shown_as, ports=ports, **choices)
-        except SystemExit as ended:
-            raise SystemExit(status or ended.code) from None
-        except click.ClickException as error:
-            if not status:
-                raise
-            tell(f"wirecheck: {error.format_message()}")
-            raise SystemExit(status) from None
+        check((str(frames),), shown_as, ports=ports, **choices)
+
+
+@dataclass
+class Ended:
+    """What the command ended with; 0 before its end."""
+
+    status: int = 0
+
+
+@contextmanager
+def winning() -> Iterator[Ended]:
+    """The command's status is the status, whatever becomes of the capture and of its check; unless it is 0."""
+    ended = Ended()
+    try:
+        with in_one_line():
+            yield ended
+    except SystemExit as end:
+        raise SystemExit(ended.status or end.code) from None
+    except click.ClickException as error:
+        if not ended.status:
+            raise
+        tell(f"wirecheck: {error.format_message()}")
+        raise SystemExit(ended.status) from None
+    except Exception:
+        if not ended.status:
+            raise
+        traceback.print_exc()
+        raise SystemExit(ended.status) from None
+
+
+def need_command(name: str) -> None:
+    """End as a shell does where there is no such command, before anything is captured."""
+    found = os.path.lexists(name) if os.sep in name else shutil.which(name, os.F_OK)
+    if not found:
+        not_started(name, "no such command", COMMAND_NOT_FOUND)
+
+
+def not_started(name: str, why: str, status: int) -> NoReturn:
+    tell(f"wirecheck: {name}: {why}")
+    raise SystemExit(status)
 
 
 @contextmanager
@@ -150,11 +187,9 @@ def status_of(command: tuple[str, ...]) -> int:
     try:
         process = subprocess.Popen(command, **caller())  # noqa: S603 - what the user asked for
     except FileNotFoundError:
-        tell(f"wirecheck: {command[0]}: no such command")
-        return COMMAND_NOT_FOUND
+        not_started(command[0], "no such command", COMMAND_NOT_FOUND)
     except OSError as error:
-        tell(f"wirecheck: {command[0]}: {str(error.strerror).lower()}")
-        return CANNOT_EXECUTE
+        not_started(command[0], str(error.strerror).lower(), CANNOT_EXECUTE)
 
     def pass_on(number: int, _: FrameType | None) -> None:
         if number != signal.SIGINT or not in_foreground():

@@ -39,11 +39,55 @@ def denied(tmp_path, monkeypatch):
     return capture
 
 
-@pytest.mark.parametrize(("line", "code"), [(SUCCEEDS, 1), (FAILS, 7), (["./no-such-command"], 127), (["/"], 126)])
+@pytest.mark.parametrize(("line", "code"), [(SUCCEEDS, 1), (FAILS, 7)])
 def test_the_status_of_the_command_wins(run, denied, line, code):
     ended = run("run", "--", *line)
     assert ended.exit_code == code
     assert "writer (10.0.0.7) cannot write to songs: 80 writes rejected" in ended.stdout
+
+
+@pytest.mark.parametrize("name", ["./no-such-command", "no-such-command"])
+def test_a_command_that_does_not_exist_is_one_line_and_nothing_is_captured(run, monkeypatch, name):
+    monkeypatch.setattr(command, "capturing", None)
+    ended = run("run", "--", name)
+    assert (ended.exit_code, ended.stdout) == (127, "")
+    assert ended.stderr == f"wirecheck: {name}: no such command\n"
+
+
+def test_of_a_command_that_cannot_start_nothing_is_judged(run, denied, tmp_path):
+    """A folder, and a script without its interpreter."""
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    for name, code in (("/", 126), (str(tmp_path / "script"), 127)):
+        ended = run("run", "--", name)
+        assert (ended.exit_code, ended.stdout, ended.stderr.count("\n")) == (code, "", 1)
+
+
+@pytest.mark.parametrize(("line", "code"), [(SUCCEEDS, 2), (FAILS, 7)])
+def test_the_status_of_the_command_wins_over_a_capture_without_traffic(run, monkeypatch, line, code):
+    @contextmanager
+    def nothing(_interfaces, _ports, out):
+        yield
+        out.mkdir()
+
+    monkeypatch.setattr(command, "capturing", nothing)
+    monkeypatch.setattr(command, "DRAIN_S", 0)
+    ended = run("run", "--", *line)
+    assert (ended.exit_code, ended.stdout, ended.stderr.count("\n")) == (code, "", 1)
+
+
+@pytest.mark.parametrize("wrong", [Stop("the capture ended with status 1"), RuntimeError("a fault of our own")])
+def test_the_status_of_the_command_wins_over_a_capture_that_fails(run, monkeypatch, wrong):
+    @contextmanager
+    def fails(*_):
+        yield
+        raise wrong
+
+    monkeypatch.setattr(command, "capturing", fails)
+    monkeypatch.setattr(command, "DRAIN_S", 0)
+    ended = run("run", "--", *FAILS)
+    assert (ended.exit_code, ended.stdout) == (7, "")
+    assert str(wrong) in ended.stderr
 
 
 def test_its_cards_name_the_file_that_is_kept(run, denied, tmp_path):
