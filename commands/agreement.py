@@ -30,7 +30,7 @@ def options_of_table(command: Any) -> Any:
 @click.command(cls=options.Sections, short_help="List who states which topic ID and which versions.")
 @inputs_argument
 @click.option("--topic", metavar="NAME", help="Only this topic.")
-@click.option("--all", "every", is_flag=True, help="Print all lines: APIs that nobody used, too.")
+@click.option("--all", "every", is_flag=True, help="Print all lines: APIs that no client used, too.")
 @options.cluster
 @options_of_table
 def agreement(

@@ -59,8 +59,8 @@ STOPPED = {
     "CLI004": Stopped("Fetch", NOT_FETCHED, False),
     "GRP009": Stopped("Fetch", SAME_OFFSET, False),
     "GRP010": Stopped("Fetch", NEVER_READ, True),
-    "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
     "GRP012": Stopped("JoinGroup", REBALANCING, False),
+    "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
     "TID012": Stopped("", UNKNOWN_ID, False),
     "CLU002": Stopped("", UNKNOWN_ID, False),
 }

@@ -236,7 +236,7 @@ def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) 
 
 def rejected_writer(host: str, uses: list[UnauthorizedUse], context: CheckContext) -> dict[str, str]:
     """Words of a host that does what a producer does: it got a server's version ranges, and writes for long under topic
-    IDs that are unknown. Whoever it is, its writes are lost.
+    IDs that are unknown. Its writes are lost, whichever client it is.
     """
     settings = context.settings
     writes = [use for use in uses if use.what == IDS and PRODUCE in use.apis]

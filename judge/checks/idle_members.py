@@ -15,7 +15,7 @@ import numpy as np
 from wirecheck.client_ids import is_internal
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.fetching import partition_states
-from wirecheck.judge.checks.progress import by_slot
+from wirecheck.judge.checks.progress import by_slot, of_group
 from wirecheck.judge.checks.shapes import all_begun, clock, counted, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Subject, error_name
 from wirecheck.judge.claims.extract.clients import EPOCH_END_NS
@@ -93,10 +93,9 @@ def waiting_member(
     """
     found: list[tuple[Claim, int]] = []
     reads, partition = committed["group"], committed["partition"]
-    for subject in context.ledger.subjects("host"):
-        members = [one for one in context.claims("member", group, *subject) if one["group"] == reads]
-        lives = [one for one in members if "assigned" in one.peak and "alive" in one.peak]
-        every = [held for one in lives for held in held_by(one, group, context)]
+    for member in of_group("member", reads, group, context):
+        lives, subject = "assigned" in member.peak and "alive" in member.peak, ("host", member["host"])
+        every = held_by(member, group, context) if lives else ()
         mine = [held for held in every if (held.topic_id, held.partition) == (topic_id, partition)]
         clients = clients_at(subject[1], context) if mine else []
         for held in mine:

@@ -179,14 +179,14 @@ def greatest(times: Times, until: int | None = None) -> int:
     return max((offset for slot, offset in times if until is None or slot <= until), default=0)
 
 
-def members_of(reads: str, context: CheckContext, group: Group) -> list[Claim]:
-    """The members of a consumer group, on whichever host."""
+def of_group(kind: str, reads: str, group: Group, context: CheckContext) -> list[Claim]:
+    """Claims about the members of a consumer group, on whichever host: gone through once, however many ask."""
     context.watch()
-    place = "members", id(group)
+    place = "of_group", kind, id(group)
     if place not in context.indexes:
         found: dict[Key, list[Claim]] = {}
         for subject in sorted(context.ledger.subjects("host")):
-            for claim in context.claims("member", group, *subject):
+            for claim in context.claims(kind, group, *subject):
                 found.setdefault((claim["group"],), []).append(claim)
         context.indexes[place] = found
     return context.indexes[place].get((reads,), [])
@@ -216,7 +216,7 @@ def begins_again_at_one_offset(subject: Subject, group: Group, context: CheckCon
                 continue
             since_ns, until_ns = max(start_ns(loop.since), found[0].first.ts_ns), found[0].last.ts_ns
             rounds = [
-                one for one in members_of(reads, context, group)
+                one for one in of_group("member", reads, group, context)
                 if (one["client_id"], one["host"]) == (client_id, host) and since_ns <= one.first.ts_ns <= until_ns
             ]  # fmt: skip
             if len(rounds) < ROUNDS:
@@ -347,11 +347,12 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
         return
     born_ns, current, recreated = log.born_ns, log.topic_id, {"recreated": log.topic_id}
     before = {one.who for one in every if one.first[0] < born_ns and one.topic_id != current}
-    mine = [one for one in every if one.topic_id == current and one.who in before]
-    for one in mine:
+    now = [one for one in every if one.topic_id == current]
+    least = least_asked(now, log)
+    for one in (reader for reader in now if reader.who in before):
         begin, offset = one.begin or 0, one.lowest
-        others = [other.lowest for other in every if other.topic_id == current and is_with(one, other, log)]
-        if offset > begin and min(others, default=offset) >= offset and log.whole(one.who, born_ns):
+        is_least = all(least[place] >= offset for place in shared_by(one, log))
+        if offset > begin and is_least and log.whole(one.who, born_ns):
             asked = any(asks_for_end(claim, one, offset) for claim in log.at("sought", partition))
             yield one.who, Skip(begin, offset, one.first[0], BEHIND, recreated, one.last[1] - offset, one.claims, asked)
     for one in every:
@@ -375,17 +376,21 @@ def lowest_since(one: Reader, born_ns: int) -> tuple[int, int] | None:
     return (after[0], lowest) if lowest > 0 else None
 
 
-def is_with(one: Reader, other: Reader, log: Log) -> bool:
-    """Whether two readers share a group, or an application: what one reads the other need not."""
-    if one.client_id == other.client_id:
-        return True
-    mine, theirs = (groups_of(reader, log) for reader in (one, other))
-    return not mine.isdisjoint(theirs)
+def least_asked(every: Iterable[Reader], log: Log) -> dict[tuple[str, str | None], int]:
+    """The lowest offset that any reader asks for, of each group and each application: what one of them reads the others
+    need not.
+    """
+    found: dict[tuple[str, str | None], int] = {}
+    for one in every:
+        for place in shared_by(one, log):
+            found[place] = min(one.lowest, found.get(place, one.lowest))
+    return found
 
 
-def groups_of(reader: Reader, log: Log) -> set[str]:
-    members = log.context.claims("member", log.group, "host", reader.host)
-    return {claim["group"] for claim in members if claim["client_id"] == reader.client_id}
+def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
+    """The application, by its client ID, and the groups that a reader is of."""
+    members = log.context.by("client_id", "member", log.group, "host", one.host).get((one.client_id,), ())
+    return [("client", one.client_id), *{("group", claim["group"]): None for claim in members}]
 
 
 def asks_for_end(sought: Claim, one: Reader, offset: int) -> bool:
@@ -442,7 +447,9 @@ def restarts(log: Log, partition: int, every: list[Reader]) -> Iterator[Restart]
         before = [offset for slot, offset in log.since_born(done) if end_ns(slot) < lost_ns]
         if not before:
             continue
-        members = {(one["client_id"], one["host"]) for one in members_of(claim["group"], log.context, log.group)}
+        members = {
+            (one["client_id"], one["host"]) for one in of_group("member", claim["group"], log.group, log.context)
+        }
         began = [(offset, one.who, one.claims) for one in every if one.who in members
                  for offset in first_after(one, partition, lost_ns, log)]  # fmt: skip
         if began and all(log.whole(who, lost_ns) for _, who, _ in began):
@@ -555,7 +562,7 @@ def patience_ns(done: list[Claim], commits: Times, slot: int) -> int:
 
 def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
     """How the last member of a group left it; None while a member may live."""
-    members = members_of(reads, context, group)
+    members = of_group("member", reads, group, context)
     if not members:
         return None
     left = [
@@ -578,7 +585,6 @@ class Wait(NamedTuple):
     from_ns: int
     to_ns: int
     is_open: bool
-    claims: list[Claim]
 
 
 def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -587,14 +593,15 @@ def waits_for_members(subject: Subject, group: Group, context: CheckContext) -> 
         wait = wait_of(claims, group, context)
         if wait.to_ns - wait.from_ns < context.settings.stuck_s * SECOND_NS:
             continue
-        members = members_of(reads, context, group)
+        members = of_group("member", reads, group, context)
         limit_ms = max((one.peak.get("rebalance_timeout_ms", -1) for one in members), default=-1)
         others = not_joined(reads, members, wait, group, context)
+        has = "has" if len(others) == 1 else "have"
         words: dict[str, Any] = {
             "group": reads,
             "seconds": Number((wait.to_ns - wait.from_ns) // SECOND_NS),
             "since": clock(wait.from_ns),
-            "for": f", for {', '.join(others)}, which has not joined again" if others else "",
+            "for": f", for {', '.join(others)}, which {has} not joined again" if others else "",
             **({"slow": ", ".join(others)} if others else {}),
             "until": "" if wait.is_open else f", until {clock(wait.to_ns)}",
         }
@@ -621,19 +628,13 @@ def wait_of(claims: list[Claim], group: Group, context: CheckContext) -> Wait:
         answered = context.claims("answered", group, "link", claim["endpoint"])
         last_ns = max((run.last_ns for one in answered for run in one.outcomes.runs()), default=0)
         if open_ns and last_ns - open_ns > longest_ns:
-            return Wait(open_ns, last_ns, True, claims)
-    return Wait(from_ns, from_ns + longest_ns, False, claims)
+            return Wait(open_ns, last_ns, True)
+    return Wait(from_ns, from_ns + longest_ns, False)
 
 
 def not_joined(reads: str, members: list[Claim], wait: Wait, group: Group, context: CheckContext) -> list[str]:
     """The clients of members that were seen until shortly before, and do not wait themselves."""
-    hosts = sorted({one["host"] for one in members})
-    waiting = {
-        (one["client_id"], one["host"])
-        for host in hosts
-        for one in context.claims("join_wait", group, "host", host)
-        if one["group"] == reads
-    }
+    waiting = {(one["client_id"], one["host"]) for one in of_group("join_wait", reads, group, context)}
     lived = (one for one in members if one.last.ts_ns > wait.from_ns - context.settings.broker_grace_ns)
     return sorted({one["client_id"] or "" for one in lived if (one["client_id"], one["host"]) not in waiting})
 

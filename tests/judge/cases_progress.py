@@ -166,13 +166,19 @@ def grp010_fires__retention(lab):
     fetches(lab, [(63 + n, 400 + n, 500) for n in range(9)], talk=talk)
 
 
-def grp010_fires__an_offset_that_expired(lab):
+def starts_again(lab, offset, *, committed=True):
+    """A group reads and commits; minutes later a new member gets an offset, or none (-1)."""
     listed(lab, 0, ID_1)
     process(lab, 1, 1, until=30)
     fetches(lab, follows(2, 30))
-    commits(lab, [20, 29], [20, 29])
+    if committed:
+        commits(lab, [20, 29], [20, 29])
     process(lab, 300, 2, until=340)
-    fetches_offset(lab, 301, -1)
+    fetches_offset(lab, 301, offset)
+
+
+def grp010_fires__an_offset_that_expired(lab):
+    starts_again(lab, -1)
     lists_offset(lab, 302, 300, -1)
     fetches(lab, follows(303, 340))
 
@@ -371,13 +377,7 @@ def grp013_cannot_know(lab):
 
 
 def begins_before(lab, *, committed=True):
-    listed(lab, 0, ID_1)
-    process(lab, 1, 1, until=30)
-    fetches(lab, follows(2, 30))
-    if committed:
-        commits(lab, [20, 29], [20, 29])
-    process(lab, 300, 2, until=340)
-    fetches_offset(lab, 301, -1)
+    starts_again(lab, -1, committed=committed)
     lists_offset(lab, 302, 0, -2)
     fetches(lab, [(303 + n, n, 400) for n in range(20)])
 
@@ -388,12 +388,7 @@ def grp014_fires(lab):
 
 def grp014_near_miss(lab):
     """It has its offset."""
-    listed(lab, 0, ID_1)
-    process(lab, 1, 1, until=30)
-    fetches(lab, follows(2, 30))
-    commits(lab, [20, 29], [20, 29])
-    process(lab, 300, 2, until=340)
-    fetches_offset(lab, 301, 29)
+    starts_again(lab, 29)
     fetches(lab, [(303 + n, 29 + n, 400) for n in range(20)])
 
 

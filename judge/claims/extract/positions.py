@@ -12,7 +12,7 @@ from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_CLIENT, PE
 from wirecheck.decode.request_waits import OVERDUE_NS, SECOND_NS, until_ns, whole
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, key_of_messages
 from wirecheck.judge.claims.claim import AT, LOWEST, METADATA_LOG
-from wirecheck.judge.claims.extract.replicas import replicas
+from wirecheck.judge.claims.extract.replicas import replicas, to_clients
 from wirecheck.judge.claims.members import label_of
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
@@ -72,14 +72,11 @@ def asked_for(asked: Lines) -> Iterator[Rows]:
 
 
 def answers(answered: Lines) -> Iterator[Rows]:
-    """What came: when records, with which error, where the log began then."""
-    replica = (answered.other(field, absent=-1) for field in ("replica_id", "replica_state.replica_id"))
-    good = (np.maximum(*replica) < 0) & of_topic(answered)
+    """What came: with which error, and where the log began then."""
+    good = to_clients(answered) & of_topic(answered)
     error, ts_ns = answered["error_code"], answered.ts_ns
     key = place(answered, "topic", "partition_index")
     yield answered.states("position", key, good, latest={"answer": (ts_ns, error)})
-    read = good & (answered.size("records") > 0)
-    yield answered.states("position", key, read, peak={"read": ts_ns})
     begins = answered["log_start_offset"]
     known = good & (begins >= 0) & np.isin(error, (0, OUT_OF_RANGE))
     yield answered.states("position", key, known, latest={"begin": (-ts_ns, begins)})

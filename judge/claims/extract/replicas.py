@@ -33,6 +33,8 @@ BY_TOPIC_ID = (
     ("AssignReplicasToDirs", "directories.topics.partitions"),
 )
 """How the controller answers a broker about its replicas."""
+REPLICA = ("replica_id", "replica_state.replica_id")
+"""Fields of a Fetch, to version 14 and later, with the broker that sends it; a client has -1."""
 ACTS = tuple((api, "") for api in ("BrokerHeartbeat", "AlterPartition", "AssignReplicasToDirs"))
 
 
@@ -161,3 +163,9 @@ def registrations(listeners: Lines) -> Rows:
     error, epoch = listeners.other("error_code", absent=-1), listeners.other("broker_epoch", absent=-1)
     where = ["@endpoint", "@host", addresses_of(listeners.table), Column(error)]
     return listeners.states("registration", ["broker_id", "incarnation_id", *where], error >= 0, peak={"epoch": epoch})
+
+
+def to_clients(answered: Lines) -> Bools:
+    """Which partitions of responses to Fetch are for clients, and not for replicas."""
+    found: Bools = np.maximum(*(answered.other(field, absent=-1) for field in REPLICA)) < 0
+    return found

@@ -12,6 +12,7 @@ import numpy as np
 
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
+from wirecheck.judge.claims.extract.replicas import to_clients
 from wirecheck.judge.claims.reduce import Rows
 
 READ = (("Fetch", "responses.partitions", "topic"), ("ShareFetch", "responses.partitions", "-"))
@@ -29,8 +30,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, partitions, name in batch.each("response", READ):
         to_client = np.ones(len(partitions), np.bool_)
         if api == "Fetch":
-            replica = (partitions.other(field, absent=-1) for field in ("replica_id", "replica_state.replica_id"))
-            to_client = np.maximum(*replica) < 0
+            to_client = to_clients(partitions)
         yield carried(partitions, name, "read_bytes", to_client)
 
 
