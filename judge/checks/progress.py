@@ -353,7 +353,7 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
         begin, offset = one.begin or 0, one.lowest
         is_least = all(least[place] >= offset for place in shared_by(one, log))
         if offset > begin and is_least and log.whole(one.who, born_ns):
-            asked = any(asks_for_end(claim, one, offset) for claim in log.at("sought", partition))
+            asked = any(asks_for_end(claim, one, offset, born_ns) for claim in log.at("sought", partition))
             yield one.who, Skip(begin, offset, one.first[0], BEHIND, recreated, one.last[1] - offset, one.claims, asked)
     for one in every:
         if one.topic_id not in {None, ZERO} or one.who not in before:
@@ -393,11 +393,11 @@ def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
     return [("client", one.client_id), *{("group", claim["group"]): None for claim in members}]
 
 
-def asks_for_end(sought: Claim, one: Reader, offset: int) -> bool:
-    """Whether a reader begins where an answer says that the log ends."""
+def asks_for_end(sought: Claim, one: Reader, offset: int, born_ns: int) -> bool:
+    """Whether an answer about the topic as it is now gave a reader the offset at which it begins as the log's end."""
     same = (sought["client_id"], sought["host"]) == one.who
     at_ns, end = sought.peak["last"]
-    return same and sought["timestamp"] == END and end == offset and 0 <= one.first[0] - at_ns <= ANSWERED_NS
+    return same and sought["timestamp"] == END and end == offset and at_ns >= born_ns
 
 
 def of_range(log: Log, partition: int, every: list[Reader]) -> Iterator[tuple[Who, Skip]]:

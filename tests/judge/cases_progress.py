@@ -177,6 +177,17 @@ def starts_again(lab, offset, *, committed=True):
     fetches_offset(lab, 301, offset)
 
 
+def grp010_fires__it_asks_for_the_end_of_the_new_topic(lab):
+    """After one fetch at its old offset, which the new topic does not have: it reads on as it is configured."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    fetches(lab, [(44, 33, 28, OUT_OF_RANGE)], ID_2, talk=talk)
+    lists_offset(lab, 44.1, 28, -1)
+    fetches(lab, [(45 + n, 28 + n, 28 + n) for n in range(20)], ID_2, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["kind"] == "information"
+
+
 def grp010_fires__an_offset_that_expired(lab):
     starts_again(lab, -1)
     lists_offset(lab, 302, 300, -1)
