@@ -56,6 +56,21 @@ def allowed_ns(decoded: Decoded, message: Ints, tables_of: TablesOf) -> Ints:
     return waits
 
 
+def due_ns(exchanges: Exchanges, decoded: Decoded, message: Ints, tables_of: TablesOf) -> Ints:
+    """Until when each of these requests lets its server take. A broker reads no further from a connection before it has
+    answered (Kafka's SocketServer mutes the channel): a request also waits for what those before it are allowed, such
+    as a LeaveGroup behind a JoinGroup. `message`: all requests of a connection that got no response.
+    """
+    due = answerable_ns(exchanges, message) + allowed_ns(decoded, message, tables_of)
+    connection = exchanges.connection[message]
+    order = np.lexsort((message, connection))
+    _, starts, counts = np.unique(connection[order], return_index=True, return_counts=True)
+    for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+        mine = order[start : start + count]
+        due[mine] = np.maximum.accumulate(due[mine])
+    return due
+
+
 def whole(connection: Connection) -> bool:
     """Whether all that both sides sent was captured; of one that began before the capture, once both were seen. Each
     side is then joined in the middle of a message once, where the capture begins.
@@ -100,8 +115,10 @@ def given_up(exchanges: Exchanges, decoded: Decoded, tables_of: TablesOf) -> Int
     message = exchanges.request[rows]
     writes = decoded.messages.key[message] == PRODUCE
     ended = (exchanges.outcome[rows] == CLOSED_BY_CLIENT) | writes
-    waited_ns = until_ns(exchanges, rows) - answerable_ns(exchanges, message)
+    since_ns = answerable_ns(exchanges, message)
     known = np.array([whole(one) for one in exchanges.connections], np.bool_)[exchanges.connection[message]]
-    enough_ns = np.where(writes, OVERDUE_NS, np.maximum(allowed_ns(decoded, message, tables_of), SHORTEST_NS))
-    found: Ints = rows[ended & known & (waited_ns >= enough_ns) & (decoded.status[message] == Status.OK)]
+    due = np.maximum(due_ns(exchanges, decoded, message, tables_of), since_ns + SHORTEST_NS)
+    enough_ns = np.where(writes, since_ns + OVERDUE_NS, due)
+    long = until_ns(exchanges, rows) >= enough_ns
+    found: Ints = rows[ended & known & long & (decoded.status[message] == Status.OK)]
     return found

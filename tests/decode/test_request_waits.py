@@ -39,6 +39,18 @@ def test_a_group_decides_how_long_a_round_takes(closed, gave_up):
     assert asked("JoinGroup", 9, {"groupId": "g"}, closed) == [1] * gave_up
 
 
+@pytest.mark.parametrize(("closed", "gave_up"), [(200, []), (302, [0, 1])])
+def test_a_request_waits_for_those_before_it_on_its_connection(closed, gave_up):
+    """A broker reads no further from a connection before it has answered."""
+    lab = Lab()
+    talk = lab.talk(closed_by="client-fin")
+    talk.ask(0, "JoinGroup", 9, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    talk.ask(1, "LeaveGroup", 4, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    talk.closed = closed
+    exchanges, decoded = exchanged(talk)
+    assert given_up(exchanges, decoded, lambda name: tables(decoded, name, "request")).tolist() == gave_up
+
+
 def test_a_write_waits_if_it_takes_seconds_whatever_it_allows():
     assert asked("Produce", 9, {"acks": -1, "timeoutMs": 30_000, "topicData": []}, 7) == [1]
     assert asked("Produce", 9, {"acks": -1, "timeoutMs": 30_000, "topicData": []}, 4) == []

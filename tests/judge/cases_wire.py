@@ -275,6 +275,17 @@ def wir007_near_miss__the_client_takes_no_data(lab):
     lab.talks[-1].facts.update(blocked_until_ns=ns(lab.talks[-1].closed - 2))
 
 
+def wir007_near_miss__behind_a_request_that_may_wait(lab):
+    """A broker answers the requests of a connection in turn: a member that leaves while it joins waits for the others."""
+    lab.metadata(0)
+    talk = lab.talk(client_id="member").ask(9, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    talk.ask(10, "JoinGroup", 7, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    talk.ask(20, "LeaveGroup", 4, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)
+    talk.closed = 55
+    talk.facts.update(closed_by="client-fin")
+    lab.until = 60
+
+
 def wir007_near_miss__the_controller_has_to_answer_first(lab):
     """Brokers forward these: a quorum without a leader lets them wait, and no broker hangs."""
     given_up(lab, "CreateTopics", 7, topics=[], timeoutMs=1000)

@@ -26,7 +26,7 @@ from wirecheck.decode.peer import Conversation
 from wirecheck.decode.request_waits import ROUNDS, answerable_ns, whole
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.claims.extract.wire_format import allowed_ns
+from wirecheck.judge.claims.extract.wire_format import due_ns
 from wirecheck.judge.claims.outcomes import SLOT_NS, WAITED, Run, single
 
 LONG_NS = 10_000_000_000
@@ -46,7 +46,7 @@ def claims(batch: Batch) -> Iterator[Claim]:
     since_ns = answerable_ns(exchanges, asked)
     waited_ns = until_ns - since_ns
     long = np.flatnonzero((waited_ns >= LONG_NS) & (batch.decoded.status[asked] == Status.OK))
-    allowed = allowed_ns(batch, asked[long])
+    allowed = (due_ns(batch, asked) - since_ns)[long] if len(long) else long
     for place, allows_ns in zip(long.tolist(), allowed.tolist(), strict=True):
         message, of = int(asked[place]), exchanges.connections[connection[place]]
         gave_up = has_given_up(of)

@@ -195,17 +195,24 @@ def unanswered(batch: Batch) -> Rows:
     rows = rows[answerable_ns(exchanges, exchanges.request[rows]) < NEVER]
     message = exchanges.request[rows]
     outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
-    due_ns = answerable_ns(exchanges, message) + allowed_ns(batch, message)
-    late_s = np.clip((batch.close_ns(message) - due_ns) // SECOND_NS, 0, LATEST_S)
+    due = due_ns(batch, message)
+    late_s = np.clip((batch.close_ns(message) - due) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
-    late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
-    when = spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)
+    late, slot_due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due // SLOT_NS))
+    when = spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, slot_due)
     return batch.states("unanswered", ["@host", "@endpoint", "@api", outcome], message, tally=when)
 
 
 def allowed_ns(batch: Batch, message: Ints) -> Ints:
     """How long each request lets its server take."""
     return request_waits.allowed_ns(batch.decoded, message, lambda api: batch.tables(api, "request"))
+
+
+def due_ns(batch: Batch, message: Ints) -> Ints:
+    """Until when each of these open requests lets its server take."""
+    return request_waits.due_ns(
+        batch.exchanges, batch.decoded, message, lambda api: batch.tables(api, "request")
+    )
 
 
 def answered(batch: Batch) -> Iterator[Claim]:
