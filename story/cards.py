@@ -808,5 +808,5 @@ def evidence_of(facts: CardFacts) -> CardEvidence:
 
 
 def clients_seen(clients: Iterable[Client]) -> int:
-    """Without brokers and controllers."""
-    return sum(not is_internal(one.client_id) for one in clients)
+    """As the mark of *work* counts them."""
+    return sum(one.is_counted for one in clients)

@@ -137,7 +137,7 @@ def agreement(result: Verdict) -> Mark:
 
 def work(result: Verdict) -> Mark:
     """Whether every client gets its work done, over what was seen."""
-    clients = [one for one in result.clients if is_counted(one)]
+    clients = [one for one in result.clients if one.is_counted]
     expected = {one.client for entry in result.entries if entry.expected for one in entry.card.harm.clients}
     counts = Counter(one.work.state for one in clients if one.work is not None and one.key not in expected)
     nodes, rest = stalled_nodes(result), unread(result.coverage)
@@ -182,15 +182,9 @@ def outage_codes(result: Verdict) -> str:
     return f"; see {and_list(sorted(named))}" if named else ""
 
 
-def is_counted(client: Client) -> bool:
-    """Nodes' own clients, and parties that were never granted anything, are in no count, unless they are hurt."""
-    known = client.work is not None and client.work.state in {STALLED, IN_PART, NOT_CAPTURED}
-    return not is_of_node(client.client_id) and (bool(client.granted) or known)
-
-
 def failing_clients(result: Verdict) -> list[Client]:
     """Those whose last requests were not granted, too few of them for more."""
-    return [one for one in result.clients if one.work is not None and one.work.state == FAILING and is_counted(one)]
+    return [one for one in result.clients if one.work is not None and one.work.state == FAILING and one.is_counted]
 
 
 def unread(coverage: Coverage) -> list[str]:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from wirecheck.client_ids import is_of_node
 from wirecheck.document import SPREAD, left_out, of_row
+from wirecheck.judge.activity_states import IN_PART, NOT_CAPTURED, STALLED
 from wirecheck.wording import NS_PER_S, rfc3339
 
 TopicState = Literal["current", "replaced", "deleted", "former", "unresolved"]
@@ -371,6 +373,12 @@ class Client(Lasting):
     def rejected(self) -> tuple[tuple[str, int], ...]:
         """(API, version) of both directions: versions too old for the release asked for, and APIs that it lacks."""
         return (*(self.rejected_by_target or ()), *(self.not_in_target or ()))
+
+    @property
+    def is_counted(self) -> bool:
+        """Nodes' own clients, and parties that were never granted anything, are in no count, unless they are hurt."""
+        known = self.work is not None and self.work.state in {STALLED, IN_PART, NOT_CAPTURED}
+        return not is_of_node(self.client_id) and (bool(self.granted) or known)
 
 
 @dataclass(frozen=True, slots=True)
