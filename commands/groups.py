@@ -20,7 +20,7 @@ from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.session import InputError
 from wirecheck.session.subjects import unknown
-from wirecheck.wording import NS_PER_S, plural
+from wirecheck.wording import NS_PER_S, duration, plural
 
 if TYPE_CHECKING:
     from wirecheck.questions.group_rows import GroupRow
@@ -37,9 +37,11 @@ def groups(
     """List groups with their members, state, rebalances and lag, as of the end of the capture; most lag first.
 
     LAG is between the last commit and the last high watermark that were seen of each partition; ? where no partition
-    has both. Beside it stand the partitions that it is about, where these are not all. COMMIT and WATERMARK are the
-    ages of the last commit and of the oldest high watermark. If INPUT has several clusters, a column shows each
-    group's cluster. `wirecheck why GROUP` shows members, rebalances and offsets of one group.
+    has both. Beside it stand the partitions that it is about, where these are not all. BEHIND is how long the record
+    that has waited longest has been there, as far as the capture shows; TREND is how the lag grew in the last minute.
+    COMMIT and WATERMARK are the ages of the last commit, or of the last accepted record of a share group, and of the
+    oldest high watermark. If INPUT has several clusters, a column shows each group's cluster. `wirecheck why GROUP`
+    shows members, rebalances and offsets of one group.
 
     \b
     Examples:
@@ -62,7 +64,9 @@ def groups(
             note_end(plural(len(rows), "group"), {"more groups and partitions": found.others}, found.traffic)
 
 
-HEADINGS = ("state", "members", "rebalances", "generation", "lag", "commit", "watermark")
+HEADINGS = ("type", "state", "members", "rebalances", "generation", "lag", "behind", "trend", "commit", "watermark")
+LEAST_TREND = 0.05
+SPARE = ("generation", "watermark", "rebalances", "type", "commit")
 
 
 def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
@@ -73,11 +77,14 @@ def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
         return [
             (row.group, "client"),
             *([(row.cluster or "", "topic")] if several else []),
+            (row.type or "?", "count"),
             (row.state, "ok" if row.state == "stable" else "latency"),
-            (f"{row.members:,}" if row.state != "unknown" else "?", "count"),
+            (members(row), "count"),
             (f"{row.rebalances:,}", "count"),
             ("?" if row.generation is None else str(row.generation), "count"),
-            (lag(row), "latency" if row.lag else "ok"),
+            (lag(row), "latency" if row.lag or row.ahead_partitions else "ok"),
+            ("?" if row.lag_seconds is None else duration(row.lag_seconds), "time"),
+            (trend(row), "latency" if (row.lag_per_second or 0) > 0 else "ok"),
             (age(row.committed_ns, end_ns), "time"),
             (age(row.watermark_ns, end_ns), "time"),
         ]
@@ -88,16 +95,34 @@ def listing(end_ns: int, *, several: bool = False) -> "Listing[GroupRow]":
         cells,
         lambda _row: (),
         headings=("group", *(["cluster"] if several else []), *HEADINGS),
-        spare=("generation", "watermark"),
+        spare=SPARE,
     )
 
 
+def members(row: "GroupRow") -> str:
+    """`3`, `3 (2 joining)` or `?`."""
+    if row.state == "unknown":
+        return "?"
+    return f"{row.members:,}" + (f" ({row.joining} joining)" if row.joining else "")
+
+
 def lag(row: "GroupRow") -> str:
-    """`1,204`, `1,204 (3 of 5 partitions)` or `?`."""
+    """`1,204`, `1,204 (3 of 5 partitions)`, `0 (1 partition beyond the end)` or `?`."""
     if row.lag is None:
         return "?"
-    part = row.measured_partitions < row.partitions
-    return f"{row.lag:,}" + (f" ({row.measured_partitions} of {row.partitions} partitions)" if part else "")
+    notes = [f"{row.measured_partitions} of {plural(row.partitions, 'partition')}"] * (
+        row.measured_partitions < row.partitions
+    )
+    if row.ahead_partitions:
+        notes.append(f"{plural(row.ahead_partitions, 'partition')} beyond the end")
+    return f"{row.lag:,}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def trend(row: "GroupRow") -> str:
+    """`+9.2/s`, `-3.0/s`, `0/s` or `?`."""
+    if row.lag_per_second is None:
+        return "?"
+    return f"{row.lag_per_second:+,.1f}/s" if abs(row.lag_per_second) >= LEAST_TREND else "0/s"
 
 
 def age(time_ns: int | None, end_ns: int) -> str:

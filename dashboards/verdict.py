@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, duration, listed, state
+from wirecheck.story.cards import MOST_CARDS, below, cannot, clients_seen, listed, state
 from wirecheck.story.entries import BLAMED, KINDS
 from wirecheck.story.expectations import remarks
 from wirecheck.story.harm import HURT
@@ -15,7 +15,7 @@ from wirecheck.story.marks import failing_clients, marks_of
 from wirecheck.story.seen import Cluster, Coverage, NotKept
 from wirecheck.story.severity import names
 from wirecheck.story.verdict import Card, CardEntry, Finding, Verdict
-from wirecheck.wording import NS_PER_S, plural
+from wirecheck.wording import NS_PER_S, duration, plural
 
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}

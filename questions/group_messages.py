@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wirecheck.decode.api_names import keys
-from wirecheck.decode.show.message_summary import topic_codes
-from wirecheck.decode.texts import Lists, Text
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, PENDING
+from wirecheck.decode.show.message_summary import NO_ID, topic_codes
+from wirecheck.decode.texts import Lists, Text, id_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.wording import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """Groups of KIP-848 and after: a member states its epoch, and the coordinator answers with the group's."""
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
+UNANSWERED = frozenset({CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING})
 UNKNOWN_MEMBER_ID = 25
 GIVEN_ID = ("need to re-join with the given member-id", "rebalance failed due to MemberIdRequiredException")
 """How Java's clients give as the reason that they are new (KIP-394)."""
@@ -36,9 +39,17 @@ STATED = {
 """By API of members the column of the request with its generation or epoch."""
 GIVEN = {"JoinGroup": "generation_id"} | dict.fromkeys(HEARTBEATS, "member_epoch")
 """The same of the response."""
+INSTANCE = {"JoinGroup": "group_instance_id"} | dict.fromkeys(
+    ("ConsumerGroupHeartbeat", "StreamsGroupHeartbeat"), "instance_id"
+)
+"""By API the column of the request with group.instance.id, which static members have."""
 PARTITION = "topics.partitions.partition_index"
+ACKNOWLEDGING = ("ShareFetch", "ShareAcknowledge")
+ACKNOWLEDGED = "topics.partitions.acknowledgement_batches.acknowledge_types"
+GAP, RELEASE = 0, 2
+"""Acknowledgement types of KIP-932 that are no progress: there is no record, or it is given back."""
 COLUMNS: Selection = (
-    ("JoinGroup", "request", ("group_id", "member_id", "group_instance_id", "reason")),
+    ("JoinGroup", "request", ("group_id", "member_id", INSTANCE["JoinGroup"], "reason")),
     ("JoinGroup", "response", ("generation_id", "member_id", "error_code")),
     ("SyncGroup", "request", ("group_id", "member_id", "generation_id")),
     ("SyncGroup", "response", ("error_code",)),
@@ -47,8 +58,11 @@ COLUMNS: Selection = (
     ("Heartbeat", "request", ("group_id", "member_id", "generation_id")),
     ("Heartbeat", "response", ("error_code",)),
     *((api, "request", ("group_id", "member_id", "member_epoch")) for api in HEARTBEATS),
+    *((api, "request", (name,)) for api, name in INSTANCE.items() if api in HEARTBEATS),
+    *((api, "request", ("group_id", ACKNOWLEDGED)) for api in ACKNOWLEDGING),
     *((api, "response", ("member_id", "member_epoch", "error_code")) for api in HEARTBEATS),
     *((api, "request", ("group_id", PARTITION, "topics.partitions.committed_offset")) for api in COMMITS),
+    *((api, "request", ("topics.topic_id",)) for api in COMMITS[:1]),
     *((api, "response", (PARTITION, "topics.partitions.error_code")) for api in COMMITS),
     ("Fetch", "response", ("responses.partitions.partition_index", "responses.partitions.high_watermark")),
     ("Metadata", "response", ("cluster_id",)),
@@ -74,6 +88,10 @@ class Step(NamedTuple):
     error: int | None
     """None without a response."""
     reason: str
+    instance: str = ""
+    """group.instance.id, of a static member."""
+    is_open: bool = False
+    """The capture ended before the response."""
 
     @property
     def leaves(self) -> bool:
@@ -88,6 +106,16 @@ class Committed(NamedTuple):
     group: str
     place: Place
     offset: int
+    topic_id: bytes
+    """Empty where the request has the topic's name alone."""
+
+
+class Watermark(NamedTuple):
+    place: Place
+    offset: int
+    time_ns: int
+    topic_id: bytes
+    """Empty where the response has the topic's name alone."""
 
 
 def steps(chunk: Chunk, group: str | None = None) -> list[Step]:
@@ -123,12 +151,16 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
         answered(given, -1),
         answered("error_code" if "error_code" in answers.names else None, None),
         asked("reason" if api == "JoinGroup" else None, ""),
+        asked(INSTANCE.get(api), ""),
+        (chunk.exchanges.outcome[exchange] == PENDING).tolist(),
     )
-    for row, ns, index, name, member, new, stated, given_now, error, reason in zip(
+    for row, ns, index, name, member, new, stated, given_now, error, reason, instance, is_open in zip(
         rows.tolist(), *columns, strict=True
     ):
         why = "" if (reason or "").startswith(GIVEN_ID) else reason or ""
-        step = Step(ns, index, api, name or "", new or member or "", stated, given_now, error, why)
+        step = Step(
+            ns, index, api, name or "", new or member or "", stated, given_now, error, why, instance or "", is_open
+        )
         members = there.get("members", header)
         inside = np.flatnonzero(members.parent == row).tolist() if api == "LeaveGroup" else []
         for one in inside:
@@ -138,7 +170,7 @@ def of_api(chunk: Chunk, api: str, group: str | None) -> Iterator[Step]:
 
 
 def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = None) -> Iterator[Committed]:
-    """Those that were not answered with an error."""
+    """Those that were not answered with an error, and whose response came or may have come."""
     for api in COMMITS:
         there = chunk.tables(keys()[api], REQUEST)
         header, topics, parts = there[""], there["topics"], there["topics.partitions"]
@@ -147,13 +179,22 @@ def commits(chunk: Chunk, topic_names: Mapping[bytes, str], group: str | None = 
             continue
         refused = refusals(chunk, keys()[api])
         codes, texts = topic_codes(topics, "name", "topic_id", topic_names)
+        ids, named = ids_of(topics)
         rows = np.flatnonzero(np.isin(topics.parent[parts.parent], mine))
         numbers = fields(parts, rows, "partition_index", "committed_offset")
         for row, partition, offset in zip(rows.tolist(), *numbers, strict=True):
             topic, index = int(parts.parent[row]), int(chunk.exchange_of[parts.message[row]])
-            if (index, partition) not in refused:
-                name = text(header, "group_id", int(topics.parent[topic]))
-                yield Committed(int(chunk.asked_ns[index]), index, name, (texts[int(codes[topic])], partition), offset)
+            if (index, partition) not in refused and chunk.exchanges.outcome[index] not in UNANSWERED:
+                name, place = text(header, "group_id", int(topics.parent[topic])), (texts[int(codes[topic])], partition)
+                yield Committed(int(chunk.asked_ns[index]), index, name, place, offset, named[ids[topic]])
+
+
+def ids_of(topics: Table) -> tuple[Ints, list[bytes]]:
+    """Per row the number of its topic ID; and the IDs, empty where a row has none."""
+    if "topic_id" not in topics.names or not len(topics):
+        return np.zeros(len(topics), np.int64), [b""]
+    codes, unique = id_codes(topics["topic_id"])
+    return codes.astype(np.int64), [b"" if (raw := one.tobytes()) == NO_ID else raw for one in unique]
 
 
 def refusals(chunk: Chunk, key: int) -> set[tuple[int, int]]:
@@ -167,22 +208,44 @@ def refusals(chunk: Chunk, key: int) -> set[tuple[int, int]]:
     )
 
 
-def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[tuple[Place, int, int]]:
-    """(place, high watermark, time in nanoseconds): the last one of each partition."""
+def watermarks(chunk: Chunk, topic_names: Mapping[bytes, str]) -> Iterator[Watermark]:
+    """Of each partition the last one of each second, in order of time."""
     there = chunk.tables(keys()["Fetch"], RESPONSE)
     topics, parts = there["responses"], there["responses.partitions"]
     rows = np.flatnonzero(parts["high_watermark"] >= 0) if len(parts) else np.zeros(0, np.int64)
     if not len(rows):
         return
     codes, texts = topic_codes(topics, "topic", "topic_id", topic_names)
-    topic, partition = codes[parts.parent[rows]], parts["partition_index"][rows]
+    ids, named = ids_of(topics)
+    row_of_topic = parts.parent[rows]
+    topic, topic_id, partition = codes[row_of_topic], ids[row_of_topic], parts["partition_index"][rows]
     time_ns = chunk.exchanges.ts_ns[parts.message[rows]]
-    order = np.lexsort((time_ns, partition, topic))
-    ends = np.append((np.diff(topic[order]) != 0) | (np.diff(partition[order]) != 0), True)
+    order = np.lexsort((time_ns, topic_id, partition, topic))
+    same = [column[order] for column in (topic, partition, topic_id, time_ns // NS_PER_S)]
+    ends = np.append(np.logical_or.reduce([np.diff(column) != 0 for column in same]), True)
     last = order[ends]
-    columns = topic[last], partition[last], parts["high_watermark"][rows[last]], time_ns[last]
-    for code, number, watermark, ns in zip(*(column.tolist() for column in columns), strict=True):
-        yield (texts[code], number), watermark, ns
+    last = last[np.argsort(time_ns[last], kind="stable")]
+    columns = topic[last], partition[last], parts["high_watermark"][rows[last]], time_ns[last], topic_id[last]
+    for code, number, offset, ns, of in zip(*(column.tolist() for column in columns), strict=True):
+        yield Watermark((texts[code], number), offset, ns, named[of])
+
+
+def acknowledged(chunk: Chunk) -> Iterator[tuple[str, int]]:
+    """(share group, time in nanoseconds) of requests that accept, reject or renew records."""
+    for api in ACKNOWLEDGING:
+        there = chunk.tables(keys()[api], REQUEST)
+        header, batches = there[""], there["topics.partitions.acknowledgement_batches"]
+        if not len(batches):
+            continue
+        types, offsets = batches["acknowledge_types"].flat()
+        work = np.isin(types, (GAP, RELEASE), invert=True)
+        counts = np.diff(np.concatenate([[0], np.cumsum(work)])[offsets])
+        messages = np.unique(batches.message[counts > 0])
+        rows = np.flatnonzero(np.isin(header.message, messages))
+        names = fields(header, rows, "group_id")[0] if len(rows) else []
+        for name, index in zip(names, chunk.exchange_of[header.message[rows]].tolist(), strict=True):
+            if name and chunk.exchanges.outcome[index] not in UNANSWERED:
+                yield name, int(chunk.asked_ns[index])
 
 
 def cluster_ids(chunk: Chunk) -> set[str]:

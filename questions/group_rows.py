@@ -10,7 +10,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wirecheck.decode.show.message_lines import Accumulator
-from wirecheck.questions.group_messages import COLUMNS, Place, Step, cluster_ids, commits, steps, watermarks
+from wirecheck.questions.group_lag import Behind, History, lag
+from wirecheck.questions.group_messages import (
+    COLUMNS,
+    HEARTBEATS,
+    Place,
+    Step,
+    acknowledged,
+    cluster_ids,
+    commits,
+    steps,
+    watermarks,
+)
 from wirecheck.questions.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -45,26 +56,45 @@ class GroupRow:
     lag: int | None
     """Records between the last commits and the last high watermarks; None where no partition has both."""
     committed_ns: int | None
-    """The last commit."""
+    """The last commit; of a share group the last request that accepts or rejects records."""
     watermark_ns: int | None
     """The oldest of the high watermarks that the lag rests on."""
     cluster: str | None = None
     """Its cluster ID, where the capture has several clusters."""
+    type: str | None = None
+    """classic, consumer, share or streams, as its members speak; None where no member was seen."""
+    joining: int = 0
+    """Members that wait in JoinGroup at the end."""
+    lag_seconds: float | None = None
+    """How long the record that has waited longest has been there, as far as the capture shows; None without a lag."""
+    lag_per_second: float | None = None
+    """Records by which the lag grew in the last minute; None where less than 10 s were seen."""
+    ahead_partitions: int = 0
+    """Partitions with a commit beyond the high watermark that was stated after it: the topic was recreated, or cut."""
 
 
 def most_behind(row: GroupRow) -> tuple[int, bool, str]:
     return -(row.lag or 0), row.state == "stable", row.group
 
 
+TYPES = {api: api.removesuffix("GroupHeartbeat").lower() for api in HEARTBEATS}
+"""By the heartbeat of its members, the type of a group; all others are classic."""
+
+
 @dataclass(slots=True)
 class SeenMember:
     last_ns: int
     generation: int
+    waits: bool = False
+    """Its JoinGroup is open at the end."""
 
 
 @dataclass(slots=True)
 class SeenGroup:
+    type: str | None = None
     members: dict[str, SeenMember] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    """By group.instance.id the member that has it: another one takes its place (KIP-345)."""
     generations: set[int] = field(default_factory=set)
     """That were given while the capture ran."""
     before: int = -1
@@ -73,16 +103,25 @@ class SeenGroup:
     """When a member last had to join again."""
     synced_ns: int = 0
     """When a member last got its assignment."""
-    commits: dict[Place, tuple[int, int]] = field(default_factory=dict)
-    """(offset, time in nanoseconds)"""
+    commits: dict[Place, History] = field(default_factory=dict)
+    acknowledged_ns: int = 0
 
-    def seen(self, member: str, time_ns: int, generation: int, *, given: bool) -> None:
-        one = self.members.setdefault(member, SeenMember(time_ns, generation))
-        one.last_ns, one.generation = max(one.last_ns, time_ns), max(one.generation, generation)
+    def seen(self, step: Step, *, given: bool) -> None:
+        member, generation = step.member, max(step.stated, step.given)
+        if step.instance and self.instances.setdefault(step.instance, member) != member:
+            self.members.pop(self.instances[step.instance], None)
+            self.instances[step.instance] = member
+        one = self.members.setdefault(member, SeenMember(step.asked_ns, generation))
+        one.last_ns, one.generation = max(one.last_ns, step.asked_ns), max(one.generation, generation)
         if given:
             self.generations.add(generation)
         elif not self.generations and self.before < 0:
             self.before = generation
+
+    def waits(self, name: str, step: Step) -> None:
+        """A member that joins, by its member ID, or by its connection where it has none yet."""
+        one = self.members.setdefault(step.member or name, SeenMember(step.asked_ns, step.stated))
+        one.last_ns, one.waits = max(one.last_ns, step.asked_ns), True
 
 
 @dataclass
@@ -92,8 +131,7 @@ class Groups(Accumulator):
     dialects: Sequence[str] = ()
     traffic: Traffic = field(init=False)
     groups: dict[str, SeenGroup] = field(default_factory=dict)
-    watermarks: dict[Place, tuple[int, int]] = field(default_factory=dict)
-    """(high watermark, time in nanoseconds)"""
+    watermarks: dict[Place, History] = field(default_factory=dict)
     cluster_ids: set[str] = field(default_factory=set)
     others: int = 0
     """Groups and partitions beyond the bounds."""
@@ -110,17 +148,21 @@ class Groups(Accumulator):
         for one in commits(chunk, self.traffic.topic_names):
             group = self.group(one.group)
             if group is not None:
-                self.keep(group.commits, one.place, one.offset, one.asked_ns)
+                self.keep(group.commits, one.place, one.asked_ns, one.offset, one.topic_id)
+        for name, time_ns in acknowledged(chunk):
+            group = self.group(name)
+            if group is not None:
+                group.acknowledged_ns = max(group.acknowledged_ns, time_ns)
         if len(self.cluster_ids) < MOST_CLUSTERS:
             self.cluster_ids |= cluster_ids(chunk)
-        for place, watermark, time_ns in watermarks(chunk, self.traffic.topic_names):
-            self.keep(self.watermarks, place, watermark, time_ns)
+        for end in watermarks(chunk, self.traffic.topic_names):
+            self.keep(self.watermarks, end.place, end.time_ns, end.offset, end.topic_id)
 
-    def keep(self, latest: dict[Place, tuple[int, int]], place: Place, offset: int, time_ns: int) -> None:
-        if place not in latest and len(latest) >= MOST_PARTITIONS:
+    def keep(self, histories: dict[Place, History], place: Place, time_ns: int, offset: int, topic_id: bytes) -> None:
+        if place not in histories and len(histories) >= MOST_PARTITIONS:
             self.others += 1
-        elif time_ns >= latest.get(place, (0, 0))[1]:
-            latest[place] = offset, time_ns
+        else:
+            histories.setdefault(place, History()).add(time_ns, offset, topic_id)
 
     def group(self, name: str) -> SeenGroup | None:
         if name not in self.groups and (not name or len(self.groups) >= MOST_GROUPS):
@@ -132,14 +174,17 @@ class Groups(Accumulator):
         group = self.group(step.group)
         if group is None:
             return
+        group.type = TYPES.get(step.api, "classic")
         rejoins = step.api == "Heartbeat" and step.error == REBALANCE_IN_PROGRESS
         if step.api == "JoinGroup" or rejoins:
             group.asked_ns = max(group.asked_ns, step.asked_ns)
         if step.leaves:
             group.members.pop(step.member, None)
+        elif step.api == "JoinGroup" and step.is_open:
+            exchanges = chunk.exchanges
+            group.waits(exchanges.connections[exchanges.connection[exchanges.request[step.exchange]]].name, step)
         elif step.error == 0 or rejoins:
-            new = step.given >= 0 and step.given != step.stated
-            group.seen(step.member, step.asked_ns, max(step.stated, step.given), given=new)
+            group.seen(step, given=step.given >= 0 and step.given != step.stated)
         if step.api == "SyncGroup" and step.error == 0:
             group.synced_ns = max(group.synced_ns, int(chunk.exchanges.ts_ns[chunk.exchanges.response[step.exchange]]))
 
@@ -149,24 +194,38 @@ class Groups(Accumulator):
 
     def row(self, name: str, group: SeenGroup) -> GroupRow:
         end_ns = self.traffic.last_ns
-        there = [one for one in group.members.values() if end_ns - one.last_ns <= SILENT_NS]
+        there = [one for one in group.members.values() if one.waits or end_ns - one.last_ns <= SILENT_NS]
         generation = max([*group.generations, group.before], default=-1)
-        current = [one for one in there if one.generation == generation]
+        current = [one for one in there if one.generation == generation and not one.waits]
+        waiting = sum(one.waits for one in there)
         joining = group.asked_ns > group.synced_ns and group.asked_ns > 0
         seen = bool(group.members or group.generations or group.asked_ns)
         moving = joining or len(current) < len(there)
         state = "unknown" if not seen else "empty" if not there else "rebalancing" if moving else "stable"
-        both = {place: self.watermarks[place] for place in group.commits if place in self.watermarks}
-        lags = [max(0, watermark - group.commits[place][0]) for place, (watermark, _) in both.items()]
+        committed, behind = self.partitions(group)
+        found = lag(behind, end_ns)
+        commit_ns = max((one.last[0] for one in committed), default=group.acknowledged_ns)
         return GroupRow(
             name,
             state,
             len(there),
             len(group.generations),
             None if generation < 0 else generation,
-            len(group.commits),
-            len(both),
-            sum(lags) if both else None,
-            max((time_ns for _, time_ns in group.commits.values()), default=None),
-            min((time_ns for _, time_ns in both.values()), default=None),
+            len(committed),
+            len(behind),
+            found.records if found else None,
+            commit_ns or None,
+            found.watermark_ns if found else None,
+            type=group.type,
+            joining=waiting,
+            lag_seconds=found.seconds if found else None,
+            lag_per_second=found.per_second if found else None,
+            ahead_partitions=found.ahead if found else 0,
         )
+
+    def partitions(self, group: SeenGroup) -> tuple[list[History], list[Behind]]:
+        """Partitions with a commit to the topic that is there now, and those of which the end was seen, too."""
+        both = [(one, self.watermarks.get(place)) for place, one in group.commits.items()]
+        behind = [Behind(one, end) for one, end in both if end is not None]
+        today = [one for one in behind if one.is_of_today]
+        return [one for one, end in both if end is None] + [one.committed for one in today], today

@@ -19,6 +19,7 @@ from wirecheck.decode.nested import id_text
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.questions.changes import Changes
+from wirecheck.questions.group_lag import History
 from wirecheck.questions.group_messages import (
     COLUMNS,
     HEARTBEATS,
@@ -96,10 +97,11 @@ class Move(NamedTuple):
     reason: str
 
 
-class Commit(NamedTuple):
-    offset: int
-    time_ns: int
+@dataclass(slots=True)
+class Commit:
+    history: History
     client_id: str | None
+    """Who committed last."""
 
 
 @dataclass
@@ -117,8 +119,8 @@ class Subject(Accumulator):
     members: dict[str, Member] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     commits: dict[tuple[str, int], Commit] = field(default_factory=dict)
-    watermarks: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    """The last high watermark of partitions that the group commits, and when it was stated."""
+    watermarks: dict[tuple[str, int], History] = field(default_factory=dict)
+    """High watermarks of partitions that the group commits."""
     groups: set[str] = field(default_factory=set)
     """That a client of this name is a member of."""
     has_epochs: bool = False
@@ -236,11 +238,13 @@ class Subject(Accumulator):
     def see_offsets(self, chunk: Chunk) -> None:
         for one in commits(chunk, self.traffic.topic_names, self.name):
             known = self.commits.get(one.place)
-            if one.asked_ns >= known.time_ns if known else self.has_space(self.commits):
-                self.commits[one.place] = Commit(one.offset, one.asked_ns, chunk.call(one.exchange).client_id)
-        for place, watermark, time_ns in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
-            if place in self.commits and time_ns >= self.watermarks.get(place, (0, 0))[1]:
-                self.watermarks[place] = watermark, time_ns
+            if known is not None or self.has_space(self.commits):
+                commit = self.commits.setdefault(one.place, Commit(History(), None))
+                commit.history.add(one.asked_ns, one.offset, one.topic_id)
+                commit.client_id = chunk.call(one.exchange).client_id
+        for end in watermarks(chunk, self.traffic.topic_names) if self.commits else ():
+            if end.place in self.commits:
+                self.watermarks.setdefault(end.place, History()).add(end.time_ns, end.offset, end.topic_id)
 
     def register(self, chunk: Chunk, key: int) -> None:
         asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 from wirecheck.decode.api_names import WAITS
 from wirecheck.decode.peer import Peer
 from wirecheck.questions.error_rows import OF_APIS, error_rows
+from wirecheck.questions.group_lag import Behind, lag
 from wirecheck.questions.traffic import Call, Calls, gathered, quantile_ms
-from wirecheck.wording import NS_PER_S, broker_name, client_name, plural
+from wirecheck.wording import NS_PER_S, broker_name, client_name, duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from wirecheck.decode.connection.exchanges import Connection
     from wirecheck.questions.error_rows import ErrorRow
-    from wirecheck.questions.subject import Described, Member, Move, Subject, View
+    from wirecheck.questions.group_lag import History
+    from wirecheck.questions.subject import Commit, Described, Member, Move, Subject, View
     from wirecheck.questions.traffic import Count, Use
 
 KINDS = ("topic", "group", "broker", "client")
@@ -196,15 +198,25 @@ def of_group(subject: Subject) -> Sections:
         for row in error_rows(subject.traffic)
         if (row.client_id, row.host) in clients and row.api in GROUP_APIS
     ]
-    offsets = []
-    for (topic, partition), commit in sorted(subject.commits.items()):
-        watermark, _ = subject.watermarks.get((topic, partition), (None, 0))
-        behind = (
-            "" if watermark is None else f", high watermark {watermark:,}, lag {max(0, watermark - commit.offset):,}"
-        )
-        details = f"committed {commit.offset:,}{behind}"
-        offsets.append(Fact(f"{topic}-{partition}", commit.client_id or "", None, None, commit.time_ns, details))
+    offsets = [
+        offset_of(f"{topic}-{partition}", commit, subject.watermarks.get((topic, partition)), subject.traffic.last_ns)
+        for (topic, partition), commit in sorted(subject.commits.items())
+    ]
     return {"Errors": errors, "Members": members, "Rebalances": rebalances(subject, unit), "Offsets": offsets}
+
+
+def offset_of(partition: str, commit: Commit, end: History | None, last_ns: int) -> Fact:
+    """What a group committed of a partition, and how far that is behind its end."""
+    time_ns, offset = commit.history.last
+    details, behind = f"committed {offset:,}", Behind(commit.history, end) if end else None
+    found = lag([behind], last_ns) if behind else None
+    if behind is not None and not behind.is_of_today:
+        details += " of the topic that was deleted: brokers have deleted it, too"
+    elif found is not None and behind is not None:
+        details += f", high watermark {behind.end.last[1]:,}, lag {found.records:,}"
+        details += f" for {duration(found.seconds)}" if found.records else ""
+        details += ", beyond the end that was stated later" if found.ahead else ""
+    return Fact(partition, commit.client_id or "", None, None, time_ns, details)
 
 
 def rebalances(subject: Subject, unit: str) -> list[Fact]:

@@ -39,7 +39,7 @@ from wirecheck.story.verdict import (
     Lack,
     Requester,
 )
-from wirecheck.wording import and_list, clock, filled, plural, shortened
+from wirecheck.wording import and_list, clock, duration, filled, plural, shortened
 
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
@@ -386,13 +386,6 @@ def partitions_text(hurt: HurtClient) -> str:
     """`orders partition 0`, `orders partitions 0, 1`."""
     numbers = hurt.partitions
     return f"{hurt.topic} partition{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
-
-
-def duration(lasted_s: float) -> str:
-    whole = round(lasted_s)
-    if whole < 120:
-        return f"{whole} s"
-    return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -116,6 +116,14 @@ def clock(time_ns: int, *, dated: bool = False) -> str:
     return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
 
 
+def duration(lasted_s: float) -> str:
+    """`75 s`, `12 min` or `3 h`."""
+    whole = round(lasted_s)
+    if whole < 120:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h"
+
+
 def client_name(client_id: str | None) -> str:
     """The client ID; brokers and controllers have a bare number: `node 3`."""
     return f"node {client_id}" if client_id and client_id.isdecimal() else client_id or "(no client ID)"

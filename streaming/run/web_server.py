@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry
 
 from wirecheck.http_server import Answer, Route, metrics, text
-from wirecheck.story.cards import duration
 from wirecheck.streaming.run.metrics_page import SLOW_S, JudgedAgent, Page
+from wirecheck.wording import duration
 
 Front = Callable[[list[JudgedAgent], str], str]
 """The page for people of one of RANGES, as HTML; its age stands in it as AGE. Raises OSError or LookupError where there

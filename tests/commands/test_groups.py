@@ -6,8 +6,9 @@ import pytest
 
 import wirecheck
 from tests.commands.conftest import ROOT
-from tests.judge.lab import Lab
-from wirecheck.commands.groups import age, lag
+from tests.judge.lab import ID_1, ID_2, Lab, ns
+from wirecheck.commands.groups import age, lag, members, trend
+from wirecheck.decode.connection.exchanges import PENDING
 from wirecheck.questions.group_rows import GroupRow
 
 NAME = "songs"
@@ -61,12 +62,14 @@ def capture(tmp_path):
 def test_a_row_says_what_was_seen_of_a_group_and_what_was_not(run, capture):
     ended = run("groups", capture)
     head, *lines = ended.stdout.splitlines()
-    assert head.split() == ["GROUP", "STATE", "MEMBERS", "REBALANCES", "GENERATION", "LAG", "COMMIT", "WATERMARK"]
-    assert [line.split()[:3] for line in lines] == [
-        ["steady", "stable", "2"],
-        ["elsewhere", "unknown", "?"],
-        ["left", "empty", "0"],
-        ["rejoining", "rebalancing", "1"],
+    assert " ".join(head.split()) == (
+        "GROUP TYPE STATE MEMBERS REBALANCES GENERATION LAG BEHIND TREND COMMIT WATERMARK"
+    )
+    assert [line.split()[:4] for line in lines] == [
+        ["steady", "classic", "stable", "2"],
+        ["elsewhere", "?", "unknown", "?"],
+        ["left", "classic", "empty", "0"],
+        ["rejoining", "classic", "rebalancing", "1"],
     ]
     assert "200 (1 of 2 partitions)" in lines[0]  # the refused commit of 890 counts for nothing
     assert ended.stderr.startswith("4 groups; ")
@@ -133,3 +136,100 @@ def test_groups_of_one_name_in_two_clusters_are_two(run):
     ]
     assert run("groups", capture).stdout.split()[:2] == ["GROUP", "CLUSTER"]
     assert [row.lag for row in wirecheck.groups(capture)] == [6, 0]
+
+
+def listed_group(lab, tmp_path):
+    (tmp_path / "one.pcap").write_bytes(lab.pcap())
+    (row,) = wirecheck.groups(tmp_path / "one.pcap")
+    return row
+
+
+def test_a_static_member_that_comes_again_takes_its_own_place(tmp_path):
+    """KIP-345: a process with the same group.instance.id gets another member ID."""
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for number in range(5):
+        talk.ask(number * 5, "JoinGroup", 7, {"groupId": "g", "groupInstanceId": "pod-0"},
+                 {"generationId": 1, "memberId": f"m{number}", "leader": "m0"})  # fmt: skip
+        talk.ask(number * 5 + 1, "SyncGroup", 5, {"groupId": "g", "memberId": f"m{number}", "generationId": 1}, {})
+    row = listed_group(lab, tmp_path)
+    assert (row.members, row.state) == (1, "stable")
+
+
+def test_members_that_wait_in_a_join_are_members(tmp_path):
+    lab = Lab()
+    slow = lab.talk(client_id="slow", host="10.0.0.7")
+    joined(slow, 1, "g", "slow", 1)
+    slow.ask(80, "Heartbeat", 4, {"groupId": "g", "memberId": "slow", "generationId": 1}, {"errorCode": 27})
+    for number in range(3):
+        new = lab.talk(client_id="new", host=f"10.0.0.{8 + number}")
+        new.ask(5, "JoinGroup", 4, {"groupId": "g"}, outcome=PENDING)
+    row = listed_group(lab, tmp_path)
+    assert (row.members, row.joining, row.state) == (4, 3, "rebalancing")
+    assert members(row) == "4 (3 joining)"
+
+
+def test_a_commit_without_a_response_is_none(tmp_path):
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    commit(talk, 1, "g", {0: 5})
+    fetch(talk, 2, 0, 100)
+    parts = [{"partitionIndex": 0, "committedOffset": 90}]
+    talk.ask(3, "OffsetCommit", 8, {"groupId": "g", "topics": [{"name": NAME, "partitions": parts}]}, outcome=PENDING)
+    assert listed_group(lab, tmp_path).lag == 95
+
+
+def test_a_share_group_has_its_last_accepted_record(tmp_path):
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for at, kinds in ((5, [1]), (20, [2]), (21, [0])):
+        batch = {"firstOffset": 1, "lastOffset": 1, "acknowledgeTypes": kinds}
+        partitions = [{"partitionIndex": 0, "acknowledgementBatches": [batch]}]
+        talk.ask(
+            at, "ShareAcknowledge", 1, {"groupId": "g", "memberId": "m", "topics": [{"partitions": partitions}]}, {}
+        )
+    talk.ask(25, "Metadata", 12, {"topics": None}, {})
+    row = listed_group(lab, tmp_path)
+    assert age(row.committed_ns, ns(25.001)) == "20 s ago"
+    assert (row.lag, row.lag_seconds) == (None, None)
+
+
+def fetch_by_id(talk, at, topic_id, watermark):
+    part = {"partitionIndex": 0, "highWatermark": watermark, "errorCode": 0}
+    talk.ask(at, "Fetch", 13, {"topics": [{"topicId": topic_id, "partitions": [{"partition": 0}]}]},
+             {"responses": [{"topicId": topic_id, "partitions": [part]}]})  # fmt: skip
+
+
+def test_what_was_committed_to_the_deleted_topic_is_no_lag(tmp_path):
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    lab.metadata(0, topics=[(NAME, ID_1)])
+    fetch_by_id(talk, 1, ID_1, 100)
+    commit(talk, 2, "g", {0: 90})
+    lab.metadata(5, topics=[(NAME, ID_2)])
+    fetch_by_id(talk, 6, ID_2, 200)
+    row = listed_group(lab, tmp_path)
+    assert (row.partitions, row.lag) == (0, None)
+
+
+def test_a_lag_has_an_age_and_a_trend(tmp_path):
+    """The end grows by 10 records a second, and the group commits half of them."""
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    for at in range(100):
+        fetch(talk, at, 0, at * 10)
+        commit(talk, at + 0.5, "g", {0: at * 5})
+    row = listed_group(lab, tmp_path)
+    assert row.lag == 495
+    assert row.lag_seconds == pytest.approx(50, abs=2)
+    assert row.lag_per_second == pytest.approx(5, abs=0.5)
+    assert trend(row) == f"{row.lag_per_second:+.1f}/s"
+
+
+def test_a_commit_beyond_a_later_end_is_said(tmp_path):
+    lab = Lab()
+    talk = lab.talk(client_id="app", host="10.0.0.7")
+    commit(talk, 1, "g", {0: 500})
+    fetch(talk, 30, 0, 20)
+    row = listed_group(lab, tmp_path)
+    assert lag(row) == "0 (1 partition beyond the end)"

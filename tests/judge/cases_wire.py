@@ -276,7 +276,7 @@ def wir007_near_miss__the_client_takes_no_data(lab):
 
 
 def wir007_near_miss__behind_a_request_that_may_wait(lab):
-    """A broker answers the requests of a connection in turn: a member that leaves while it joins waits for the others."""
+    """A broker answers the requests of a connection in turn: who leaves while it joins waits for the other members."""
     lab.metadata(0)
     talk = lab.talk(client_id="member").ask(9, "Metadata", 12, {"topics": None}, {"clusterId": None})
     talk.ask(10, "JoinGroup", 7, {"groupId": "g"}, outcome=CLOSED_BY_CLIENT)

@@ -210,9 +210,7 @@ def allowed_ns(batch: Batch, message: Ints) -> Ints:
 
 def due_ns(batch: Batch, message: Ints) -> Ints:
     """Until when each of these open requests lets its server take."""
-    return request_waits.due_ns(
-        batch.exchanges, batch.decoded, message, lambda api: batch.tables(api, "request")
-    )
+    return request_waits.due_ns(batch.exchanges, batch.decoded, message, lambda api: batch.tables(api, "request"))
 
 
 def answered(batch: Batch) -> Iterator[Claim]:

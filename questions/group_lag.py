@@ -1,0 +1,140 @@
+"""How far a group's commits are behind the ends of the partitions, since when, and whether that grows.
+
+Rule: only what was seen counts. A partition that no client fetched has no high watermark, and no lag. Of a topic that
+was deleted and created again only what belongs to the newest counts: brokers delete the offsets of a deleted topic.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wirecheck.wording import NS_PER_S
+
+MOST_POINTS = 32
+"""Of a partition; when there are more, every other one of the older half goes."""
+TREND_NS, SHORTEST_TREND_NS = 60 * NS_PER_S, 10 * NS_PER_S
+"""Whether the lag grows is asked of the last minute, and needs ten seconds."""
+
+
+class History:
+    """An offset of a partition over time: what a group committed, or the high watermark."""
+
+    __slots__ = ("born_ns", "former", "offsets", "times", "topic_id")
+
+    def __init__(self) -> None:
+        self.times, self.offsets = array("q"), array("q")
+        self.topic_id = b""
+        """Of the newest topic of that name; empty where messages have its name alone."""
+        self.former: set[bytes] = set()
+        self.born_ns = 0
+        """When it took another one's place."""
+
+    def add(self, time_ns: int, offset: int, topic_id: bytes = b"") -> None:
+        if topic_id in self.former:
+            return
+        if topic_id and topic_id != self.topic_id:
+            if self.topic_id:
+                self.former.add(self.topic_id)
+                self.born_ns = time_ns
+                del self.times[:], self.offsets[:]
+            self.topic_id = topic_id
+        at = bisect_right(self.times, time_ns)
+        self.times.insert(at, time_ns)
+        self.offsets.insert(at, offset)
+        if len(self.times) > MOST_POINTS:
+            del self.times[1 : MOST_POINTS // 2 : 2], self.offsets[1 : MOST_POINTS // 2 : 2]
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """(time in nanoseconds, offset)"""
+        return self.times[-1], self.offsets[-1]
+
+    def at(self, time_ns: int) -> int:
+        """The offset as of this time, between two points in proportion; before the first, the first."""
+        place = bisect_right(self.times, time_ns)
+        if place in {0, len(self.times)}:
+            return self.offsets[max(0, place - 1)]
+        since_ns, offset = self.times[place - 1], self.offsets[place - 1]
+        lasted = self.times[place] - since_ns
+        return offset + (self.offsets[place] - offset) * (time_ns - since_ns) // lasted
+
+    def passed_ns(self, offset: int) -> int:
+        """When it went beyond this offset and stayed there: between two points in proportion."""
+        at = len(self.times) - 1
+        while at > 0 and self.offsets[at - 1] > offset:
+            at -= 1
+        if at == 0:
+            return self.times[0]
+        before, grown = self.offsets[at - 1], self.offsets[at] - self.offsets[at - 1]
+        lasted = self.times[at] - self.times[at - 1]
+        return self.times[at - 1] + (lasted * (offset - before) // grown if grown > 0 else lasted)
+
+
+class Behind(NamedTuple):
+    """One partition of a group."""
+
+    committed: History
+    end: History
+
+    @property
+    def is_of_today(self) -> bool:
+        """Whether the commit is about the topic that is there now."""
+        time_ns, _ = self.committed.last
+        same = self.committed.topic_id in {b"", self.end.topic_id}
+        return same and (time_ns >= self.end.born_ns or self.committed.topic_id != b"")
+
+    @property
+    def records(self) -> int:
+        return max(0, self.end.last[1] - self.committed.last[1])
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the commit is beyond an end that was stated later."""
+        (committed_ns, offset), (end_ns, end) = self.committed.last, self.end.last
+        return offset > end and end_ns > committed_ns
+
+    @property
+    def since_ns(self) -> int:
+        """Since when the oldest record that is not committed has been there, as far as was seen."""
+        return self.end.passed_ns(self.committed.last[1])
+
+    @property
+    def known_ns(self) -> int:
+        return max(self.committed.times[0], self.end.times[0])
+
+    def records_at(self, time_ns: int) -> int:
+        return max(0, self.end.at(time_ns) - self.committed.at(time_ns))
+
+
+class Lag(NamedTuple):
+    """Of a group, over the partitions of which the commit and the end were seen."""
+
+    records: int
+    seconds: float
+    """How long the record that has waited longest has been there; 0 if none waits."""
+    per_second: float | None
+    """Records by which it grows, over the last minute; None if too little was seen."""
+    ahead: int
+    """Partitions with a commit beyond an end that was stated later."""
+    watermark_ns: int
+    """The oldest of the high watermarks."""
+
+
+def lag(partitions: Iterable[Behind], end_ns: int) -> Lag | None:
+    """As of this time; None without partitions."""
+    found = [*partitions]
+    if not found:
+        return None
+    records = sum(one.records for one in found)
+    waiting = [one.since_ns for one in found if one.records]
+    then_ns = max(end_ns - TREND_NS, *(one.known_ns for one in found))
+    long_ns = end_ns - then_ns
+    before = sum(one.records_at(then_ns) for one in found)
+    return Lag(
+        records,
+        max(0, end_ns - min(waiting)) / NS_PER_S if waiting else 0.0,
+        (records - before) * NS_PER_S / long_ns if long_ns >= SHORTEST_TREND_NS else None,
+        sum(one.is_ahead for one in found),
+        min(one.end.last[0] for one in found),
+    )
