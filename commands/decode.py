@@ -17,7 +17,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.screen import as_json, columns, legible, paints, progress, row, tell
-from wirecheck.commands.units import time
+from wirecheck.commands.units import need_order, time
 from wirecheck.session.frame_tables import growing, tables, whole
 from wirecheck.session.inputs import places
 from wirecheck.session.results import NOT_WHOLE
@@ -105,6 +105,7 @@ def decode(files: tuple[str, ...], digits: str | None, *, no_principals: bool, *
         raise click.UsageError("give FILEs or --hex, and not both")
     if choices["last"] and (choices["limit"] or choices["follow"]):
         raise click.UsageError(f"--last does not go with {'--limit' if choices['limit'] else '--follow'}")
+    need_order(choices["since"], choices["until"])
     places(files)
     tree, follow = choices.pop("tree") or digits is not None, choices["follow"]
     form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
@@ -247,6 +248,9 @@ def at_least_one(
         yield line
     if none:
         given = [name for name, value in choices.items() if value is not False and value not in {None, ()}]
+        past_end = [number for number in choices["frames"] if number > noticed.last_frame]
+        if past_end:
+            raise Stop(f"--frame {max(past_end)}: the last packet with TCP in {files} is {noticed.last_frame:,}")
         narrowed = [f"--{OPTION.get(name, name)}" for name in given]
         asked = f" matches {', '.join(narrowed)}" if narrowed else ""
         hidden = f"; encrypted connections: {len(noticed.encrypted)}" if noticed.encrypted else ""

@@ -81,9 +81,7 @@ def of_code() -> Line:
 def of_streaming() -> list[Line]:
     """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried."""
     if find_spec("pyspark") is None:
-        text = (
-            "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
-        )
+        text = "locally; Spark is not installed: monitor and replay --engine spark need its wheel with [monitor]"
         return [("judging", "ok", text, "")]
     from wirecheck.streaming.run.query_requirements import checks
 

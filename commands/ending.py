@@ -61,7 +61,7 @@ def in_one_line() -> Iterator[None]:
         if dot:  # the package is there, and is another version
             need_fitting()
         extra = EXTRAS.get(package, "monitor")
-        raise Stop(f"{package} is not installed: pip install 'wirecheck[{extra}]'") from error
+        raise Stop(f"{package} is not installed: install wirecheck's wheel with [{extra}]") from error
     except ImportError:  # a package that has not what is taken from it
         need_fitting()
         raise

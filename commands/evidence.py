@@ -13,6 +13,7 @@ import click
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.findings import one_finding
+from wirecheck.commands.outputs import need_place
 from wirecheck.session.inputs import files_in, holds_tables, places, there
 from wirecheck.session.local_check import checked_with_frames, frames_of, judged_frames, write_frames
 from wirecheck.session.results import answers, say_unread
@@ -79,6 +80,7 @@ def evidence(
     folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
     if folders_of_tables:
         raise click.UsageError(f"{folders_of_tables[0]} holds result tables: use --from {folders_of_tables[0]}")
+    need_place(target, inputs, "-o")
     session = options.session()
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         folder = Path(scratch)

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import be_quiet, progress, tell
-from wirecheck.commands.units import duration, time
+from wirecheck.commands.units import duration, need_order, time
 from wirecheck.session.inputs import expectations
 from wirecheck.session.session import Session, drafts
 from wirecheck.session.subjects import unknown
@@ -211,6 +211,13 @@ principals = click.option(
     help="Omit principals, and addresses of clients that changed a topic; client IDs stay.",
 )
 brokers = click.option("--brokers", is_flag=True, help="Also print rows of brokers and controllers.")
+min_seen = click.option(
+    "--min-seen",
+    type=click.IntRange(0, 100),
+    metavar="PERCENT",
+    envvar="WIRECHECK_MIN_SEEN",
+    help="Exit with status 2 if less was seen: messages decoded, bytes captured or connections not encrypted.",
+)
 strict = click.option("--strict", is_flag=True, help="Exit with status 2 if part of the input could not be read.")
 quiet = click.option(
     "-q",
@@ -317,16 +324,13 @@ def choice_of(asked: dict[str, Any]) -> "Callable[[int], Choice]":
 
     kinds, codes, topics = (frozenset(asked.pop(name)) for name in ("kinds", "codes", "topics"))
     since, until = asked.pop("since"), asked.pop("until")
+    need_order(since, until)
 
     def on_day(first_ns: int) -> Choice:
         """`first_ns`: a time of that day; 0 where nothing was captured."""
-        return Choice(
-            kinds,
-            codes,
-            topics,
-            since.on_day_of(first_ns).ns if since else None,
-            until.on_day_of(first_ns).last_ns if until else None,
-        )
+        begin, end = (time.on_day_of(first_ns) if time else None for time in (since, until))
+        need_order(begin, end)
+        return Choice(kinds, codes, topics, begin.ns if begin else None, end.last_ns if end else None)
 
     return on_day
 

@@ -30,19 +30,19 @@ def for_its_user_alone() -> Iterator[None]:
 
 
 @contextmanager
-def report_at(place: Path | None, inputs: Iterable[str]) -> Iterator[Callable[[str], None]]:
+def report_at(place: Path | None, inputs: Iterable[str], option: str = "--report") -> Iterator[Callable[[str], None]]:
     """Give what writes the page; Stop before the work where it cannot be written, or would be over what is read."""
     if place is None:
         yield lambda _text: None
         return
     if any(place.resolve() == Path(path).resolve() for path in inputs):
-        raise Stop(f"{place}: is read by this command; choose another --report")
+        raise Stop(f"{place}: is read by this command; choose another {option}")
     if place.exists() and not place.is_file():
-        raise Stop(f"{place}: is not a file; choose another --report")
+        raise Stop(f"{place}: is not a file; choose another {option}")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)  # 0600
     except OSError as error:
-        raise Stop(f"{place}: {error.strerror}; choose another --report") from error
+        raise Stop(f"{place}: {error.strerror}; choose another {option}") from error
     os.close(handle)
     hidden = Path(name)
 
@@ -51,12 +51,21 @@ def report_at(place: Path | None, inputs: Iterable[str]) -> Iterator[Callable[[s
             hidden.write_text(text, "utf-8")
             hidden.replace(place)
         except OSError as error:
-            raise Stop(f"{place}: {error.strerror}; choose another --report") from error
+            raise Stop(f"{place}: {error.strerror}; choose another {option}") from error
 
     try:
         yield write
     finally:
         hidden.unlink(missing_ok=True)
+
+
+def need_place(place: Path, inputs: Iterable[str], option: str) -> None:
+    """Stop before the work where a file cannot be written, or would be over what is read. A pipe or a device may be
+    written to.
+    """
+    if not place.exists() or place.is_file() or place.is_dir():
+        with report_at(place, inputs, option):
+            pass
 
 
 @contextmanager

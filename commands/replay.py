@@ -20,7 +20,7 @@ from wirecheck.commands.screen import as_json, console, legible, progress, tell
 from wirecheck.session.frame_tables import opened
 from wirecheck.session.inputs import files_in, holds_tables, places
 from wirecheck.session.local_check import checked, checked_files, checked_with_frames, frames_of
-from wirecheck.session.results import busy, need_kafka, need_whole
+from wirecheck.session.results import busy, need_kafka, need_seen, need_whole
 from wirecheck.session.verdict_document import for_programs, with_about
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ FAIL_ON = click.option(
 @options.form(*options.VERDICT_FORMS)
 @options.choice
 @options.strict
+@options.min_seen
 @options.principals
 @options.expect
 @options.grace
@@ -99,6 +100,7 @@ def check(
     expect: "tuple[Expectation, ...]",
     engine: str = "local",
     strict: bool = False,
+    min_seen: int | None = None,
     allow_missing_topic: bool = False,
     no_principals: bool = False,
     **choices: Any,
@@ -136,6 +138,7 @@ def check(
         tell(f"wirecheck: {line}")
     need_kafka(result.coverage, ports)
     need_whole(result.coverage, strict=strict)
+    need_seen(result.coverage, min_seen)
     sys.exit(FOUND if is_failure(result, fail_on) else 0)
 
 

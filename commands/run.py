@@ -53,6 +53,8 @@ COMMAND_NOT_FOUND, CANNOT_EXECUTE, BY_SIGNAL = 127, 126, 128
 @FAIL_ON
 @options.grace
 @options.expect
+@options.strict
+@options.min_seen
 @options.form(*options.VERDICT_FORMS)
 @options.choice
 @options.quiet
@@ -63,8 +65,8 @@ def run(
     """Capture Kafka traffic while COMMAND runs, such as an integration test, and check it when the command ends.
 
     Exit status: that of COMMAND if it is not 0; else as `wirecheck replay`. 2 if nothing can be captured: then COMMAND
-    is not started. 127 if there is no COMMAND: then nothing is captured. It needs CAP_NET_RAW; under sudo, COMMAND runs
-    as the user who called sudo.
+    is not started. 127 if there is no COMMAND, 126 if it cannot be started: then nothing is captured. It needs
+    CAP_NET_RAW; under sudo, COMMAND runs as the user who called sudo.
 
     \b
     Examples:
@@ -113,10 +115,12 @@ def winning() -> Iterator[Ended]:
 
 
 def need_command(name: str) -> None:
-    """End as a shell does where there is no such command, before anything is captured."""
-    found = os.path.lexists(name) if os.sep in name else shutil.which(name, os.F_OK)
+    """End as a shell does where there is no such command, or it cannot be started, before anything is captured."""
+    found = name if os.sep in name and Path(name).exists() else shutil.which(name, os.F_OK)
     if not found:
         not_started(name, "no such command", COMMAND_NOT_FOUND)
+    if Path(found).is_dir() or not os.access(found, os.X_OK):
+        not_started(name, "is a folder" if Path(found).is_dir() else "is not executable", CANNOT_EXECUTE)
 
 
 def not_started(name: str, why: str, status: int) -> NoReturn:

@@ -36,3 +36,9 @@ def time(text: str) -> TimeSpan:
         return TimeSpan.parse(text)
     except ValueError as wrong:
         raise click.BadParameter(str(wrong)) from None
+
+
+def need_order(since: TimeSpan | None, until: TimeSpan | None) -> None:
+    """click.UsageError where the end is before the beginning; of times of day only if both are."""
+    if since and until and since.of_day == until.of_day and until.last_ns < since.ns:
+        raise click.UsageError("--until is before --since")

@@ -5,6 +5,7 @@ What does not exist is an InputError before anything is read or imported. What i
 
 import os
 import pwd
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from wirecheck.story.expectations import Expectation
 
 
+URL, STORES = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://"), {"s3", "s3a", "gs", "az", "abfs", "abfss", "r2", "oss"}
+
+
 def place(name: str) -> Path:
-    """An input by its name; - is what is piped in. Raises InputError where nothing is."""
+    """An input by its name; - is what is piped in. Raises InputError where nothing is, and for a URL."""
+    if scheme := URL.match(name):
+        store = scheme[1].lower() in STORES
+        raise InputError(
+            f"{name}: {'an object store: copy it here' if store else 'a URL: download it'} and name the file"
+        )
     if name != "-":
         return Path(name)
     if sys.stdin.isatty():
@@ -42,14 +51,19 @@ def places(names: Iterable[str]) -> list[Path]:
 
 
 def captures_in(path: Path) -> list[Path]:
-    """The captures in a tar archive, or in a folder without files of frames or results; else the path alone."""
+    """The captures in a tar archive, or in a folder without files of frames or results; else the path alone. Raises
+    InputError for an archive without any.
+    """
     if path.is_dir() and (holds_tables(path) or next(path.glob("*.parquet"), None) is not None):
         return [path]
     if not path.is_dir() and not may_be_archive(path):
         return [path]
-    from wirecheck.capture.source.captures_in import captures_of
+    from wirecheck.capture.source.captures_in import captures_of, is_archive
 
-    return captures_of(path) or [path]
+    found = captures_of(path)
+    if not found and is_archive(path):
+        raise InputError(f"{path}: the archive holds no capture")
+    return found or [path]
 
 
 def there(path: Path) -> bool:

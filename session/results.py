@@ -93,6 +93,12 @@ def need_whole(coverage: "Coverage", *, strict: bool) -> None:
         raise InputError(NOT_WHOLE)
 
 
+def need_seen(coverage: "Coverage", percent: int | None) -> None:
+    """Raises InputError where less was seen than was asked for."""
+    if percent is not None and coverage.seen_percent < percent:
+        raise InputError(f"{coverage.seen_percent:g} % was seen, which is less than {percent} % (--min-seen)")
+
+
 NOT_WHOLE = "part of the input could not be read (--strict)"
 
 

@@ -85,6 +85,8 @@ class Coverage(Read):
     """Topics whose cluster is not known: nothing is compared with them. Named under details, the first 100."""
     unassigned_clients: int = left_out(0)
     """Clients whose cluster is not known: nothing is compared with them. Named under details, the first 100."""
+    seen_percent: float = 0.0
+    """The least of: messages that were decoded, bytes that were captured, connections that are not encrypted."""
     measures: Mapping[str, int] = field(default_factory=dict, metadata=SPREAD)
     """Other measures by their names, if there is something to count."""
     input_errors: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ def test_a_healthy_capture_is_true(tmp_path):
     [
         (lambda path: wirecheck.replay(path / "missing.pcap"), "missing.pcap: no such file"),
         (lambda path: wirecheck.messages(path / "missing.pcap"), "missing.pcap: no such file"),
-        (wirecheck.messages, "holds no frames"),
+        (wirecheck.messages, "holds no capture and no frames"),
         (lambda _: wirecheck.messages(), "name a capture"),
         (lambda _: wirecheck.messages(ROOT / "README.md"), "not a pcap"),
         (lambda _: wirecheck.messages(EXAMPLE, since="noon"), "is not a time"),
@@ -121,7 +121,7 @@ def test_a_healthy_capture_is_true(tmp_path):
         (lambda _: wirecheck.topics(EXAMPLE, at="noon"), "is not a time"),
         (lambda _: wirecheck.replay(), "name a capture"),
         (lambda _: wirecheck.messages(EXAMPLE, api="Fetsch"), "did you mean Fetch"),
-        (wirecheck.replay, "holds no frames"),
+        (wirecheck.replay, "holds no capture and no frames"),
     ],
 )
 def test_what_cannot_be_read_is_one_kind_of_error(tmp_path, wrong, said):

@@ -20,7 +20,7 @@ from wirecheck.story import verdict
 from wirecheck.wording import TIMES
 
 SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "verdict.schema.json"
-PLAIN = {str: "string", int: "integer", bool: "boolean"}
+PLAIN = {str: "string", int: "integer", bool: "boolean", float: "number"}
 IN_A_REPLAY = {"next", "commands"}
 """Fields that other documents leave out, and a replay's JSON never does."""
 NARROWER: dict[tuple[str, str], dict[str, Any]] = {

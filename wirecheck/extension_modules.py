@@ -99,9 +99,7 @@ def remedy(why: str) -> str:
         return "unset WIRECHECK_PURE"
     if CHECKOUT:
         return "with a C compiler and Python's headers: make compiled"
-    return (
-        "install a wheel of this platform, or with a C compiler and Python's headers: pip install --no-binary wirecheck"
-    )
+    return "install a wheel of this platform, or the sdist with a C compiler and Python's headers"
 
 
 def running() -> str:

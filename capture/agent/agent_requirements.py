@@ -56,7 +56,7 @@ def _scapy() -> Line:
     try:
         return "scapy", OK, version("scapy"), ""
     except PackageNotFoundError:
-        return "scapy", FAIL, "not installed", "pip install 'wirecheck[capture]'"
+        return "scapy", FAIL, "not installed", "install wirecheck's wheel with [capture]"
 
 
 def _libpcap() -> Line:

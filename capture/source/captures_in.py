@@ -32,6 +32,13 @@ def captures_of(path: Path) -> list[Path]:
     return sorted(set(found))
 
 
+def is_archive(path: Path) -> bool:
+    """Whether it is a tar archive, whatever it holds."""
+    with suppress(OSError, EOFError, *UNREADABLE):
+        return path.name.lower().endswith(_SUFFIXES) and path.is_file() and tarfile.is_tarfile(path)
+    return False
+
+
 def _is_capture(name: str, head: bytes) -> bool:
     """By its first bytes; of a packed file also by its name."""
     if head[:4] in {pcapng.MAGIC, *classic.MAGIC}:

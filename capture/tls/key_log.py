@@ -28,7 +28,7 @@ NO_KEY = "its keys are not in the key log"
 MOST_CONNECTIONS = 200_000
 """Whose secrets are kept: some 200 MB of memory at most."""
 LONGEST_LINE_BYTES = 1024
-INSTALL = "pip install 'wirecheck[tls]'"
+INSTALL = "install wirecheck's wheel with [tls]"
 READ_BYTES = 1 << 20
 _LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ((?:[0-9a-fA-F]{2}){32,128})\s*")
 _UNUSED = re.compile(rb"(RSA|PMS_CLIENT_RANDOM) [0-9a-fA-F]{16,64} [0-9a-fA-F]{96,128}\s*")  # NSS: premaster secrets

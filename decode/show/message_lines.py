@@ -79,6 +79,8 @@ class Noticed:
     """Names of encrypted connections without keys."""
     frames: Places = field(default_factory=dict)
     """Of the frames that were asked for: which way they went, and how many bytes they carried."""
+    last_frame: int = 0
+    """The highest number of a frame, if frames were asked for."""
 
 
 def of(
@@ -147,7 +149,7 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
     """Messages of frames tables, as they become known."""
     names = Names(selected.topics)
     topic_names, brokers = TopicNames(), Brokers()
-    every = noting(within(tables, selected), selected.frames, noticed.frames)
+    every = noting(within(counted(tables, selected, noticed), selected), selected.frames, noticed.frames)
     for exchanges in followed(every, selected.ports, at_once=reading.at_once):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         decoded = read(exchanges.messages, reading.dialects)
@@ -156,6 +158,14 @@ def batches(tables: Iterable[pa.Table], selected: Filter, reading: Reading, noti
             topic_names.learn(decoded)
             brokers.learn(decoded)
         yield DecodedBatch(exchanges, decoded, names, topic_names, brokers)
+
+
+def counted(tables: Iterable[pa.Table], selected: Filter, noticed: Noticed) -> Iterator[pa.Table]:
+    """The same tables; the highest number of a frame is noted if frames are asked for."""
+    for table in tables:
+        if selected.frames and len(table):
+            noticed.last_frame = max(noticed.last_frame, int(table["frame_no"].to_numpy().max()))
+        yield table
 
 
 def within(tables: Iterable[pa.Table], selected: Filter) -> Iterator[pa.Table]:

@@ -32,7 +32,7 @@ print(time.perf_counter() - began)
 """
 SLOW_S = 10
 """Seconds that Spark gives the Python of a stateful step to start; no setting changes that."""
-INSTALL = "pip install 'wirecheck[monitor]'"
+INSTALL = "install wirecheck's wheel with [monitor]"
 
 
 class Seen(NamedTuple):

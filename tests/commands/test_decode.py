@@ -192,7 +192,7 @@ def test_files_of_several_agents_are_read_side_by_side(run, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("notes.txt", b"", "holds no frames (AGENT-NNNNNNNNNN.parquet)"),
+        ("notes.txt", b"", "holds no capture and no frames (AGENT-NNNNNNNNNN.parquet)"),
         ("notes.parquet", b"", "notes.parquet is not a file of frames"),
         ("agent-0000000001.parquet", b"no Parquet", "agent-0000000001.parquet: "),
     ],

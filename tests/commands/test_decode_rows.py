@@ -248,7 +248,7 @@ def test_a_folder_is_read_on_as_it_grows(tmp_path, talk):
     frames.mkdir()
     process = following(frames)
     try:
-        assert "holds no frames" in process.stderr.readline()
+        assert "holds no capture and no frames" in process.stderr.readline()
         write_frames([capture], frames, "default")
         assert "Metadata v12" in process.stdout.readline()
         ended(process)

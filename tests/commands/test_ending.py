@@ -198,8 +198,8 @@ def test_no_color_and_no_pager(run, monkeypatch):
 @pytest.mark.parametrize(
     ("raised", "said"),
     [
-        (ModuleNotFoundError(name="pyspark.sql"), "pyspark is not installed: pip install 'wirecheck[monitor]'"),
-        (ModuleNotFoundError(name="scapy"), "scapy is not installed: pip install 'wirecheck[capture]'"),
+        (ModuleNotFoundError(name="pyspark.sql"), "pyspark is not installed: install wirecheck's wheel with [monitor]"),
+        (ModuleNotFoundError(name="scapy"), "scapy is not installed: install wirecheck's wheel with [capture]"),
     ],
     ids=str,
 )

@@ -96,7 +96,7 @@ def test_delta_tables_without_what_reads_them_are_one_line(run, delta_verdict, m
     monkeypatch.delattr("wirecheck.streaming.store.delta_tables", raising=False)
     result = run("findings", delta_verdict)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "wirecheck: deltalake is not installed: pip install 'wirecheck[delta]'\n"
+    assert result.stderr == "wirecheck: deltalake is not installed: install wirecheck's wheel with [delta]\n"
 
 
 def test_a_folder_without_tables_is_refused_before_anything_is_read(run, tmp_path):

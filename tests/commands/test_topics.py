@@ -120,7 +120,7 @@ def test_inputs_that_do_not_go_together_are_a_usage_error(run, verdict, named):
 
 def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
     result = run("topics", tmp_path)
-    line = f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet); to read captures, name the files\n"
+    line = f"wirecheck: {tmp_path}: holds no capture and no frames (AGENT-NNNNNNNNNN.parquet)\n"
     assert (result.exit_code, result.stderr) == (2, line)
     result = run("topics", "--from", tmp_path)
     assert (result.exit_code, "holds no tables of a replay or a monitor" in result.stderr) == (2, True)

@@ -21,7 +21,11 @@ def test_agents_and_their_missing_files_are_known_beforehand(tmp_path):
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [([], "holds no frames"), (["x.parquet"], "x.parquet is not a file of frames"), ([".hidden"], "holds no frames")],
+    [
+        ([], "holds no capture and no frames"),
+        (["x.parquet"], "x.parquet is not a file of frames"),
+        ([".hidden"], "holds no capture and no frames"),
+    ],
 )
 def test_a_folder_without_frames_gets_one_line(tmp_path, names, words):
     with pytest.raises(FramesError, match=words):
