@@ -128,6 +128,8 @@ class ShownCard(NamedTuple):
     since: str
     rows: list[tuple[str, str]]
     """Label and text of each line below the headline."""
+    is_open: bool = False
+    """It forbids something: a page folds it never."""
 
 
 def first_cards(result: Verdict) -> list[ShownCard]:
@@ -142,7 +144,7 @@ def mood_of(entry: CardEntry) -> str:
 
 def shown_card(card: Card, clients: int, mood: str = "violation") -> ShownCard:
     """`clients`: how many were seen at all."""
-    return ShownCard(mood, card.headline, state(card), list(below(card, clients)))
+    return ShownCard(mood, card.headline, state(card), list(below(card, clients)), bool(card.action.forbids))
 
 
 def nothing_of_kafka(coverage: Coverage) -> str:

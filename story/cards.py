@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from wirecheck.client_ids import broker_of, is_internal
 from wirecheck.decode.peer import Conversation
@@ -25,6 +25,7 @@ from wirecheck.story.just_before import just_before
 from wirecheck.story.reading_options import dialects_read, reading_options
 from wirecheck.story.seen import Client
 from wirecheck.story.verdict import (
+    Act,
     Card,
     CardAction,
     CardCause,
@@ -130,7 +131,31 @@ def with_cards(entries: Sequence[Entry], harms: Sequence[Harm], context: CardCon
         )
         for place, entry in enumerate(entries)
     ]
-    return sorted(made, key=lambda entry: -hurt(entry.card.harm))
+    return in_accord(sorted(made, key=lambda entry: -hurt(entry.card.harm)))
+
+
+def in_accord(made: list[CardEntry]) -> list[CardEntry]:
+    """A card that asks for what another one of its cluster forbids says what comes first, and stands below that one."""
+    against = {
+        place: [one for one in made if one.cluster == entry.cluster and forbidden(one, entry)]
+        for place, entry in enumerate(made)
+    }
+    first = {id(one) for every in against.values() for one in every}
+    worded = [after(entry, against[place]) if against[place] else entry for place, entry in enumerate(made)]
+    order = sorted(range(len(made)), key=lambda place: id(made[place]) not in first)
+    return [worded[place] for place in order]
+
+
+def forbidden(one: CardEntry, other: CardEntry) -> set[Act]:
+    """What the first forbids of what the other asks for."""
+    return {*one.card.action.forbids} & {*other.card.action.asks}
+
+
+def after(entry: CardEntry, before: Sequence[CardEntry]) -> CardEntry:
+    acts = and_list(sorted({act for one in before for act in forbidden(one, entry)}))
+    which = and_list([f"{one.code} about {one.topics[0]}" if any(one.topics[:1]) else one.code for one in before])
+    text = f"First do what the card of {which} says, and {acts} only after that. {entry.card.action.sentence}"
+    return replace(entry, card=replace(entry.card, action=replace(entry.card.action, sentence=text)))
 
 
 def card_entry(entry: Entry, made: Card) -> CardEntry:
@@ -728,10 +753,22 @@ def action_of(facts: CardFacts) -> CardAction:
     entry = facts.entry
     ones = entry.consequences if any(one.own_next for one in entry.consequences) else (entry,)
     first = sentence("action", facts) if entry not in ones else None
-    others = [one for one in ones if not (first and one.code in ENDED_BY_A_RESTART)]
+    forbids = acts("forbids", facts, (entry, *entry.consequences))
+    others = [
+        one
+        for one in ones
+        if not (first and one.code in ENDED_BY_A_RESTART) and not forbids & acts("asks", facts, (one,))
+    ]
     texts = [first, *(advice(facts.of(one)) for one in others)]
     text = " ".join(dict.fromkeys(filter(None, texts)))
-    return CardAction(text, commands(entry, facts.harmed, facts.context))
+    asks = acts("asks", facts, (*([entry] if first else ()), *others)) - forbids
+    return CardAction(text, commands(entry, facts.harmed, facts.context), tuple(sorted(asks)), tuple(sorted(forbids)))
+
+
+def acts(part: str, facts: CardFacts, ones: Iterable[Entry]) -> set[Act]:
+    """What the advice about these entries asks for, or forbids."""
+    found = {sentence(part, facts if one is facts.entry else facts.of(one)) for one in ones}
+    return {act for act in get_args(Act) if act in found}
 
 
 def advice(facts: CardFacts) -> str:

@@ -20,6 +20,8 @@ Kind = Literal["violation", "anomaly", "information", "visibility"]
 Engine = Literal["spark", "local"]
 Lack = Literal["no working leader", "one replica short", "its fetches are rejected"]
 """As `card_sentences.tsv` has it."""
+Act = Literal["restart brokers"]
+"""What a card may ask for, or forbid, as `card_sentences.tsv` has it."""
 PARTIAL_S = 30.0
 """A client for which something succeeds again within this time is refused in part."""
 ROUNDING_S = 0.002
@@ -289,6 +291,10 @@ class CardAction:
     """What to do, with names filled in; empty where nothing is to be done."""
     commands: tuple[str, ...]
     """Commands to paste."""
+    asks: tuple[Act, ...] = left_out(())
+    """What it tells to do that another card may forbid."""
+    forbids: tuple[Act, ...] = left_out(())
+    """What must not be done before: no other card of the cluster asks for it without saying so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from wirecheck.dashboards.verdict import besides, shown_card
 from wirecheck.document import document
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.judge.checks.page import remedy
 from wirecheck.story import harm, severity
 from wirecheck.story.cards import (
     ENDED_BY_A_RESTART,
@@ -48,7 +49,7 @@ from wirecheck.story.cards import (
 )
 from wirecheck.story.entries import entries
 from wirecheck.story.seen import Coverage
-from wirecheck.story.verdict import CardCause, Lack, Requester
+from wirecheck.story.verdict import Act, CardCause, Lack, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import Result
@@ -176,6 +177,40 @@ def test_a_member_that_waits_without_an_error_is_hurt():
 def test_what_a_restart_ends_is_what_the_sentences_say():
     says = {code for (code, part), every in sentences().items() if part == "action" and "Restart {" in every[0].text}
     assert {code for code in says if "{clients}" in sentences()[code, "action"][0].text} == ENDED_BY_A_RESTART
+
+
+ASKS = re.compile(
+    r"[Rr]estart (\{brokers\}|\{them\}|controller|the broker|that broker|the leader|the other one|what has)"
+)
+FORBIDS = re.compile(r"[Rr]estart no (broker|replica)|[Ss]tart no other replica|before you restart anything")
+
+
+def test_each_sentence_that_asks_for_a_restart_or_forbids_one_says_so_in_its_row():
+    """By the sentences of the cards, and by the pages' own words where a check has none."""
+    for code in CHECKS:
+        known = sentences()
+        texts = [one.text for one in known.get((code, "action"), ())] or [remedy(code)]
+        for part, pattern in (("asks", ASKS), ("forbids", FORBIDS)):
+            typed = {one.text for one in known.get((code, part), ())} - {"none"}
+            assert bool(typed) == any(map(pattern.search, texts)), (code, part, texts)
+            assert typed <= {*get_args(Act)}
+
+
+def test_no_card_asks_for_what_another_one_of_its_cluster_forbids():
+    stale = found("TID007", at_s=5, topic="t", topic_ids=[OLD], brokers=[4])
+    lost = found("CTL018", at_s=40, topic="u", topic_ids=[NEW], brokers=[2], words={"partition": "0"})
+    other = stale | {"id": "elsewhere", "cluster": "D"}
+    first, *rest = with_cards(entries(findings([stale, lost, other])), [], context_of([stale, lost, other]))
+    assert (first.code, first.card.action.forbids) == ("CTL018", ("restart brokers",))
+    mine, theirs = sorted(rest, key=lambda one: one.cluster)
+    assert mine.card.action.sentence.startswith(
+        "First do what the card of CTL018 about u says, and restart brokers only after that. Check whether"
+    )
+    assert theirs.card.action.sentence.startswith("Check whether")
+
+
+def context_of(rows):
+    return CardContext({one.id: one for one in findings(rows)}, ns_of(at(60)))
 
 
 def test_a_writer_that_fell_silent_is_hurt_if_it_writes_after_a_restart():
