@@ -22,9 +22,10 @@ EFFECTS = (
     "group request rejected", "no response", "request rejected", "throttled", "routine",
 )  # fmt: skip
 """What fails, worst first. `routine` errors are part of the protocol: a client answers them with its next request."""
-STATUSES = ("ongoing", "stopped", "recovered")
+ONGOING, STOPPED, NOT_ASKED_SINCE, RECOVERED = STATUSES = ("ongoing", "stopped", "not asked since", "recovered")
 """Worst first. ongoing: again and again until the end of the capture. stopped: among the last answers of a client, and
-then it sent no more requests, or too few to decide. recovered: later answers to it do not have the error."""
+then it sent no more requests, or too few to decide. not asked since: it fetches on, and no more from this topic.
+recovered: later answers to it do not have the error."""
 OF_APIS = {
     "write rejected": ("Produce",),
     "login failed": ("SaslHandshake", "SaslAuthenticate"),
@@ -110,13 +111,21 @@ def error_rows(traffic: Traffic) -> list[ErrorRow]:
         calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
         last = count.streak, count.streak_ns, count.last_ns
         ongoing = goes_on(*last, traffic.last_ns) and frequent(count, calls)
-        status = "recovered" if over(failure, count, calls, traffic) else "ongoing" if ongoing else "stopped"
+        status = ONGOING if ongoing else STOPPED
+        if over(failure, count, calls, traffic):
+            status = NOT_ASKED_SINCE if is_given_up(failure, count, traffic) else RECOVERED
         found.append(row(failure, count, status, calls.count, traffic))
     return sorted(found, key=by_harm)
 
 
 def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bool:
-    """Whether the client was answered without the error later."""
+    """Whether the client was answered without the error later. The steps of a login are no success."""
+    if failure.api in LOGIN:
+        return any(
+            call.client_id == failure.client_id and call.host == failure.host and one.clean_ns > count.last_ns
+            for call, one in traffic.calls.items()
+            if call.api not in BEFORE_WORK
+        )
     if not failure.topic or failure.api not in OF_TOPICS:
         return calls.clean_ns > count.last_ns
     last_ns = calls.last_ns
@@ -124,6 +133,22 @@ def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bo
         use = traffic.uses.get(Use(failure.client_id, failure.host, failure.api, failure.topic, failure.replica))
         last_ns = use.last_ns if use is not None else last_ns
     return last_ns - count.last_ns > patience_ns(count.streak, count.streak_ns, count.last_ns, SHORT_NS, LONG_NS)
+
+
+def is_given_up(failure: Rejection, count: Count, traffic: Traffic) -> bool:
+    """Whether a client that fetches on took the topic out of its session, or began one without it, where it got the
+    error; and asked for it nowhere since.
+    """
+    asked = traffic.fetched.get((failure.client_id, failure.host, failure.topic))
+    if failure.api != "Fetch" or asked is None or failure.replica >= 0 or asked.asked_ns > count.last_ns:
+        return False
+    servers = ((failure.client_id, failure.host, server) for server in count.servers)
+    begun_ns = max((traffic.whole_fetch_ns.get(one, 0) for one in servers), default=0)
+    return max(asked.forgotten_ns, begun_ns) > count.last_ns
+
+
+LOGIN = frozenset(OF_APIS["login failed"])
+BEFORE_WORK = LOGIN | {"ApiVersions"}
 
 
 def frequent(count: Count, calls: Calls) -> bool:

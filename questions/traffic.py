@@ -51,6 +51,8 @@ REPLICA = ("replica_id", "replica_state.replica_id")
 SOFTWARE = ("client_software_name", "client_software_version")
 USES = frozenset({"Produce", "Fetch", "ShareFetch"})
 """The APIs that write or read records of a topic."""
+EPOCH = "session_epoch"
+FORGOTTEN = "forgotten_topics_data"
 THROTTLE = "throttle_time_ms"
 THROTTLED = "throttled"
 UNANSWERED = "connection closed without a response"
@@ -123,6 +125,30 @@ class Count:
             self.servers[server] = self.servers.get(server, 0) + count
         self.sum_ms += other.sum_ms
         self.worst_ms = max(self.worst_ms, other.worst_ms)
+
+
+Reads = tuple[str | None, str, str]
+"""Client ID, address and topic."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """When a client last asked for a topic in so many words, and when it last took it out of a fetch session."""
+
+    asked_ns: int = 0
+    forgotten_ns: int = 0
+
+    def seen(self, time_ns: int, *, forgotten: bool) -> None:
+        if forgotten:
+            self.forgotten_ns = max(self.forgotten_ns, time_ns)
+        else:
+            self.asked_ns = max(self.asked_ns, time_ns)
+
+
+def latest(times: dict[Reads, int], key: Reads, time_ns: int) -> None:
+    """At most MOST_ROWS of them."""
+    if key in times or len(times) < MOST_ROWS:
+        times[key] = max(times.get(key, 0), time_ns)
 
 
 @dataclass(slots=True)
@@ -265,6 +291,9 @@ class Traffic(Coverage):
     calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
     uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
     failures: Counts[Rejection, Count] = field(default_factory=lambda: Counts(Count))
+    fetched: dict[Reads, Asked] = field(default_factory=dict)
+    whole_fetch_ns: dict[Reads, int] = field(default_factory=dict)
+    """By server in place of the topic: when a client last asked it for all that it reads there (KIP-227)."""
     software: dict[tuple[str | None, str], str] = field(default_factory=dict)
     """`apache-kafka-java 3.9.1` by client ID and address, where ApiVersions states it (since version 3)."""
     brokers: Brokers = field(default_factory=Brokers)
@@ -292,6 +321,8 @@ class Traffic(Coverage):
             self.count_kind(chunk, key, side)
         for key in {key for key, _ in chunk.kinds if name_of(key) in USES}:
             self.count_uses(chunk, key)
+        if (FETCH, REQUEST) in chunk.kinds:
+            self.count_sessions(chunk)
         self.count_calls(chunk)
         return chunk
 
@@ -368,6 +399,27 @@ class Traffic(Coverage):
             call = chunk.call(int(index[group.row]))
             use = Use(call.client_id, call.host, call.api, named[topics[group.row]], int(replica[group.row]))
             self.uses.row(use, group.size, group.first_ns, group.last_ns)
+
+    def count_sessions(self, chunk: Chunk) -> None:
+        """When each client put a topic into a fetch session last, and when it took it out of one."""
+        there = chunk.tables(FETCH, REQUEST)
+        header = there[""]
+        whole = np.flatnonzero(header[EPOCH] <= 0)  # versions without sessions have -1
+        index = chunk.exchange_of[header.message[whole]]
+        for group in grouped((chunk.party[index], chunk.server[index]), chunk.asked_ns[index]):
+            call = chunk.call(int(index[group.row]))
+            latest(self.whole_fetch_ns, (call.client_id, call.host, call.server), group.last_ns)
+        for path, name, topic_id in columns(FETCH, REQUEST).topics:
+            table = there[path]
+            codes, texts = topic_codes(table, name, topic_id, self.topic_names) if len(table) else (np.zeros(0), [])
+            rows = np.flatnonzero(codes >= 0)
+            index = chunk.exchange_of[table.message[rows]]
+            for group in grouped((chunk.party[index], codes[rows].astype(np.int64)), chunk.asked_ns[index]):
+                call = chunk.call(int(index[group.row]))
+                reads = call.client_id, call.host, texts[int(codes[rows[group.row]])]
+                if reads in self.fetched or len(self.fetched) < MOST_ROWS:
+                    one = self.fetched.setdefault(reads, Asked())
+                    one.seen(group.last_ns, forgotten=path == FORGOTTEN)
 
     def topics_of(self, chunk: Chunk, key: int, side: int, texts: dict[str, int]) -> Ints:
         """[exchanges, numbers of their topics in `texts`], which grows."""
@@ -517,7 +569,7 @@ def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:
 
 
 BROKERS = ("cluster_id", "brokers.node_id", "brokers.host", "brokers.port")
-ALSO = {(FETCH, REQUEST): REPLICA, (API_VERSIONS, REQUEST): SOFTWARE, (METADATA, RESPONSE): BROKERS}
+ALSO = {(FETCH, REQUEST): (*REPLICA, EPOCH), (API_VERSIONS, REQUEST): SOFTWARE, (METADATA, RESPONSE): BROKERS}
 """Columns besides topics and errors."""
 
 

@@ -77,3 +77,67 @@ def test_no_errors_no_rows():
     talk = talking()
     fetch(talk, 1)
     assert rows(talk.close()) == []
+
+
+def fetches(talk, number, topics, error=None, *, epoch, forgotten=()):
+    """One fetch of a session that names these topics; `error`: of the first of them."""
+    asked = {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "sessionId": 7, "sessionEpoch": epoch,
+             "topics": [{"topic": one, "partitions": [{"partition": 0}]} for one in topics],
+             "forgottenTopicsData": [{"topic": one, "partitions": [0]} for one in forgotten]}  # fmt: skip
+    parts = [{"topic": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}] if error else []
+    exchange(
+        talk, "Fetch", 12, asked, {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 7, "responses": parts}, number
+    )
+
+
+def reader(after):
+    """Three errors about one of two topics, a fetch as `after` has it, and a minute of fetches that name no topic."""
+    talk = talking()
+    fetches(talk, 1, ["orders", "calm"], 6, epoch=0)
+    for number in (2, 3):
+        talk.ts_ns += SECOND
+        fetches(talk, number, [], 6, epoch=number - 1)
+    talk.ts_ns += SECOND
+    fetches(talk, 4, **after)
+    for number in range(5, 65):
+        talk.ts_ns += SECOND
+        fetches(talk, number, [], epoch=number)
+    return talk.close()
+
+
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [
+        ({"topics": [], "epoch": 3}, "recovered"),
+        ({"topics": ["orders"], "epoch": 3}, "recovered"),
+        ({"topics": ["orders", "calm"], "epoch": 0}, "recovered"),
+        ({"topics": [], "epoch": 3, "forgotten": ["orders"]}, "not asked since"),
+        ({"topics": ["calm"], "epoch": 0}, "not asked since"),
+        ({"topics": [], "epoch": 3, "forgotten": ["calm"]}, "recovered"),
+    ],
+)
+def test_a_topic_that_a_reader_took_out_of_its_session_has_not_recovered(after, status):
+    (row,) = rows(reader(after))
+    assert (row.topic, row.status) == ("orders", status)
+
+
+def login(talk, number, error):
+    asked = {"authBytes": ""}
+    exchange(talk, "SaslAuthenticate", 1, asked, {"errorCode": error, "errorMessage": None, "authBytes": ""}, number)
+    talk.ts_ns += SECOND
+
+
+def test_the_first_step_of_a_login_is_no_recovery():
+    talk = talking()
+    for number in range(0, 20, 2):
+        login(talk, number, 0)
+        login(talk, number + 1, 58)
+    login(talk, 20, 0)
+    (row,) = rows(talk.close())
+    assert row.status == "ongoing"
+    talk = talking()
+    login(talk, 0, 58)
+    login(talk, 1, 0)
+    fetch(talk, 2)
+    (row,) = rows(talk.close())
+    assert row.status == "recovered"
