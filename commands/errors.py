@@ -18,13 +18,12 @@ from wirecheck.commands.listing import (
     need_messages,
     note_end,
     options_of_listing,
-    span,
 )
 from wirecheck.commands.screen import tell
 from wirecheck.document import document
 from wirecheck.session.frame_tables import capture_frames
 from wirecheck.session.subjects import clients_first, close_to, of_broker, unknown
-from wirecheck.wording import broker_name, client_name, plural
+from wirecheck.wording import broker_name, client_name, clock, plural
 
 if TYPE_CHECKING:
     from wirecheck.questions.error_rows import ErrorRow
@@ -109,18 +108,20 @@ def need_seen(asked: dict[str, Any], traffic: "Traffic") -> None:
 
 
 def cells(row: "ErrorRow", dated: bool) -> Cells:
-    """`write rejected  ongoing  28 of 430  UNKNOWN_TOPIC_ID  p-lost  Produce tickets  127.0.0.1  00:36:20 to ...`."""
+    """`write rejected  ongoing  00:36:20  00:37:51  28  430  p-lost  127.0.0.1  Produce tickets  UNKNOWN_TOPIC_ID`."""
     role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
     throttled = f", throttled {row.throttling}" if row.throttling else ""
     return [
         (row.effect, role),
         (row.status, role),
-        (f"{row.count:,} of {max(row.requests, row.count):,}", "count"),
-        (row.error, "error"),
+        (clock(row.first_ns, dated=dated), "time"),
+        (clock(row.last_ns, dated=dated), "time"),
+        (f"{row.count:,}", "count"),
+        (f"{max(row.requests, row.count):,}", "count"),
         (client_name(row.client_id), "client"),
-        (row.about, "topic"),
         (names.in_text(row.host), "host"),
-        (span(row.first_ns, row.last_ns, dated=dated), "time"),
+        (row.about, "topic"),
+        (row.error, "error"),
         (f"{servers(row)}{throttled}", "details"),
     ]
 
@@ -133,9 +134,13 @@ def servers(row: "ErrorRow") -> str:
     return through + ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
 
 
+CONNECT = "connect"
+
+
 def summary(shown: "list[ErrorRow]") -> str:
     """`3 errors, 1 ongoing`."""
-    ongoing = sum(row.status == "ongoing" for row in shown if row.effect != "routine")
+    counted = (row for row in shown if row.effect != "routine" and (row.client_id or row.api != CONNECT))
+    ongoing = sum(row.status == "ongoing" for row in counted)
     return f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"
 
 
@@ -150,6 +155,18 @@ LISTING: "Listing[ErrorRow]" = Listing(
     row_of,
     cells,
     lambda row: (row.first_ns, row.last_ns),
-    headings=("effect", "state", "count", "error", "client", "request", "address", "time", "answered by"),
-    spare=("answered by", "address", "effect", "time"),
+    headings=(
+        "effect",
+        "state",
+        "since",
+        "until",
+        "count",
+        "of",
+        "client",
+        "address",
+        "request",
+        "error",
+        "answered by",
+    ),
+    spare=("answered by", "address", "effect", "of", "until"),
 )

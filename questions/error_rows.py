@@ -8,18 +8,22 @@ of the protocol's normal course are `routine`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wirecheck.lasting import OFTEN, goes_on, patience_ns
-from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Use, gathered
+from wirecheck.questions.traffic import GIVEN_UP, THROTTLED, UNANSWERED, Calls, Count, Rejection, Use, gathered
 
 if TYPE_CHECKING:
-    from wirecheck.questions.traffic import Count, Rejection, Traffic
+    from collections.abc import Iterator
+
+    from wirecheck.decode.connection.exchanges import Connection
+    from wirecheck.questions.traffic import Traffic
 
 EFFECTS = (
     "write rejected", "login failed", "read rejected", "replication rejected", "transaction rejected",
-    "group request rejected", "no response", "request rejected", "throttled", "routine",
+    "group request rejected", "connection refused", "no response", "request rejected", "throttled", "routine",
 )  # fmt: skip
 """What fails, worst first. `routine` errors are part of the protocol: a client answers them with its next request."""
 ONGOING, STOPPED, NOT_ASKED_SINCE, RECOVERED = STATUSES = ("ongoing", "stopped", "not asked since", "recovered")
@@ -115,7 +119,41 @@ def error_rows(traffic: Traffic) -> list[ErrorRow]:
         if over(failure, count, calls, traffic):
             status = NOT_ASKED_SINCE if is_given_up(failure, count, traffic) else RECOVERED
         found.append(row(failure, count, status, calls.count, traffic))
-    return sorted(found, key=by_harm)
+    return sorted([*found, *refused_connections(traffic)], key=by_harm)
+
+
+def refused_connections(traffic: Traffic) -> Iterator[ErrorRow]:
+    """By host and address. Who connects is known where one client alone was seen on the host."""
+    refused: dict[tuple[str, str], Count] = {}
+    every, answered_ns = Counter[tuple[str, str]](), dict[tuple[str, str], int]()
+    for one in sorted(traffic.connections.values(), key=lambda one: one.started_ns):
+        way = one.client.host, str(one.server)
+        every[way] += max(1, one.unlisted)
+        if is_refused(one):
+            count = refused.setdefault(way, Count())
+            count.seen(max(1, one.unlisted), one.started_ns, one.started_ns)
+        elif one.responses:
+            answered_ns[way] = max(answered_ns.get(way, 0), one.last_ns)
+    clients: dict[str, set[str | None]] = {}
+    for call in traffic.calls:
+        clients.setdefault(call.host, set()).add(call.client_id)
+    for (host, server), count in refused.items():
+        on = goes_on(count.count, count.first_ns, count.last_ns, traffic.last_ns) and count.count >= OFTEN
+        over = answered_ns.get((host, server), 0) > count.last_ns
+        count.servers[server] = count.count
+        known = clients.get(host, set())
+        failure = Rejection(REFUSED, next(iter(known)) if len(known) == 1 else None, host, CONNECT, "", -1)
+        status = RECOVERED if over else ONGOING if on else STOPPED
+        yield row(failure, count, status, every[host, server], traffic)
+
+
+def is_refused(connection: Connection) -> bool:
+    """By a RST in answer to its SYN: nothing listens there."""
+    nothing = not connection.requests and not connection.payload_bytes
+    return nothing and connection.closed_by == "server-rst" and connection.protocol != "tls"
+
+
+REFUSED, CONNECT = "connection refused", "connect"
 
 
 def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bool:
@@ -191,6 +229,8 @@ def effect_of(failure: Rejection) -> str:
         return "throttled"
     if failure.error in ROUTINE or (failure.api, failure.error) == ("ApiVersions", "UNSUPPORTED_VERSION"):
         return "routine"  # KIP-511: a broker that does not know the version lists its own, and the client asks again
+    if failure.error == REFUSED:
+        return REFUSED
     if failure.error in {UNANSWERED, GIVEN_UP}:
         return "no response"
     if failure.replica >= 0:
@@ -202,4 +242,5 @@ def by_harm(one: ErrorRow) -> tuple[object, ...]:
     rank = EFFECTS.index(one.effect)
     follower = -1 if one.follower is None else one.follower
     who = one.client_id or "", one.host, one.api, one.topic or "", one.error, follower
-    return one.effect == "routine", STATUSES.index(one.status), rank, -one.count, *who
+    unknown = one.effect == REFUSED and one.client_id is None  # a node's own, on its host, or a client's
+    return one.effect == "routine", unknown, STATUSES.index(one.status), rank, -one.count, *who

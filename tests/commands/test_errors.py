@@ -25,8 +25,8 @@ def failing(tmp_path):
     return capture(tmp_path, talk.close(), other.close())
 
 
-TIMES, BROKER = "22:13:20 to 22:13:23", "10.0.1.3:9092"
-HEAD = "EFFECT STATE COUNT ERROR CLIENT REQUEST ADDRESS TIME ANSWERED BY"
+START, TIMES, BROKER = "22:13:20", "22:13:20 22:13:23", "10.0.1.3:9092"
+HEAD = "EFFECT STATE SINCE UNTIL COUNT OF CLIENT ADDRESS REQUEST ERROR ANSWERED BY"
 
 
 def words(text):
@@ -37,8 +37,8 @@ def test_a_line_says_what_fails_for_whom_and_how_often(run, failing):
     ended = run("errors", failing)
     assert words(ended.stdout) == [
         HEAD,
-        f"write rejected ongoing 4 of 4 NOT_LEADER_OR_FOLLOWER billing-7 Produce a\\x1b[2Jb 10.0.4.12 {TIMES} {BROKER}",
-        f"write rejected stopped 1 of 1 UNKNOWN_TOPIC_OR_PARTITION shop Produce orders 10.0.4.13 22:13:20 {BROKER}",
+        f"write rejected ongoing {TIMES} 4 4 billing-7 10.0.4.12 Produce a\\x1b[2Jb NOT_LEADER_OR_FOLLOWER {BROKER}",
+        f"write rejected stopped {START} {START} 1 1 shop 10.0.4.13 Produce orders UNKNOWN_TOPIC_OR_PARTITION {BROKER}",
     ]
     assert "2 errors, 1 ongoing; 10 messages, all decoded, 22:13:20 to 22:13:23 UTC" in ended.stderr
     assert ended.exit_code == 0
@@ -154,7 +154,7 @@ def test_on_a_terminal_the_worst_stay_on_the_screen(run, failing, monkeypatch, c
     command.LISTING.show(rows, "text", every=False)
     printed = capsys.readouterr()
     head = re.sub(r"\x1b\[[0-9;]*m", "", printed.out).splitlines()[0]
-    assert head.split() == ["STATE", "COUNT", "ERROR", "CLIENT", "REQUEST"]  # the others do not fit
+    assert head.split() == ["STATE", "SINCE", "COUNT", "CLIENT", "REQUEST", "ERROR"]  # the others do not fit
     assert 10 < printed.out.count("\n") <= 14
     assert " of 18 errors" in printed.err
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.questions.test_traffic import SECOND, capture, exchange, fetch, produce, talking
+from tests.questions.test_traffic import BROKER, CLIENT, SECOND, START, capture, exchange, fetch, produce, talking
+from tests.traffic import ACK, RST, SYN, Talk
 from wirecheck.questions.error_rows import error_rows
 from wirecheck.questions.traffic import Traffic
 
@@ -141,3 +142,21 @@ def test_the_first_step_of_a_login_is_no_recovery():
     fetch(talk, 2)
     (row,) = rows(talk.close())
     assert row.status == "recovered"
+
+
+def refused(at, client):
+    """A SYN that a RST answers."""
+    talk = Talk(client=client, server=BROKER, ts_ns=START + at)
+    talk._say(True, SYN)
+    talk._say(False, RST | ACK)
+    return talk
+
+
+def test_connections_that_were_refused_are_a_row():
+    talks = [refused(number * SECOND, (CLIENT[0], 41000 + number)) for number in range(5)]
+    other = writes([0] * 6, every_s=1, client=("10.0.4.13", 40000))
+    (row,) = rows(*talks, other.close())
+    assert (row.effect, row.api, row.count, row.requests) == ("connection refused", "connect", 5, 5)
+    assert (row.client_id, row.status) == (None, "ongoing")  # it is at another address than the one that writes
+    (row,) = rows(*talks, writes([0] * 6, every_s=1, at=10 * SECOND, client=CLIENT).close())
+    assert (row.client_id, row.status) == ("billing-7", "recovered")
