@@ -146,6 +146,7 @@ def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypa
 INCIDENTS = sorted((ROOT / "docs/incidents").glob("*.md"))
 OF_THE_REPOSITORY = [
     ROOT / "docs/why.md",
+    ROOT / "docs/timeline.md",
     ROOT / "docs/errors.md",
     *(page for page in INCIDENTS if any(with_capture(page))),
 ]

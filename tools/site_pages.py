@@ -26,6 +26,7 @@ BEGIN = {
         "deploy/README.md",
         "docs/tls.md",
         "docs/why.md",
+        "docs/timeline.md",
         "docs/errors.md",
         "docs/changes.md",
         "docs/diff.md",

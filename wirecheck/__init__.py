@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         latency,
         messages,
         replay,
+        timeline,
         topics,
         why,
     )
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from wirecheck.questions.group_rows import GroupRow
     from wirecheck.questions.latency_rows import LatencyRow
     from wirecheck.questions.subject_facts import Fact
+    from wirecheck.questions.timeline import Event
     from wirecheck.questions.traffic_diff import Difference
     from wirecheck.session.session import InputError
     from wirecheck.story.seen import Activity, Client, Topic, TopicDescription
@@ -69,6 +71,7 @@ __all__ = [
     "Client",
     "Difference",
     "ErrorRow",
+    "Event",
     "Fact",
     "Finding",
     "Frame",
@@ -95,6 +98,7 @@ __all__ = [
     "latency",
     "messages",
     "replay",
+    "timeline",
     "topics",
     "why",
 ]
@@ -108,6 +112,7 @@ ELSEWHERE = {
     "Client": "wirecheck.story.seen",
     "Difference": "wirecheck.questions.traffic_diff",
     "ErrorRow": "wirecheck.questions.error_rows",
+    "Event": "wirecheck.questions.timeline",
     "Fact": "wirecheck.questions.subject_facts",
     "Finding": "wirecheck.story.verdict",
     "Frame": "wirecheck.frame",

@@ -24,6 +24,7 @@ GROUPS = {
         "topics",
         "clients",
         "why",
+        "timeline",
         "errors",
         "latency",
         "groups",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from wirecheck.questions.group_rows import GroupRow
     from wirecheck.questions.latency_rows import LatencyRow
     from wirecheck.questions.subject_facts import Fact
+    from wirecheck.questions.timeline import Event
     from wirecheck.questions.traffic import Traffic
     from wirecheck.questions.traffic_diff import Difference
     from wirecheck.story.seen import Client, Coverage, TopicDescription
@@ -223,6 +224,28 @@ def groups(
         found = Groups(dialects=known(dialect)).read(Source(paths, several(keylog)).tables(), ports)
         rows = group_rows(reading, found)
     return table_of(GroupRow, rows, "groups")
+
+
+def timeline(
+    *paths: Path,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str | Sequence[str] = (),
+) -> Values[Event]:
+    """What happened, in order of time, as `wirecheck timeline --all` lists it; of results what these have."""
+    with as_input_error():
+        from wirecheck.questions.timeline import Event
+        from wirecheck.session.cluster_readings import Reading
+        from wirecheck.session.inputs import result_folder
+        from wirecheck.session.results import results_in
+        from wirecheck.session.timeline import of_inputs, of_results
+
+        named = list(map(str, paths))
+        if (folder := result_folder(tuple(named))) is not None:
+            return table_of(Event, of_results(folder, results_in(session(), folder, ports), principals=True), "events")
+        reading = Reading(session(several(keylog), known(dialect)), named, ports)
+        events, _ = of_inputs(reading, Source(paths, several(keylog)).tables(), principals=True)
+    return table_of(Event, events, "events")
 
 
 def why(
