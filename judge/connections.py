@@ -124,7 +124,10 @@ def partial(connection: Claim, what: str, requests: Iterable[Claim]) -> Iterator
     if not whose or any(CUT in claim.peak for claim in requests):
         whose.add((None, 1))
     for client_id, anybodys in sorted(whose, key=str):
-        yield Claim("partial", (*connection.key, client_id, anybodys, what), *span(connection))
+        over = connection.peak.get("over") and connection.peak.get("close_ns")
+        seen = (connection.first, connection.last) if over else span(connection)
+        peak = {} if over else {"open": 1}
+        yield Claim("partial", (*connection.key, client_id, anybodys, what), *seen, peak=peak)
 
 
 def span(connection: Claim) -> tuple[Sighting, Sighting]:

@@ -63,7 +63,7 @@ def assigned_but_not_fetching(subject: Subject, group: Group, context: CheckCont
             key = (held.member["group"], held.topic, held.member["client_id"] or "")
             idle.setdefault(key, []).append((held, since_ns))
     for (reads, topic, client_id), found in sorted(idle.items()):
-        if not all_captured(found[0][0].member, clients, group, context):
+        if not all_captured(found[0][0].member, min(since for _, since in found), clients, group, context):
             continue
         claims = list({id(held.member): held.member for held, _ in found}.values())
         since_ns = max(since for _, since in found)
@@ -101,7 +101,7 @@ def waiting_member(
         for held in mine:
             idle_ns = max(since_ns, idle_since_ns(held, subject, clients, group, context))
             waits = held.member.peak["alive"] - idle_ns >= context.settings.broker_grace_ns
-            if waits and all_captured(held.member, clients, group, context):
+            if waits and all_captured(held.member, idle_ns, clients, group, context):
                 found.append((held.member, idle_ns))
     return max(found, key=lambda one: (one[0].peak["alive"], str(one[0].key)), default=None)
 
@@ -281,16 +281,17 @@ def is_led(held: Held, group: Group, context: CheckContext) -> bool:
     return last is not None and last["leader"] >= 0
 
 
-def all_captured(member: Claim, clients: list[Subject], group: Group, context: CheckContext) -> bool:
-    """Whether every fetch from the host, to whatever broker of the cluster, is in the capture and was read: by the
-    member's client, by those that fetch, and by any client that was not seen.
+def all_captured(member: Claim, since_ns: int, clients: list[Subject], group: Group, context: CheckContext) -> bool:
+    """Whether every fetch from the host since then, to whatever broker of the cluster, is in the capture and was read:
+    by the member's client, by those that fetch, and by any client that was not seen. What is missing of connections
+    that were over by then does not count.
     """
     addresses = {claim["address"] for claim in context.claims("address", group, "server")}
     if not addresses or not addresses <= set(group.endpoints):
         return False
     every = set(group.endpoints)
     return all(
-        seen_whole(client[1] or None, client[2], every, group, context)
+        seen_whole(client[1] or None, client[2], every, group, context, since_ns=since_ns)
         and all(all_begun(client[1] or None, client[2], one, group, context) for one in sorted(every))
         for client in clients
         if client[1] == (member["client_id"] or "") or context.claims("fetch_asks", group, *client)

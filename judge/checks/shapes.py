@@ -296,11 +296,13 @@ def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, con
 def partly(
     client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext, *, since_ns: int = 0
 ) -> set[str]:
-    """Why not everything is known of the connections that are, or may be, a client's. They end within a minute more."""
+    """Why not everything is known of the connections that are, or may be, a client's. Open ones end within a minute
+    more.
+    """
     return {
         claim["what"]
         for claim in context.claims("partial", group, "link", endpoint)
         if claim["host"] == host
         and (claim["anybodys"] or claim["client_id"] == client_id)
-        and claim.last.ts_ns + MINUTE_NS >= since_ns
+        and claim.last.ts_ns + MINUTE_NS * bool(claim.peak.get("open")) >= since_ns
     }

@@ -779,6 +779,19 @@ def cli004_fires(lab):
     member(lab)
 
 
+def cli004_fires__bytes_of_an_earlier_connection_are_missing(lab, **facts):
+    """It was over before the member got its partitions."""
+    lists_songs(lab, 800)
+    known = {"unseen_request_bytes": 40, "over": True, "close_ns": ns(10), "closed_by": "client-fin", **facts}
+    lab.talk(client_id="reader", host="10.0.0.7", **known).ask(5, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    member(lab, at=120, until=800)
+
+
+def cli004_cannot_know__that_connection_is_open(lab):
+    cli004_fires__bytes_of_an_earlier_connection_are_missing(lab, over=False, close_ns=0, closed_by=None)
+    lab.talks[1].ask(700, "Metadata", 12, {"topics": None}, {"clusterId": None})
+
+
 def cli004_fires__one_partition_of_two(lab):
     lists_songs(lab)
     member(lab)
@@ -1122,3 +1135,27 @@ def grp008_cannot_know(lab):
     """The capture has one of its ends."""
     leaves(member(lab, until=30), [310])
     lab.until = 330
+
+
+def commits_as_no_member(lab, ends=100):
+    """Another one's group: each commit is rejected, and its fetches succeed."""
+    talk = connected(lab)
+    for at in range(0, ends, 2):
+        rows = [{"partitionIndex": 0, "committedOffset": at}]
+        asked = {"groupId": "g", "memberId": "", "generationIdOrMemberEpoch": -1,
+                 "topics": [{"name": "songs", "partitions": rows}]}  # fmt: skip
+        answer = {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]}
+        talk.ask(at, "OffsetCommit", 8, asked, answer)
+        talk.ask(at + 1, "Fetch", 12, {"topics": [{"topic": "songs"}]}, {"responses": []})
+    return talk
+
+
+def cli006_fires__commits_for_a_group_that_it_is_not_in(lab):
+    commits_as_no_member(lab)
+
+
+def cli006_near_miss__a_member_that_joins_again(lab):
+    talk = commits_as_no_member(lab, 20)
+    talk.ask(25, "JoinGroup", 7, {"groupId": "g"}, {"errorCode": 0, "memberId": "m", "leader": "m"})
+    for at in range(30, 100, 3):
+        talk.ask(at, "Heartbeat", 4, {"groupId": "g", "memberId": "m"}, {"errorCode": 0})
