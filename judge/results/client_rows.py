@@ -36,6 +36,7 @@ from wirecheck.judge.checks.versions import version_rejected
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.outcomes import HARMLESS, SUCCESS
 from wirecheck.judge.ledger.connection_sums import summed
+from wirecheck.judge.not_rejections import is_protocols_own
 from wirecheck.judge.results.finding import Side, first_of, last_of
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.results.topic_rows import integers, known
@@ -330,6 +331,10 @@ def is_explained(one: Activity, subject: Subject, group: Group, context: CheckCo
         return any(claim["api"] == one.api for claim in context.claims("overdue", group, *subject))
     if one.api == FIND_COORDINATOR and one.errors == [named(COORDINATOR_NOT_AVAILABLE)]:
         return True
+    if all(is_protocols_own(one.api, error, in_part=one.state != STALLED) for error in one.errors):
+        return (
+            False  # the story leaves these out of what a topic's harm says, and only the ledger knows that they count
+        )
     answers = (claim for kind in ("refused", "named_answer") for claim in context.claims(kind, group, *subject))
     levels = (worst(claim, context) for claim in answers if claim["api"] == one.api)
     return any(of_topic is not None and of_topic[0] == HURT for of_topic in levels)
