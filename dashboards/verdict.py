@@ -49,6 +49,7 @@ LINES = {
     "CTL013": "lost",
     "CLI004": "idle",
     "CLI005": "silent",
+    "CLI009": "silent",
     "FET008": "waiting",
     "GRP008": "rejoins",
     "GRP011": "left",

@@ -347,13 +347,18 @@ def client_throttled(subject: Subject, group: Group, context: CheckContext) -> I
 
 def connection_spans(subject: Subject, context: CheckContext) -> list[tuple[int, int]]:
     """From when to when each connection of this client, to any server, was seen: also those without a request."""
+    every = (*context.ledger.claims("client", *subject), *connections_that_are_over(subject, context))
+    return [(run.first_ns, run.last_ns) for one in every for run in one.outcomes.runs()]
+
+
+def connections_that_are_over(subject: Subject, context: CheckContext) -> list[Claim]:
+    """Those of a client, by server; of one that was never seen to close, `unclosed` is its last packet."""
     _, client_id, host = subject
     name = client_id.encode(errors="replace")
     hashed, _ = hash_of_client(name, len(name))
     asked = context.ledger.claims("client", *subject)
     found = (claim for one in asked for claim in context.ledger.claims("connected", "link", one["endpoint"]))
-    idle = (one for one in found if (one["host"], one["client_hash"]) == (host, hashed))
-    return [(run.first_ns, run.last_ns) for one in (*asked, *idle) for run in one.outcomes.runs()]
+    return [one for one in found if (one["host"], one["client_hash"]) == (host, hashed)]
 
 
 def wrote_last_ns(subject: Subject, context: CheckContext) -> int:

@@ -3,6 +3,7 @@
 from tests.judge.cases_unserved import READER, assignment, lists_songs, member
 from tests.judge.lab import B1, ID_1, ID_2
 from wirecheck.decode.connection.exchanges import PENDING
+from wirecheck.decode.connection.framing.recognise import hash_of_client
 
 OUT_OF_RANGE = 1
 
@@ -406,3 +407,72 @@ def grp014_near_miss(lab):
 def grp014_cannot_know(lab):
     """What it had committed was not seen."""
     begins_before(lab, committed=False)
+
+
+# CLI009
+
+
+def reads_alone(lab, *, until=40, end=140, connected=True, every=1, reader="reader", **facts):
+    """A reader of no group; its connection is there until the end of the capture."""
+    for at in (0, end):
+        listed(lab, at, ID_1)
+    grows(lab, end)
+    steps = [(at, at, at) for at in range(2, until, every)]
+    known = {"client_hash": hashed_name(reader), "over": True, **facts}
+    talk = fetches(lab, steps, talk=lab.talk(client_id=reader, host="10.0.0.7", **known))
+    if not connected:
+        talk.closed = until + 1
+    lab.until = end
+    return talk
+
+
+def hashed_name(name):
+    return hash_of_client(name.encode(), len(name))[0]
+
+
+def cli009_fires(lab):
+    """Nothing closes its connection."""
+    reads_alone(lab)
+
+
+def cli009_fires__it_lives_on_and_closes_later(lab):
+    talk = reads_alone(lab)
+    talk.ask(100, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    talk.closed = 101
+
+
+def cli009_near_miss(lab):
+    """A job that is done, and closes its connection."""
+    reads_alone(lab, connected=False)
+
+
+def cli009_near_miss__it_reads_each_20_seconds(lab):
+    """It was quiet for 30 s, and that is its rhythm."""
+    reads_alone(lab, until=420, every=20, end=450)
+
+
+def cli009_near_miss__nothing_comes(lab):
+    reads_alone(lab, end=42).closed = 140
+    lab.until = 140
+
+
+def cli009_near_miss__a_member_of_a_group(lab):
+    """Its patience is its group's."""
+    talk = reads_alone(lab)
+    talk.ask(50, "Heartbeat", 4, {"groupId": "g", "memberId": "m"}, {"errorCode": 0})
+
+
+def cli009_near_miss__it_looked_once(lab):
+    """A tool, or a page of a web interface."""
+    reads_alone(lab, until=8)
+
+
+def cli009_near_miss__it_reads_another_topic_on(lab):
+    talk = reads_alone(lab)
+    for at in range(40, 140):
+        fetches(lab, [(at, at, at)], ID_2, talk=talk)
+
+
+def cli009_cannot_know(lab):
+    """Some of its requests were not captured."""
+    reads_alone(lab, unseen_request_bytes=100)

@@ -64,7 +64,8 @@ def connections(batch: Batch) -> Iterator[Claim]:
         if connection.over and connection.client_hash >= 0 and not connection.is_guess:
             first_ns, last_ns = connection.started_ns, connection.last_ns
             outcomes = single(SUCCESS, first_ns // SLOT_NS, connection.client.port, Run(1, first_ns, last_ns))
-            yield Claim("connected", (*ends, connection.client_hash), *span(connection), outcomes=outcomes)
+            key, peak = (*ends, connection.client_hash), {} if connection.close_ns else {"unclosed": connection.last_ns}
+            yield Claim("connected", key, *span(connection), outcomes=outcomes, peak=peak)
         if connection.over and connection.answered_in and connection.requests and not connection.is_guess:
             ts_ns = connection.last_ns
             outcomes = single(CLOSED, ts_ns // SLOT_NS, connection.client.port, Run(1, ts_ns, ts_ns))
