@@ -85,6 +85,7 @@ class Tolerance(IntEnum):
 METADATA, LIST_GROUPS, API_VERSIONS = 3, 16, 18
 METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka issue 5049, open in 2.16
 METADATA_9_INT32_NULL = np.append(METADATA_INT32_NULL, np.uint8(0))  # 2.0 to 2.3; two of them read as a tagged field
+METADATA_NO_CREATION, METADATA_9_NO_CREATION = np.zeros(7, np.uint8), np.zeros(8, np.uint8)  # of its consumers
 EMPTY_ARRAY = np.zeros(4, np.uint8)  # librdkafka's rd_kafka_ApiVersionRequest before KIP-511, 2.x sends none
 SECOND_TAGS = np.zeros(2, np.uint8)  # librdkafka's rd_kafka_ListGroupsRequest writes tags that its buffer adds, too
 UNSUPPORTED_VERSION, NO_ERROR = np.array([0, 35], np.uint8), np.zeros(2, np.uint8)
@@ -155,7 +156,9 @@ def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
     groups = asked & (messages.key == LIST_GROUPS) & (version == 4)
     for where, end, count, name in (
         (metadata, METADATA_INT32_NULL, 3, Tolerance.METADATA_INT32_NULL),
+        (metadata, METADATA_NO_CREATION, 3, Tolerance.METADATA_INT32_NULL),
         (metadata_9, METADATA_9_INT32_NULL, 1, Tolerance.METADATA_INT32_NULL),
+        (metadata_9, METADATA_9_NO_CREATION, 3, Tolerance.METADATA_INT32_NULL),
         (empty, EMPTY_ARRAY, len(EMPTY_ARRAY), Tolerance.API_VERSIONS_EMPTY_ARRAY),
         (groups, SECOND_TAGS, 1, Tolerance.LIST_GROUPS_SECOND_TAGS),
         (_flexible_responses(messages), SECOND_TAGS[:1], 1, Tolerance.RESPONSE_SECOND_TAGS),

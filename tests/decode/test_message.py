@@ -146,6 +146,15 @@ def test_librdkafkas_trailing_bytes_are_tolerated_by_name(version):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("version", "zeros"), [(9, 8), (12, 7), (13, 7)])
+def test_librdkafkas_consumers_ask_for_all_topics_and_let_none_be_created(version, zeros):
+    """A subscription to a pattern: allow.auto.create.topics is false, so all is 0."""
+    head = LIBRDKAFKA[:17]
+    out = decode(pack([head + bytes(1 + zeros), head + bytes(zeros)], [REQUEST] * 2, [3] * 2, [version] * 2))
+    assert [Status(status).name for status in out.status] == ["OK", "LEFTOVER_BYTES"]
+    assert out.tolerance.tolist() == [Tolerance.METADATA_INT32_NULL, Tolerance.NONE]
+
+
 # confluent-kafka 2.2.0 in a capture against 4.3.1: client id "ck-2.2.0", all topics.
 LIBRDKAFKA_9 = bytes.fromhex("00030009000000040008") + b"ck-2.2.0" + bytes.fromhex("000000000001000000")
 
