@@ -393,6 +393,8 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
     for (name,), claims in gathered(context.claims("unknown_topic", group, *subject), "name"):
         by_name = answers.get((name,), [])
         if not by_name and not context.ledger.claims("binding", "name", name):  # it was never used, nor an ID of it
+            if (harm := asked_in_vain(claims, name, subject, group, context)) is not None:
+                yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)
             continue
         topic, client = RefusedTopic(name, None), (claims[0]["client_id"], claims[0]["host"])
         tables = [by_client(by_name), *uses_of_topic(topic, group, context)]
@@ -406,6 +408,26 @@ def harms_without_topic(subject: Subject, group: Group, context: CheckContext) -
             error, who = [named(UNKNOWN_TOPIC_OR_PARTITION)], (*client, METADATA)
             harm = Harm(who, topic, claims, HURT, [longest], [], error, longest.count, longest_ms([longest]))
             yield from rows("|".join((*subject[1:], METADATA, name)), [harm], group, context)
+
+
+def asked_in_vain(claims: list[Claim], name: str, subject: Subject, group: Group, context: CheckContext) -> Harm | None:
+    """A client that asks for a topic that was never there, for so long that it is hurt, and writes and reads nothing
+    else meanwhile. Who has other work, or looks into groups and offsets, waits for a topic that others create.
+    """
+    work = (one for one in context.claims("activity", group, *subject) if one["api"] in (*WRITES_AND_READS, *LOOKS_ON))
+    if is_of_node(subject[1]) or any(one.succeeded for one in work):
+        return None
+    outcomes = together(claims)
+    longest = longest_of(streaks(outcomes, {UNKNOWN_TOPIC_OR_PARTITION}))
+    if longest is None or not is_never(longest, outcomes, context.settings):
+        return None
+    who, error = (claims[0]["client_id"], claims[0]["host"], METADATA), [named(UNKNOWN_TOPIC_OR_PARTITION)]
+    of = RefusedTopic(name, None)
+    return Harm(who, of, claims, HURT, [longest], [], error, longest.count, longest_ms([longest]))
+
+
+LOOKS_ON = ("ListOffsets", "OffsetFetch", "DescribeGroups", "ListGroups", "DescribeConfigs", "DescribeCluster")
+"""What exporters and tools are granted while a topic that they also ask for is not there."""
 
 
 def harms_without_leader(subject: Subject, group: Group, context: CheckContext) -> Iterator[ResultRow]:
