@@ -30,6 +30,7 @@ from wirecheck.judge.results.finding import Evidence, Number
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.wording import and_list
 
 ROUNDS = 3
 """So often a group begins again at one offset until that is a loop; a rebalance, or a restart, does it once or twice.
@@ -576,6 +577,67 @@ def last_leave(reads: str, context: CheckContext, group: Group) -> Claim | None:
         return None
     lives = [one for one in members if max(one.last.ts_ns, one.peak.get("alive", 0)) > last.last.ts_ns]
     return None if lives else last
+
+
+# --- members that vanished
+
+
+ABSENT_S = 75
+"""A member is gone after session.timeout.ms, by default 45 s; who was killed is back within half a minute."""
+
+
+def members_vanished(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """One per group: its last members fell silent, left no word, and no other came while records wait."""
+    log = log_of(subject, group, context)
+    found: dict[str, int] = {}
+    silent: dict[str, list[Claim]] = {}
+    for partition in sorted(log.of("committed")):
+        for (reads,), done in gathered(log.current("committed", partition), "group"):
+            if reads not in silent:
+                silent[reads] = last_alive(reads, log)
+            commits, end = log.since_born(done), log.end(partition)
+            if not silent[reads] or not commits or not end:
+                continue
+            since = alive_ns(silent[reads][0]) // SLOT_NS
+            if commits[-1][0] <= since + 1 and greatest(end) > max(commits[-1][1], greatest(end, since + 1)):
+                found[reads] = found.get(reads, 0) + greatest(end) - commits[-1][1]
+    for reads, records in sorted(found.items()):
+        last = silent[reads]
+        clients = tuple(sorted({one["client_id"] or "" for one in last}))
+        since_ns = max(map(alive_ns, last))
+        words = {"group": reads, "since": clock(since_ns), "records": Number(records)}
+        words["client"] = and_list([one or "a client without an ID" for one in clients])
+        about = {"topic": log.topic.name, "client_ids": clients, "first_ns": since_ns, "count": records}
+        yield resting_on(last, reads, log.topic.name, **about, words=words)
+
+
+def asks_on(member: Claim, since_ns: int, log: Log) -> bool:
+    """Whether its client sent anything after that, a heartbeat that is answered by REBALANCE_IN_PROGRESS among it."""
+    client = "client", member["client_id"] or "", member["host"]
+    every = log.context.claims("activity", log.group, *client)
+    return any(run.last_ns > since_ns for one in every for run in one.outcomes.runs())
+
+
+def alive_ns(member: Claim) -> int:
+    return int(max(member.last.ts_ns, member.peak.get("alive", 0)))
+
+
+def last_alive(reads: str, log: Log) -> list[Claim]:
+    """The members of a group that were seen last, if none was for so long, and none of them left; each of which all
+    that it sent since then was captured.
+    """
+    context = log.context
+    members = of_group("member", reads, log.group, context)
+    if not members or not log.brokers or last_leave(reads, context, log.group) is not None:
+        return []
+    until_ns = max(map(alive_ns, members))
+    if not context.passed(until_ns + ABSENT_S * SECOND_NS):
+        return []
+    last = [one for one in members if until_ns - alive_ns(one) <= SLOT_NS]
+    if any(asks_on(one, until_ns + SLOT_NS, log) for one in last):
+        return []
+    known = all(log.whole((one["client_id"], one["host"]), until_ns) for one in last)
+    return last if known and not any(is_internal(one["client_id"] or "") for one in last) else []
 
 
 # --- waits for other members

@@ -476,3 +476,65 @@ def cli009_near_miss__it_reads_another_topic_on(lab):
 def cli009_cannot_know(lab):
     """Some of its requests were not captured."""
     reads_alone(lab, unseen_request_bytes=100)
+
+
+# GRP016
+
+
+def vanishes(lab, *, last=30, until=140, **facts):
+    """A member that commits once a second, and of which nothing is seen from then on."""
+    for at in (0, until):
+        listed(lab, at, ID_1)
+    grows(lab, until)
+    talk = process(lab, 1, 1, until=last)
+    talk.facts.update(facts)
+    fetches(lab, follows(2, last))
+    commits(lab, range(5, last), range(5, last))
+    lab.until = until
+    return talk
+
+
+def grp016_fires(lab):
+    vanishes(lab)
+
+
+def grp016_fires__killed(lab):
+    """The system closes its connections."""
+    talk = vanishes(lab)
+    talk.closed = 31
+    talk.facts.update(closed_by="client-rst")
+
+
+def grp016_near_miss(lab):
+    """It leaves: GRP011 looks at that."""
+    leaves(vanishes(lab), 30)
+
+
+def grp016_near_miss__another_one_comes(lab):
+    vanishes(lab)
+    process(lab, 60, 2, until=135)
+
+
+def grp016_near_miss__it_is_asked_to_join_again(lab):
+    """Its heartbeats are answered by REBALANCE_IN_PROGRESS while it works on a batch: others wait for it."""
+    talk = vanishes(lab)
+    for at in range(30, 140, 3):
+        talk.ask(at, "Heartbeat", 4, {**READER, "memberId": "m-1"}, {"errorCode": 27})
+
+
+def grp016_near_miss__nothing_comes(lab):
+    listed(lab, 0, ID_1)
+    listed(lab, 140, ID_1)
+    process(lab, 1, 1, until=30)
+    fetches(lab, follows(2, 30))
+    commits(lab, range(5, 30), range(5, 30))
+    lab.until = 140
+
+
+def grp016_near_miss__a_minute(lab):
+    """As long as the coordinator may wait for it, and a little more."""
+    vanishes(lab, until=95)
+
+
+def grp016_cannot_know(lab):
+    vanishes(lab, unseen_request_bytes=100)

@@ -591,6 +591,12 @@ def cli008_near_miss__a_tool(lab):
     finds_its_coordinator(lab, [(4, "OffsetFetch", 7, {"groupId": "g", "topics": None}, {"errorCode": 0})])
 
 
+def cli008_near_miss__a_pattern_that_matches_no_topic(lab):
+    """librdkafka asks for all topics, and joins once there is one."""
+    every = [(at, "Metadata", 12, {"topics": None}, {"topics": []}) for at in range(8, 100, 5)]
+    finds_its_coordinator(lab, every)
+
+
 def cli008_cannot_know(lab):
     """Bytes of its connection were not captured: it may have joined."""
     finds_its_coordinator(lab, unseen_request_bytes=300)
