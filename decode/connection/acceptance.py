@@ -16,7 +16,7 @@ from wirecheck.decode.connection.gaps import begin_run, close_holes
 from wirecheck.decode.connection.lifetime import progress
 from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.direction import BELIEVABLE, NEAR
-from wirecheck.decode.connection.stream.frame import ACK, SYN, THE_WIRES, UNSET
+from wirecheck.decode.connection.stream.frame import ACK, RST, SYN, THE_WIRES, UNSET
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection, Elsewhere
@@ -33,6 +33,8 @@ def is_acceptable(shared: Shared, connection: Connection, bit: i64) -> bool:
     frame, elsewhere = shared.frame, connection.elsewhere
     if frame.run != THE_WIRES or frame.flags & SYN:
         return True
+    if frame.flags & (ACK | RST) == 0:  # what does not acknowledge is dropped (RFC 9293 3.10.7.4)
+        return False
     direction = connection.direction(frame.side)
     other = connection.other(direction)
     alone = connection.second_agent < 0 and frame.agent == connection.agent  # two agents are not equally far

@@ -43,7 +43,7 @@ MESSAGE_BYTES: Final = 152
 
 @final
 class Handshake:
-    """A SYN or SYN-ACK that is not the connection's own. It begins another connection once the other side answers it;
+    """A SYN or SYN-ACK that is not the connection's own. It begins another connection once data follow in its numbers;
     until then it changes nothing, because any host that knows addresses and ports can send one (RFC 5961).
     """
 
@@ -54,10 +54,12 @@ class Handshake:
         self.ts_ns: i64 = 0  # of its first frame
         self.agent: i64 = -1  # that showed it
         self.frames: i64 = 0
+        self.answered: bool = False
 
     def forget(self) -> None:
         self.client_seq = self.server_seq = UNSET
         self.frames = 0
+        self.answered = False
 
 
 @final
@@ -176,6 +178,7 @@ class Connection:
             if direction.mode != TAPPED:  # who takes it takes it behind the call
                 direction.ordered.clear()
             direction.out_of_order.clear()
+            direction.last_gap = None
         self.deadline_ns = self.last_ns + linger_ns
 
     def forget(self) -> None:
@@ -199,6 +202,14 @@ class Connection:
         if len(self.gaps) < FIRST_GAPS:
             self.gaps.append((ts_ns, side, count))
 
+    def forget_gap(self, side: i64, count: i64) -> None:
+        """One of so many bytes was none."""
+        for place in range(len(self.gaps) - 1, -1, -1):
+            _, of, length = self.gaps[place]
+            if of == side and length == count:
+                del self.gaps[place]
+                return
+
     def waiting_size(self) -> i64:
         return self.in_flight.size + self.early_responses.size
 
@@ -207,6 +218,8 @@ class Connection:
         at = direction.next_offset
         if direction.mode != OFF and direction.ordered.first is not None:
             at = direction.ordered.begin
+        if direction.last_gap is not None and direction.last_gap.late.count > 0:
+            at = min(at, direction.last_gap.begin)
         response = self.early_responses.first  # its request may still come, and both are handed out together
         if response is not None and not self.carries_requests(direction):
             at = min(at, response.offset)
@@ -224,6 +237,8 @@ class Connection:
             in_body = direction.mode == IN_SYNC and direction.message_end >= 0
             direction.ordered.keep(payload, direction.message_begin if in_body else NEVER)
             direction.out_of_order.keep(payload)
+            if direction.last_gap is not None:
+                direction.last_gap.late.keep(payload)
         for queue in (self.in_flight, self.early_responses):
             for message in queue.messages:
                 message.keep(payload)
@@ -244,7 +259,11 @@ def pending_in(direction: Direction) -> i64:
     chunks = direction.out_of_order.count
     if direction.mode != IN_SYNC or direction.message_end < 0:
         chunks += direction.ordered.count
-    return direction.ordered.kept + direction.out_of_order.kept + CHUNK_BYTES * chunks
+    late: i64 = 0
+    if direction.last_gap is not None:
+        late = direction.last_gap.late.kept
+        chunks += direction.last_gap.late.count
+    return direction.ordered.kept + direction.out_of_order.kept + late + CHUNK_BYTES * chunks
 
 
 def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:

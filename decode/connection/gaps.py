@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.connection import BY_RST
 from wirecheck.decode.connection.shared import BOTH, BOTH_HELD
 from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, GAP, LEFT, Chunk
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.modes import HELD, OFF, RUNNING, UNSEEN
+from wirecheck.decode.connection.stream.last_gap import LastGap
+from wirecheck.decode.connection.stream.modes import HELD, IN_SYNC, OFF, RUNNING, SEARCHING, TAPPED, UNSEEN
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
@@ -60,8 +62,10 @@ def declare_gaps(shared: Shared, connection: Connection, direction: Direction, n
 
 
 def acknowledged_long_ago(direction: Direction, both: bool) -> i64:
-    """Up to where nothing that is missing is still under way, by what was acknowledged at least half the slack ago."""
-    at = direction.acknowledged_before.old()
+    """Up to where nothing that is missing is still under way, by what was acknowledged at least half the slack ago. Any
+    host can acknowledge: it counts as far as the sender itself shows to have sent.
+    """
+    at = min(direction.acknowledged_before.old(), direction.newest)
     if direction.fin != UNSET:
         at = min(at, direction.fin)
     return min(at, direction.shown_by_both_before.old()) if both else at
@@ -92,6 +96,7 @@ def overfull(shared: Shared, direction: Direction, both: bool) -> bool:
 def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> None:
     """What is missing up to this offset was never seen."""
     at = direction.next_offset
+    note_last_gap(direction, at, to)
     direction.next_offset = to
     if direction.mode != OFF:
         direction.put_in_order(Chunk(at, to, GAP, b"", 0))
@@ -100,17 +105,56 @@ def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> 
     connection.note_gap(now, direction.side, to - at)
 
 
+def note_last_gap(direction: Direction, begin: i64, end: i64) -> None:
+    """As long as a gap is not believed, those behind it are only so many more."""
+    gap = direction.last_gap
+    if gap is not None and not gap.is_believed(direction.frames):
+        gap.later.append((begin, end))
+    elif direction.stream == RUNNING and direction.gaps_have_length and direction.mode not in (OFF, TAPPED):
+        at_boundary = direction.mode == IN_SYNC and direction.message_begin == begin
+        direction.last_gap = LastGap(begin, end, direction.frames, at_boundary)
+
+
+def reopen(connection: Connection, direction: Direction, acknowledged: i64, now: i64) -> bool:
+    """Take the last gap back if the sender went on at its beginning, and the peer acknowledges just that; True if so.
+    A second agent may be so far behind: then nothing is taken back.
+    """
+    gap = direction.last_gap
+    if gap is None or connection.second_agent >= 0 or not gap.is_contradicted(acknowledged, direction.kept_from()):
+        return False
+    direction.last_gap = None
+    direction.unseen_bytes -= gap.unseen_bytes()
+    connection.forget_gap(direction.side, gap.end - gap.begin)
+    for begin, end in gap.later:
+        connection.forget_gap(direction.side, end - begin)
+    within = direction.mode == IN_SYNC and direction.message_begin < gap.begin
+    direction.go_back(gap, acknowledged, now)
+    if gap.at_boundary:
+        direction.mode = IN_SYNC
+        direction.expect_message(gap.begin)
+    elif not within and direction.mode in (IN_SYNC, SEARCHING):
+        direction.lose_boundary()
+    direction.catch_up(False)
+    return True
+
+
 def begin_run(connection: Connection, direction: Direction, seq: i64, now: i64) -> None:
     """The next byte seen has this number, of another run. What is missing before it counts as one byte."""
     if direction.stream != UNSEEN and not (direction.next_offset == 0 and direction.began_at(seq)):
         declare(connection, direction, direction.next_offset + 1, now)
+        direction.last_gap = None
         direction.base = (seq - direction.next_offset) & 0xFFFFFFFF
 
 
 def close_holes(shared: Shared, connection: Connection, direction: Direction, now: i64) -> None:
     """Nothing more will come: every hole is final, also that up to what was sent or acknowledged."""
+    gap = direction.last_gap
+    if gap is not None and direction.next_offset == gap.end:  # its sender showed nothing behind it
+        reopen(connection, direction, gap.late.end, now)
     wait_no_more(connection, direction, now, shared.limits.half_slack_ns)
     end = max(direction.acknowledged, direction.newest)
+    if connection.closed_by == BY_RST + direction.side:
+        end = max(end, direction.reset)
     if direction.fin != UNSET:
         end = min(end, direction.fin)
     if direction.stream == RUNNING and end > direction.next_offset:
@@ -142,7 +186,7 @@ def hole_deadline(shared: Shared, connection: Connection, direction: Direction) 
     hole_end: i64 = NEVER if behind is None else behind.begin
     if direction.stream == RUNNING:
         hole_end = direction.next_offset
-    if direction.acknowledged > hole_end:
+    if min(direction.acknowledged, direction.newest) > hole_end:
         at = (connection.half_slack + 1) * shared.limits.half_slack_ns
     if behind is not None:
         at = min(at, behind.ts_ns + hole_patience_ns(shared, shared.two_live(connection)))

@@ -15,6 +15,7 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import KAFKA, NOT_CLOSED, UNDECIDED
 from wirecheck.decode.connection.framing.framing import cut
+from wirecheck.decode.connection.framing.never_ends import leave_what_never_ends
 from wirecheck.decode.connection.framing.opening import believe_whole
 from wirecheck.decode.connection.framing.resync import last_chance, search
 from wirecheck.decode.connection.gaps import close_holes, declare_gaps, hole_deadline, wait_no_more
@@ -51,6 +52,8 @@ def progress(shared: Shared, connection: Connection) -> None:
     client, protocol = connection.client, connection.protocol
     _cut_both(shared, connection)
     if connection.client != client or connection.protocol != protocol:
+        _cut_both(shared, connection)
+    if leave_what_never_ends(shared, connection, at_end=False):
         _cut_both(shared, connection)
 
 
@@ -138,6 +141,8 @@ def close(shared: Shared, connection: Connection, now: i64) -> None:
     close_holes(shared, connection, connection.lower, now)
     close_holes(shared, connection, connection.higher, now)
     progress(shared, connection)
+    if leave_what_never_ends(shared, connection, at_end=True):
+        progress(shared, connection)
     first = connection.direction(max(connection.client, 0))
     for direction in (first, connection.other(first)):
         while believe_whole(shared, connection, direction) or last_chance(shared, connection, direction):

@@ -15,6 +15,7 @@ from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.stream.frame import UNSET
+from wirecheck.decode.connection.stream.last_gap import LastGap
 from wirecheck.decode.connection.stream.modes import OPEN
 from wirecheck.decode.connection.waiting import Message
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.connection import Handshake
     from wirecheck.decode.connection.stream.direction import Aging, Direction
+    from wirecheck.decode.connection.stream.out_of_order import OutOfOrder
     from wirecheck.decode.connection.waiting import MessageQueue
 
 ASKED: Final = (
@@ -130,13 +132,14 @@ def _connection(row: Numbers, c: Connection) -> None:
 def _handshake(row: Numbers, h: Handshake) -> None:
     h.client, h.client_seq, h.server_seq = row.of(h.client), row.of(h.client_seq), row.of(h.server_seq)
     h.ts_ns, h.agent, h.frames = row.of(h.ts_ns), row.of(h.agent), row.of(h.frames)
+    h.answered = row.flag(h.answered)
 
 
 def _direction(row: Numbers, d: Direction) -> None:
     d.stream, d.base, d.next_offset = row.of(d.stream), row.of(d.base), row.of(d.next_offset)
     d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
     d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
-    d.reset = row.of(d.reset)
+    d.reset, d.reset_exact, d.alleged_ns = row.of(d.reset), row.flag(d.reset_exact), row.of(d.alleged_ns)
     d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
@@ -199,6 +202,29 @@ def _list(row: Numbers, first: Chunk | None) -> Chunk | None:
     return first
 
 
+def _held(row: Numbers, held: OutOfOrder) -> None:
+    for i in range(row.of(held.count)):
+        chunk = Chunk(0, 0, DATA, b"", 0) if row.reading else held.chunks[i]
+        _chunk(row, chunk)
+        if row.reading:
+            held.add(chunk)
+
+
+def _last_gap(row: Numbers, d: Direction) -> None:
+    if not row.flag(d.last_gap is not None):
+        return
+    gap = LastGap(0, 0, 0, False) if d.last_gap is None else d.last_gap
+    d.last_gap = gap
+    gap.begin, gap.end, gap.frames = row.of(gap.begin), row.of(gap.end), row.of(gap.frames)
+    gap.at_boundary = row.flag(gap.at_boundary)
+    for i in range(row.of(i64(len(gap.later)))):
+        begin, end = (0, 0) if row.reading else gap.later[i]
+        stretch = (row.of(begin), row.of(end))
+        if row.reading:
+            gap.later.append(stretch)
+    _held(row, gap.late)
+
+
 def _bytes_of(row: Numbers, d: Direction) -> None:
     """What waits in a direction, in order and out of order, and what may begin messages in it."""
     begin = d.ordered.begin
@@ -208,11 +234,8 @@ def _bytes_of(row: Numbers, d: Direction) -> None:
         d.ordered.append(chunk)
         chunk = following
     d.ordered.begin, d.ordered.owned = begin, d.ordered.last
-    for i in range(row.of(d.out_of_order.count)):
-        chunk = Chunk(0, 0, DATA, b"", 0) if row.reading else d.out_of_order.chunks[i]
-        _chunk(row, chunk)
-        if row.reading:
-            d.out_of_order.add(chunk)
+    _held(row, d.out_of_order)
+    _last_gap(row, d)
     for i in range(row.of(i64(len(d.candidates)))):
         if row.reading:
             d.candidates.append(Candidate(0, 0, 0, 0))

@@ -23,7 +23,7 @@ from wirecheck.decode.connection.connection import (
     Handshake,
 )
 from wirecheck.decode.connection.framing.recognise import tls_record
-from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps
+from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps, reopen
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
 from wirecheck.decode.connection.matching import finish
 from wirecheck.decode.connection.stream import modes
@@ -40,6 +40,7 @@ TLS_RECORDS: Final = 4
 TLS_HEADER_BYTES: Final = 5
 SEQUENCE: Final = 0xFFFFFFFF
 SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
+DOUBTED_RESET_NS: Final = 60_000_000_000  # for so long its sender may show that it sent none
 NO_RESET: Final = 0
 NEAR_BY: Final = 1
 EXACT: Final = 2
@@ -174,8 +175,11 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
             return connection
         if connection.life == modes.OPEN and _goes_on(connection, frame):
             if _answered(connection.again, frame):
-                return _replace(shared, connection, keys)
-            _note(connection.again, frame)
+                if connection.run != THE_WIRES:  # no data of it come in these numbers
+                    return _replace(shared, connection, keys)
+                _note_answer(connection.again, frame)
+            else:
+                _note(connection.again, frame)
             frame.ignored = True
             return connection
         if connection.life == modes.OPEN:
@@ -198,7 +202,9 @@ def _goes_on(connection: Connection, frame: Frame) -> bool:
     that does not capture the other side cannot capture its SYN-ACK either: its SYN counts at once.
     """
     other = connection.direction(1 - frame.side)
-    return connection.due_ns == NEVER and other.shown_by & _agent_bit(connection, frame) != 0
+    by = connection.closed_by
+    doubted = by >= BY_RST and not connection.direction(by - BY_RST).reset_exact
+    return (connection.due_ns == NEVER or doubted) and other.shown_by & _agent_bit(connection, frame) != 0
 
 
 def _agent_bit(connection: Connection, frame: Frame) -> i64:
@@ -229,20 +235,53 @@ def _answered(again: Handshake, frame: Frame) -> bool:
     return frame.side == again.client and again.server_seq != UNSET and (frame.seq + 1) & SEQUENCE == again.client_seq
 
 
+def _note_answer(again: Handshake, frame: Frame) -> None:
+    again.answered = True
+    again.frames += 1
+    if frame.flags & ACK:
+        again.server_seq = (frame.seq + 1) & SEQUENCE
+
+
 def _begins_again(shared: Shared, connection: Connection) -> bool:
-    """Whether a frame without SYN shows that the other side answered the handshake: the client acknowledges the SYN-ACK
-    of a SYN that was not seen, or the server acknowledges numbers of the new connection, far from those of the old one.
+    """Whether a frame without SYN begins the connection whose handshake was noted: it carries data in its numbers. Any
+    host can send SYN and SYN-ACK, one in the name of each side; what comes without data changes nothing yet.
     """
     frame, again = shared.frame, connection.again
-    if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.limits.slack_ns:
+    patience_ns = shared.limits.idle_ns if again.answered else shared.limits.slack_ns
+    if frame.agent == again.agent and frame.ts_ns - again.ts_ns > patience_ns:
         again.forget()
         return False
-    if frame.flags & ACK == 0 or connection.life != modes.OPEN:
+    if frame.flags & ACK == 0 or connection.life != modes.OPEN or not _is_in_its_numbers(connection, frame):
         return False
     if frame.side == again.client:
-        return frame.ack == again.server_seq and frame.seq == again.client_seq
-    is_new = again.server_seq == UNSET and 0 < (frame.ack - again.client_seq) & SEQUENCE < NEAR
-    return is_new and not connection.direction(again.client).is_near(frame.ack)
+        again.answered = True
+    if frame.flags & RST:
+        again.forget()
+    if frame.length == 0:
+        frame.ignored = True
+        again.frames += 1
+    return frame.length > 0
+
+
+def _is_in_its_numbers(connection: Connection, frame: Frame) -> bool:
+    """Of the handshake that was noted: exactly, or close behind them and far from the connection's own."""
+    again = connection.again
+    if frame.side == again.client:
+        seq, ack = again.client_seq, again.server_seq
+    else:
+        seq, ack = again.server_seq, again.client_seq
+    if frame.seq == seq and frame.ack == ack:
+        return True
+    knows_both = again.server_seq != UNSET
+    if not knows_both and frame.side == again.client:
+        return False
+    ahead = (frame.seq - seq) & SEQUENCE if knows_both else 0
+    acknowledged = (frame.ack - ack) & SEQUENCE
+    if ahead >= NEAR or acknowledged >= NEAR or (not knows_both and acknowledged == 0):
+        return False
+    direction = connection.direction(frame.side)
+    is_own = connection.other(direction).is_near(frame.ack) and (not knows_both or direction.is_near(frame.seq))
+    return not is_own
 
 
 def _replace(shared: Shared, connection: Connection, keys: list[str]) -> Connection | None:
@@ -336,13 +375,18 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     direction.payload_bytes += length
     connection.remember_acknowledged(ts_ns, limits.half_slack_ns, limits.half_slack_frames)
     seq = frame.seq + (1 if flags & SYN else 0)
+    moved = length > 0
     if frame.agent == connection.agent and (flags & SYN or _awaits_ack(connection)):
         _time_handshake(connection, frame)
     if flags & ACK and not _refuses(connection, frame):
         _learn_start(direction, other, frame, seq)
-        other.acknowledge(frame.ack, by_second)
+        other.acknowledge(frame.ack, by_second, ts_ns)
         other.note_lacking(ts_ns)
         _on_window(direction, other, frame)
+        if connection.second_agent < 0:
+            other.take_back(frame.ack, ts_ns - limits.slack_ns)
+            if other.last_gap is not None:
+                moved = reopen(connection, other, other.offset_of(frame.ack), ts_ns)
     resets = _resets(direction, seq) if flags & RST else NO_RESET
     if length > 0:
         if connection.protocol == UNDECIDED:
@@ -350,10 +394,9 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         if frame.agent == connection.agent and direction.comes_again(frame, seq):
             direction.retransmitted += 1
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
-    else:
+    elif flags & RST == 0:
         direction.went_on(seq)
     _on_ending(shared, connection, direction, seq, resets)
-    moved = length > 0
     if direction.has_hole():
         moved = declare_gaps(shared, connection, direction, ts_ns) or moved
     if other.has_hole():
@@ -385,12 +428,15 @@ def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq
     if flags & FIN and _on_fin(direction, seq, length):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
     if flags & RST and resets != NO_RESET:
-        direction.reset = direction.offset_of(seq) if resets == NEAR_BY else UNSET
-        _reset(shared, connection)
+        direction.reset = UNSET if direction.stream == modes.UNSEEN else direction.offset_of(seq)
+        direction.reset_exact = resets == EXACT
+        _reset(shared, connection, shared.limits.slack_ns if resets == EXACT else DOUBTED_RESET_NS)
     elif direction.reset != UNSET and length > 0:
-        if direction.next_offset == direction.reset:
-            _reset(shared, connection)
-        elif connection.closed_by == BY_RST + frame.side:  # its side goes on, past or short of it: no host took it
+        if direction.next_offset == direction.reset and not direction.reset_exact:
+            _reset(shared, connection, shared.limits.slack_ns)
+        elif connection.closed_by == BY_RST + frame.side and (
+            not direction.reset_exact or frame.offset >= direction.reset
+        ):  # its side goes on, past or short of it: no host took it
             connection.closed_by, connection.due_ns = NOT_CLOSED, NEVER
 
 
@@ -473,15 +519,16 @@ def _resets(direction: Direction, seq: i64) -> i64:
     if direction.stream != modes.RUNNING:
         return EXACT
     at = direction.offset_of(seq)
-    if at in (direction.next_offset, direction.newest, direction.acknowledged):
+    if at in (direction.next_offset, direction.out_of_order.end):
         return EXACT
     return NEAR_BY if direction.is_near(seq) else NO_RESET
 
 
-def _reset(shared: Shared, connection: Connection) -> None:
+def _reset(shared: Shared, connection: Connection, late_ns: i64) -> None:
+    """It is over, unless its sender goes on within that time."""
     frame = shared.frame
     _note_close(connection, BY_RST + frame.side, frame.ts_ns)
-    connection.due_ns = min(connection.due_ns, frame.ts_ns + shared.limits.slack_ns)
+    connection.due_ns = min(connection.due_ns, frame.ts_ns + late_ns)
 
 
 def _note_close(connection: Connection, by: i64, ts_ns: i64) -> None:

@@ -16,6 +16,7 @@ from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
+    from wirecheck.decode.connection.stream.last_gap import LastGap
 
 # what can be read of the message that a direction stands in
 READABLE: Final = 0
@@ -82,17 +83,20 @@ class Direction:
         self.next_offset: i64 = 0  # of the next byte in order
         self.newest: i64 = 0  # end of the newest byte seen
         self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
+        self.alleged_ns: i64 = UNSET  # when it last acknowledged what its sender had not shown
         self.acknowledged_before: Aging = Aging()
         self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
         self.shown_by_second: i64 = UNSET
         self.shown_by_both_before: Aging = Aging()
         self.fin: i64 = UNSET  # offset of FIN
-        self.reset: i64 = UNSET  # of a RST that is not where the stream ends, as far as is known
+        self.reset: i64 = UNSET  # of a RST
+        self.reset_exact: bool = False  # it was where the stream ended, as far as was known
         # --- the stream
         self.start_seen: bool = False
         self.gaps_have_length: bool = True  # as sequence numbers state it; not where an agent made them
         self.unsure: bool = False  # whether `ordered` has a gap whose length is unknown
         self.out_of_order: OutOfOrder = OutOfOrder()
+        self.last_gap: LastGap | None = None
         self.lacking_ns: i64 = UNSET  # when the peer last acknowledged less than what came out of order
         self.ordered: Chunks = Chunks()
         self.frames: i64 = 0
@@ -137,7 +141,7 @@ class Direction:
 
     # --- how far it is
 
-    def acknowledge(self, seq: i64, by_second: bool) -> None:
+    def acknowledge(self, seq: i64, by_second: bool, now: i64) -> None:
         """The peer has everything below this number."""
         if self.stream == modes.UNSEEN:
             return
@@ -145,8 +149,19 @@ class Direction:
         if self.fin != UNSET:
             at = min(at, self.fin)
         if at - self.newest < BELIEVABLE:
+            if at > self.newest:
+                self.alleged_ns = max(self.alleged_ns, now)
             self.acknowledged = max(self.acknowledged, at)
             self.show(at, by_second)
+
+    def take_back(self, seq: i64, before_ns: i64) -> None:
+        """The peer acknowledges this number. It never acknowledged more before that time, unless its sender shows it:
+        acknowledgements do not go back.
+        """
+        at = self.offset_of(seq)
+        if self.newest < self.acknowledged > at and self.alleged_ns < before_ns:
+            self.acknowledged = max(at, self.next_offset)
+            self.acknowledged_before.limit(self.acknowledged)
 
     def announce(self, window: i64, ts_ns: i64) -> None:
         """Its side can take so much. A window of 0 is 0 whatever its scale (RFC 7323 2.3). A small one is not counted
@@ -269,6 +284,8 @@ class Direction:
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left
+        if self.last_gap is not None and begin < self.last_gap.end:
+            self._store_late(self.last_gap, frame, begin, end, agent_bit)
         in_order = self.stream == modes.RUNNING and begin == self.next_offset and self.out_of_order.first is None
         if in_order and (whole or self.mode == modes.OFF):
             self.next_offset = end
@@ -278,31 +295,42 @@ class Direction:
                 chunk.stamp(frame)
                 self.ordered.append(chunk)
         else:
-            self._store(frame, begin, end, agent_bit)
+            self._store(self.out_of_order, frame, begin, end, agent_bit)
             self.catch_up(patient)
 
-    def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
+    def _store_late(self, gap: LastGap, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
+        """The payload lies in the last gap, or before it: what comes from its beginning on is held for a while."""
+        gap.forget_old(frame.ts_ns)
+        upto: i64 = gap.late.end if gap.late.count > 0 else gap.begin
+        if begin <= upto < end:
+            self._store(gap.late, frame, begin, end, agent_bit)
+
+    def _store(self, into: OutOfOrder, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
         at, start = begin, frame.start
         for k in range(frame.first_left, frame.end_left):
             left = min(max(begin + frame.left_offset(k), at), end)
             behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
-            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
+            self._add(into, frame, Chunk(at, left, DATA, frame.payload, start))
             missing = Chunk(left, behind, LEFT, b"", 0)
             missing.left_by = agent_bit
-            self._add(frame, missing)
+            self._add(into, frame, missing)
             start += left - at
             at = behind
-        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
+        self._add(into, frame, Chunk(at, end, DATA, frame.payload, start))
 
-    def _add(self, frame: Frame, chunk: Chunk) -> None:
-        """What of a chunk of this frame is not part of the stream yet."""
-        if self.stream == modes.RUNNING and chunk.begin < self.next_offset:
-            chunk.start += self.next_offset - chunk.begin
-            chunk.begin = self.next_offset
+    def _add(self, into: OutOfOrder, frame: Frame, chunk: Chunk) -> None:
+        """What of a chunk of this frame is not part of the stream yet; of the last gap, what lies in it."""
+        upto = self.next_offset
+        if self.last_gap is not None and into is self.last_gap.late:
+            upto = self.last_gap.begin
+            chunk.end = min(chunk.end, self.last_gap.end)
+        if self.stream == modes.RUNNING and chunk.begin < upto:
+            chunk.start += upto - chunk.begin
+            chunk.begin = upto
         if chunk.begin < chunk.end:
             chunk.stamp(frame)
-            self.out_of_order.add(chunk)
+            into.add(chunk)
 
     def catch_up(self, patient: bool) -> None:
         """Chunks that now continue the stream become part of it; not, if we are patient, what one of two agents left
@@ -330,6 +358,43 @@ class Direction:
         """The first of what came out of order was never part of the stream: nothing between is missing for its sake."""
         self.out_of_order.discard(1)
         self.newest = max(self.next_offset, self.out_of_order.end)
+
+    def kept_from(self) -> i64:
+        """Where what is in order and not handed out yet begins."""
+        return self.ordered.begin if self.ordered.first is not None else self.next_offset
+
+    def go_back(self, gap: LastGap, acknowledged: i64, now: i64) -> None:
+        """The last gap was none: the stream goes on where it begins. What was handed out is not read again."""
+        handed_out, at = self.kept_from(), gap.begin
+        before = self.ordered.detach(at)
+        behind = self.ordered.detach(self.next_offset)
+        waiting = self.out_of_order.chunks
+        self.out_of_order.clear()
+        for chunk in gap.late.chunks:
+            self.out_of_order.add(chunk)
+        for begin, end in gap.read_behind(self.next_offset):
+            read = Chunk(begin, min(end, handed_out), GAP, b"", 0)
+            read.ts_ns = read.ts_last_ns = now
+            if read.begin < read.end:
+                self.out_of_order.add(read)
+        while behind is not None:
+            following = behind.next
+            if behind.kind != GAP:
+                self.out_of_order.add(behind)
+            behind = following
+        for chunk in waiting:
+            self.out_of_order.add(chunk)
+        self.ordered.begin = at
+        while before is not None:
+            following = before.next
+            self.ordered.append(before)
+            before = following
+        self.next_offset = self.scanned = self.need = at
+        self.newest = max(gap.late.end, acknowledged)
+        self.acknowledged = acknowledged
+        self.acknowledged_before.limit(acknowledged)
+        self.shown = min(self.shown, self.newest)
+        self.lacking_ns = UNSET
 
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""

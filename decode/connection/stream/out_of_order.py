@@ -9,7 +9,7 @@ from typing import final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, LEFT, Chunk
+from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, Chunk
 
 
 @final
@@ -111,6 +111,8 @@ class OutOfOrder:
             if chunk.kind == DATA:
                 at = there.start + begin - there.begin
                 self.conflicting += differing(there.data, at, chunk.data, chunk.start, end - begin)
+            return
+        if there.kind == GAP:  # it was read already
             return
         if chunk.kind == LEFT and there.left_by | chunk.left_by == there.left_by:
             return

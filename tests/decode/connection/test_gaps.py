@@ -44,7 +44,7 @@ def test_a_hole_waits_until_it_is_old_and_becomes_a_gap_then():
 @pytest.mark.parametrize("by_time", [True, False])
 def test_what_the_peer_acknowledged_is_final_when_it_was_half_a_slack_ago(by_time):
     shared, connection, direction = holed()
-    direction.acknowledge(1000 + 55, False)
+    direction.acknowledge(1000 + 55, False, 100 * SECOND)
     assert not declare_gaps(shared, connection, direction, 100 * SECOND)
     for _ in range(2):  # twice half a slack
         if by_time:

@@ -1,5 +1,6 @@
 """Segments that no receiver takes end nothing and hide nothing: SYN (RFC 5961), FIN, bytes outside of the window."""
 
+import struct
 from dataclasses import replace
 
 import pytest
@@ -271,3 +272,74 @@ def test_an_agent_that_shows_one_side_is_believed_about_its_syn(stored):
             follower = Follower.restore(follower.snapshot())
     results.append(follower.drain())
     assert answered(results) == [*range(10), *range(100, 110)]
+
+
+@pytest.mark.parametrize(("each", "stored"), [(None, False), (1, True)])
+@pytest.mark.parametrize("from_client", [True, False])
+def test_a_size_of_a_message_that_never_ends_hides_one_message(from_client, each, stored):
+    """Its sender has the right numbers. The peer shows it: it answers what was not read, or asks on and on."""
+    frames = talked(range(60)).close().segments
+    at = next(i for i, frame in enumerate(frames) if i > 20 and (frame.dst == SERVER) == from_client)
+    frames.insert(at, replace(frames[at], payload=struct.pack(">i", 90_000_000) + request(FETCH, 12, 999)[4:]))
+    results = follow(frames, each, stored)
+    found = only(results)
+    missing = set(range(60)) - set(answered(results))
+    assert len(missing) <= 3
+    assert 0 < sum(count for _, _, count in found.gaps) < 300
+
+
+def test_a_large_response_that_holds_other_responses_is_waited_for():
+    """Whatever its body looks like: no more than what is asked meanwhile, and answered behind it."""
+    talk = talked(range(3))
+    for number in range(3, 20):
+        talk.request(request(FETCH, 12, number, bytes(40)))
+    talk.response(response(3, bytes(200_000)))
+    for number in range(4, 20):
+        talk.response(response(number, bytes(40)))
+    assert answered(follow(talk.close().segments)) == list(range(20))
+
+
+@pytest.mark.parametrize("ahead", [1_000, 60_000, 15_000_000])
+def test_an_acknowledgement_of_what_its_sender_never_shows_loses_nothing(ahead):
+    talk = talked(range(100)).close().segments
+    at = next(i for i, frame in enumerate(talk) if i > 20 and frame.dst == SERVER)
+    ack = replace(talk[at], ack=talk[at].ack + ahead, payload=b"", flags=ACK)
+    results = follow([*talk[:at], ack, *talk[at:]])
+    assert answered(results) == list(range(100))
+    assert only(results).unseen_response_bytes == 0
+
+
+def test_a_gap_that_two_invented_segments_made_is_taken_back():
+    """One shows a number 10 MB ahead, the other acknowledges it; minutes later the connection goes on where it was."""
+    first = talked(range(20), Talk(step_ns=SECOND).open())
+    rest = talked(range(20, 40), Talk(**numbers_of(first), ts_ns=first.ts_ns + 60 * SECOND, step_ns=SECOND))
+    last = first.segments[-1]
+    shows = replace(last, seq=last.seq + len(last.payload) + 10_000_000, payload=b"", flags=ACK)
+    takes = replace(shows, src=shows.dst, dst=shows.src, seq=shows.ack, ack=shows.seq)
+    results = follow([*first.segments, shows, takes, *rest.close().segments])
+    found = only(results)
+    assert answered(results) == list(range(40))
+    assert (found.unseen_response_bytes, found.gaps) == (0, ())
+
+
+def numbers_of(talk):
+    return {"client_seq": talk.client_seq, "server_seq": talk.server_seq}
+
+
+def test_a_reset_whose_sender_goes_on_is_none():
+    talk = talked(range(20)).close().segments
+    at = next(i for i, frame in enumerate(talk) if i > 20 and frame.dst == SERVER)
+    results = follow([*talk[:at], replace(talk[at], flags=RST, payload=b""), *talk[at:]])
+    assert answered(results) == list(range(20))
+    assert only(results).closed_by == "client-fin"
+
+
+def test_a_handshake_of_invented_numbers_begins_no_connection():
+    """Each side's is sent, and even acknowledged; no data follow."""
+    first = talked(range(20)).segments
+    hands = again().segments[:3]
+    rest = talked(range(20, 40), Talk(client_seq=first[-1].ack, server_seq=first[-1].seq + len(first[-1].payload)))
+    late = [replace(frame, ts_ns=frame.ts_ns + 10 * SECOND) for frame in rest.close().segments]
+    results = follow([*first, *hands, *late])
+    assert answered(results) == list(range(40))
+    assert only(results).unseen_request_bytes + only(results).unseen_response_bytes == 0
