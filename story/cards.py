@@ -511,6 +511,8 @@ DELETED, CREATED = "deleted_by", "created_by"
 def by_of(facts: CardFacts) -> Requester | None:
     """The client that did it; None if none was captured, or several are possible."""
     finding = facts.finding
+    if len({by_whom(facts.context.findings[name]) for name in facts.entry.findings}) > 1:
+        return None
     if one := requester(finding, DELETED) or requester(finding, CREATED):
         return one
     names = finding.client_ids if sentence("by", facts) else ()
@@ -563,7 +565,7 @@ def kept_of_before(facts: CardFacts) -> str:
         kept.append(f"{listed(names['leader'])} kept the old leader")
     if names["records"]:
         does = "does" if len(names["records"]) == 1 else "do"
-        kept.append(f"{listed(names['records'])} {does} not begin at its first record")
+        kept.append(f"{listed(names['records'])} {does} not begin at the first record")
     if kept:
         return f"; {'; '.join(kept)}"
     verb = "uses" if len(names["partitions"]) == 1 else "use"
@@ -688,6 +690,7 @@ OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
 RECREATED, REJECTED, FORMER_LEADER = "TID001", "TID002", "FET007"
 """Its sentences name all of its clients; several of it are several topics."""
+NEVER_READ, OFFSETS_LOST = "GRP010", "GRP004"
 RETURNED = "VER007"
 """Its sentence names all brokers, where every finding of the entry is of one."""
 
@@ -718,8 +721,11 @@ def words_of(facts: CardFacts) -> dict[str, str]:
     deleted = clock(finding.times["ended"], dated=dated) if "ended" in finding.times else ""
     created = clock(finding.times.get("time", finding.last_ns), dated=dated)
     hosts = {Conversation.of(side.connection).client.host for side in finding.sides if side.connection}
+    every = [facts.context.findings[name] for name in entry.findings]
     return {
         **finding.words,
+        **(recreations(facts, every) if finding.code == RECREATED else {}),
+        **({"price": price(every), "readers": "yes" if len(every) > 1 else ""} if finding.code == NEVER_READ else {}),
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
@@ -736,11 +742,23 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "deleted": deleted,
         "created": created,
         "at_once": created if created == deleted else "",
-        "by": by_whom(finding),
+        "by": by_whom(finding) if len({by_whom(one) for one in every}) == 1 else "",
         "kept": kept_of_before(facts),
         "unknown": "yes" if finding.words.get("one") == UNKNOWN_TOPIC else "",
         "unused": "" if entry.consequences or facts.harmed.possibly else "yes",
     }
+
+
+def recreations(facts: CardFacts, every: Sequence[Finding]) -> dict[str, str]:
+    """Of several recreations at once: the topics, those of hurt clients first, and from when to when."""
+    if len(topics := {one.topic for one in every}) == 1:
+        return {"several": "", "between": ""}
+    hurt = dict.fromkeys(one.topic for one in facts.harmed.clients if one.topic in topics)
+    names = [name or "" for name in dict.fromkeys([*hurt, *(one.topic for one in every)])]
+    ended = [one.times.get("ended", one.first_ns) for one in every]
+    times = [*ended, *(one.times.get("time", one.last_ns) for one in every)]
+    first, last = (clock(time_ns, dated=facts.context.dated) for time_ns in (min(times), max(times)))
+    return {"several": listed(names), "between": f"at {first}" if first == last else f"from {first} to {last}"}
 
 
 def skipped(one: HurtClient) -> bool:
@@ -759,6 +777,7 @@ def action_of(facts: CardFacts) -> CardAction:
         for one in ones
         if not (first and one.code in ENDED_BY_A_RESTART) and not forbids & acts("asks", facts, (one,))
     ]
+    others = as_one(others, facts.context)
     texts = [first, *(advice(facts.of(one)) for one in others)]
     text = " ".join(dict.fromkeys(filter(None, texts)))
     asks = acts("asks", facts, (*([entry] if first else ()), *others)) - forbids
@@ -769,6 +788,34 @@ def acts(part: str, facts: CardFacts, ones: Iterable[Entry]) -> set[Act]:
     """What the advice about these entries asks for, or forbids."""
     found = {sentence(part, facts if one is facts.entry else facts.of(one)) for one in ones}
     return {act for act in get_args(Act) if act in found}
+
+
+def as_one(every: list[Entry], context: CardContext) -> list[Entry]:
+    """Entries of readers that lost records of recreated topics as one, which need one thing done; and where it is known
+    where the readers of a topic go on, nothing about offsets that its groups lost.
+    """
+    skips = [one for one in every if one.code == NEVER_READ]
+    lost = [one for one in skips if all("recreated" in context.findings[name].words for name in one.findings)]
+    topics = {topic for one in lost for topic in one.topics}
+    known = [one for one in every if one.code == OFFSETS_LOST and topics.issuperset(one.topics)]
+    left = [one for one in every if one not in lost and one not in known]
+    if not lost:
+        return left
+    names = tuple(name for one in lost for name in one.findings)
+    clients = tuple(sorted({name for one in lost for name in one.client_ids}))
+    return [replace(lost[0], findings=names, client_ids=clients, count=len(names)), *left]
+
+
+def price(findings: Sequence[Finding]) -> str:
+    """What comes if readers go back to the first record that they did not read."""
+    records, again = (sum(number(one.words.get(name)) for one in findings) for name in ("records", "again"))
+    verb = "it gets" if len(findings) == 1 else "they get"
+    return f"{verb} {plural(records, 'record')} for the first time, {again:,} again"
+
+
+def number(text: str | None) -> int:
+    """Of a word as it is printed."""
+    return int((text or "0").replace(",", ""))
 
 
 def advice(facts: CardFacts) -> str:

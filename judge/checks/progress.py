@@ -309,7 +309,7 @@ def records_never_read(subject: Subject, group: Group, context: CheckContext) ->
             "where": where(by_partition),
             "why": first.why,
             **first.how,
-            "price": f"it gets {Number(total):record} for the first time, {sum(one.again for one in skips):,} again",
+            "again": Number(sum(one.again for one in skips)),
             "since": clock(first.ts_ns),
         }
         by_choice = all(skip.asked for skip in skips)

@@ -23,8 +23,8 @@ from tests.judge.cases_topic_ids import (
 from tests.judge.cases_wire import wir003_fires__a_client, wir003_fires__a_server
 from tests.judge.lab import B1, Lab
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, side
+from tests.story.values import NOON_NS, card_entry, entry, finding, findings, hurt
 from tests.story.values import card as made_card
-from tests.story.values import card_entry, entry, finding, findings, hurt
 from tests.story.values import harm as harm_of
 from wirecheck import cli
 from wirecheck.commands.screen import legible
@@ -53,7 +53,7 @@ from wirecheck.story.verdict import Act, CardCause, Lack, Requester
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import Result
-from wirecheck.wording import ns_of
+from wirecheck.wording import NS_PER_S, ns_of
 
 HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
 EVIL = "$(reboot); `id` '\"\n\x1b[2J"
@@ -802,3 +802,25 @@ def test_what_no_error_shows_is_looked_at_without_a_filter_of_errors():
     assert card.action.sentence.startswith("Start no other replica of t-0 before you have copied its log")
     assert "what broker 2 lacks" in card.action.sentence
     assert card.harm.sentence == "no client gets an error; consumers skip what is lost"
+
+
+def test_topics_that_are_recreated_together_are_all_named_and_their_readers_get_one_instruction():
+    """Not the first one's name beside another one's client: each hurt client's topic comes first."""
+    rows = []
+    for number, name in enumerate("abc"):
+        ids = [f"{name}-old", f"{name}-new"]
+        times = {"ended": NOON_NS + number * NS_PER_S, "time": NOON_NS + (number + 2) * NS_PER_S}
+        rows.append(found("TID001", f"recreated-{name}", topic=name, topic_ids=ids, words=times))
+        lost = {"records": str(1_000 * number), "again": "7", "hurt_host": "10.0.0.7", "recreated": ids[1]}
+        if number:
+            of_it = {"topic": name, "topic_ids": [ids[1]], "client_ids": [f"r-{name}"], "words": lost}
+            rows.append(found("GRP010", f"lost-{name}", at_s=2, **of_it))
+    every = cards(rows, [])
+    (card,) = [one for one in every if one.harm.clients]
+    assert {one.topic for one in card.harm.clients} == {"b", "c"}
+    assert card.cause.sentence.startswith("Topics b and c were deleted and recreated from 12:00:01 to 12:00:04; ")
+    assert card.action.sentence == (
+        "Stop r-b (10.0.0.7) and r-c (10.0.0.7), set their offsets to the first record that each did not read"
+        " (kafka-consumer-groups.sh --reset-offsets --to-offset), and start them: they get 3,000 records for the first"
+        " time, 14 again."
+    )
