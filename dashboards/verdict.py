@@ -55,6 +55,7 @@ LINES = {
     "GRP011": "left",
     "GRP012": "joining",
     "GRP014": "again",
+    "GRP015": "ended",
     "GRP016": "vanished",
     "CLI007": "quota",
     "CLU005": "proxy",
@@ -62,7 +63,8 @@ LINES = {
 """By check the label of its line on the first screen, because no card shows what it finds: addresses that refuse
 connections, times without any broker, lost records, members that fetch nothing, writers that fell silent, readers
 behind an open transaction, members that leave and join again, groups whose last member left, members that wait for
-others, groups that read again, groups whose members vanished, clients that a quota makes wait, and proxies.
+others, groups that read again, readers that ended with their topic, groups whose members vanished, clients that a
+quota makes wait, and proxies.
 """
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""

@@ -66,7 +66,7 @@ WITHOUT_ERROR = frozenset({
     "TID018", "TID020",
 })  # fmt: skip
 """Checks that find what no error code shows."""
-ENDED_BY_A_RESTART = frozenset({"CLI004", "FET001", "FET005", "FET007", "GRP005", "TID005"})
+ENDED_BY_A_RESTART = frozenset({"CLI004", "FET001", "FET005", "FET007", "GRP005", "GRP015", "TID005"})
 """Checks whose findings end when their clients are restarted."""
 REJECTED_NOW, REJECTED_BEFORE, WITHOUT = "are rejected", "were rejected", "get no response"
 NAMES_SHOWN = 3
@@ -553,7 +553,8 @@ def kept_of_before(facts: CardFacts) -> str:
     former = of_consequences(facts, FORMER_LEADER, "client_ids")
     names: dict[str, list[str]] = {"ID": [], "leader": [], "partitions": [], "records": []}
     kinds = {harm.UNKNOWN_PARTITION: "partitions", harm.NEVER_READ: "records"}
-    for one in hurt:
+    read_on = {one.client for one in hurt if one.error == harm.NEVER_READ}
+    for one in (one for one in hurt if one.client not in read_on or one.error == harm.NEVER_READ or one.ongoing):
         lost = kinds.get(one.error, "ID")
         of_it = names["leader" if one.client_id in former else lost]
         if (name := one.client_id or "a client") not in of_it:
@@ -729,7 +730,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "client_host": next(iter(hosts)) if len(hosts) == 1 and facts.context.hosts else "",
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
-        "rejected": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts) if not skipped(one)))),
+        "rejected": listed(list(dict.fromkeys(who(*one.client) for one in to_restart(facts)))),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": numbered(entry.brokers) if entry.brokers else "",
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",
@@ -761,9 +762,10 @@ def recreations(facts: CardFacts, every: Sequence[Finding]) -> dict[str, str]:
     return {"several": listed(names), "between": f"at {first}" if first == last else f"from {first} to {last}"}
 
 
-def skipped(one: HurtClient) -> bool:
-    """Whether a client reads on, without some of the records: a restart does not bring them."""
-    return one.error == harm.NEVER_READ
+def to_restart(facts: CardFacts) -> list[HurtClient]:
+    """Without those that read on, without some of the records: a restart does not bring them."""
+    read_on = {one.client for one in facts.harmed.clients if one.error == harm.NEVER_READ and not one.ongoing}
+    return [one for one in still_hurt(facts) if one.client not in read_on or one.ongoing]
 
 
 def action_of(facts: CardFacts) -> CardAction:

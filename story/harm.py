@@ -61,6 +61,7 @@ STOPPED = {
     "GRP010": Stopped("Fetch", NEVER_READ, True),
     "GRP012": Stopped("JoinGroup", REBALANCING, False),
     "GRP013": Stopped("ShareFetch", NOT_ACCEPTED, False),
+    "GRP015": Stopped("Fetch", NOT_FETCHED, False),
     "TID012": Stopped("", UNKNOWN_ID, False),
     "CLU002": Stopped("", UNKNOWN_ID, False),
 }
@@ -308,7 +309,8 @@ def joined(harms: Iterable[Harm]) -> list[Harm]:
     """
     found: dict[tuple[Any, ...], Harm] = {}
     for harm in harms:
-        key = (harm.client_id, harm.address, harm.topic or harm.topic_id, harm.api)
+        lost = NEVER_READ in harm.errors  # records, not requests
+        key = (harm.client_id, harm.address, harm.topic or harm.topic_id, harm.api, lost)
         found[key] = together(found[key], harm) if key in found else harm
     return list(found.values())
 
@@ -390,11 +392,12 @@ def hurt_client(harm: Harm, end_ns: int) -> HurtClient:
 
 
 def worst_first(hurt: Iterable[HurtClient]) -> list[HurtClient]:
-    """First what continues, then what lets nothing succeed, then what lasted longest."""
+    """First what continues, then records that are lost, then what lets nothing succeed, then what lasted longest."""
 
     def order(one: HurtClient) -> tuple[Any, ...]:
         return (
             not one.ongoing,
+            one.error != NEVER_READ,
             one.is_partial,
             -round(one.lasted_s),
             -one.count,

@@ -74,8 +74,10 @@ class Reader(NamedTuple):
         return ts_ns, offset
 
     @property
-    def lowest(self) -> int:
-        return -int(max(one.peak["lowest"] for one in self.claims))
+    def lowest(self) -> int | None:
+        """The lowest offset that it asked for and was not refused; None where it was refused each time."""
+        known = [one.peak["lowest"] for one in self.claims if "lowest" in one.peak]
+        return -int(max(known)) if known else None
 
     @property
     def begin(self) -> int | None:
@@ -344,47 +346,73 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
     """Readers of the former topic that begin the new one behind its first record, and no other member of theirs reads
     what is before. Without a deletion the log may be the same.
     """
-    if not log.topic.replaces() or log.topic.ended(log.topic.histories[-2]) is None:
+    ended = log.topic.ended(log.topic.histories[-2]) if log.topic.replaces() else None
+    if ended is None:
         return
-    born_ns, current, recreated = log.born_ns, log.topic_id, {"recreated": log.topic_id}
-    before = {one.who for one in every if one.first[0] < born_ns and one.topic_id != current}
-    now = [one for one in every if one.topic_id == current]
-    least = least_asked(now, log)
-    for one in (reader for reader in now if reader.who in before):
-        begin, offset = one.begin or 0, one.lowest
-        is_least = all(least[place] >= offset for place in shared_by(one, log))
-        if offset > begin and is_least and log.whole(one.who, born_ns):
-            asked = any(asks_for_end(claim, one, offset, born_ns) for claim in log.at("sought", partition))
-            yield one.who, Skip(begin, offset, one.first[0], BEHIND, recreated, one.last[1] - offset, one.claims, asked)
-    for one in every:
-        if one.topic_id not in {None, ZERO} or one.who not in before:
+    least, born_ns = least_asked(log, every), log.born_ns
+    for who, mine in by_who(every).items():
+        begun = begins_at(log, mine)
+        if begun is None or not any(read_before(one, log, ended.first.ts_ns) for one in mine):
             continue
-        if (kept := lowest_since(one, born_ns)) is not None and log.whole(one.who, born_ns):
-            yield one.who, Skip(0, kept[1], start_ns(kept[0]), BEHIND, recreated, one.last[1] - kept[1], one.claims)
+        begin = max([0, *(one.begin or 0 for one in mine if one.topic_id == log.topic_id)])
+        is_least = all(least[place] >= begun.offset for one in mine for place in shared_by(one, log))
+        if begun.offset > begin and is_least and log.whole(who, born_ns):
+            sought = log.at("sought", partition)
+            asked = any(asks_for_end(claim, who, begun.offset, born_ns) for claim in sought if begun.by_id)
+            again = max(one.last[1] for one in begun.readers) - begun.offset
+            claims = [claim for one in begun.readers for claim in one.claims]
+            recreated = {"recreated": log.topic_id}
+            yield who, Skip(begin, begun.offset, begun.ts_ns, BEHIND, recreated, again, claims, asked)
 
 
-def lowest_since(one: Reader, born_ns: int) -> tuple[int, int] | None:
-    """The lowest offset that a reader by name asks for since its topic was created again, and the slot after that; None
-    where it was not seen both before and after. In the slot of the birth, what the former topic is asked for is not
-    lower than before, so that the least is never too high.
+def by_who(every: Iterable[Reader]) -> dict[Who, list[Reader]]:
+    found: dict[Who, list[Reader]] = {}
+    for one in every:
+        found.setdefault(one.who, []).append(one)
+    return found
+
+
+def read_before(one: Reader, log: Log, ended_ns: int) -> bool:
+    """Whether a reader read the former topic: by its ID, or by name before it was deleted."""
+    return one.first[0] < (ended_ns if one.topic_id in {None, ZERO} else log.born_ns) and one.topic_id != log.topic_id
+
+
+class Begin(NamedTuple):
+    """Where a client begins a partition of the topic as it is now."""
+
+    offset: int
+    """The lowest that it asks for, by ID or by name."""
+    ts_ns: int
+    readers: list[Reader]
+    by_id: bool
+
+
+def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
+    """None for a client that was seen to ask for nothing, or by name only while it may have asked for the former topic.
+    In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the least is
+    never too high.
     """
-    born = born_ns // SLOT_NS
-    new = [(slot, offset) for slot, offset in by_slot(one.claims, lowest=True) if slot >= born]
-    after = [slot for slot, _ in new if slot > born]
-    if not after or not any(slot < born for slot, _ in one.times):
+    born = log.born_ns // SLOT_NS
+    current = [one for one in mine if one.topic_id == log.topic_id and one.lowest is not None]
+    named = [one for one in mine if one.topic_id in {None, ZERO}]
+    since = [each for one in named for each in by_slot(one.claims, lowest=True) if each[0] >= born]
+    after = [slot for slot, _ in since if slot > born]
+    if not current and not after:
         return None
-    lowest = min(offset for _, offset in new)
-    return (after[0], lowest) if lowest > 0 else None
+    lowest = min([offset for _, offset in since] + [one.lowest for one in current if one.lowest is not None])
+    ts_ns = min([one.first[0] for one in current] or [start_ns(after[0])])
+    return Begin(lowest, ts_ns, [*current, *(named if since else [])], bool(current))
 
 
-def least_asked(every: Iterable[Reader], log: Log) -> dict[tuple[str, str | None], int]:
+def least_asked(log: Log, every: Iterable[Reader]) -> dict[tuple[str, str | None], int]:
     """The lowest offset that any reader asks for, of each group and each application: what one of them reads the others
     need not.
     """
     found: dict[tuple[str, str | None], int] = {}
-    for one in every:
-        for place in shared_by(one, log):
-            found[place] = min(one.lowest, found.get(place, one.lowest))
+    for mine in by_who(every).values():
+        if (begun := begins_at(log, mine)) is not None:
+            for place in (place for one in mine for place in shared_by(one, log)):
+                found[place] = min(begun.offset, found.get(place, begun.offset))
     return found
 
 
@@ -394,9 +422,9 @@ def shared_by(one: Reader, log: Log) -> list[tuple[str, str | None]]:
     return [("client", one.client_id), *{("group", claim["group"]): None for claim in members}]
 
 
-def asks_for_end(sought: Claim, one: Reader, offset: int, born_ns: int) -> bool:
+def asks_for_end(sought: Claim, who: Who, offset: int, born_ns: int) -> bool:
     """Whether an answer about the topic as it is now gave a reader the offset at which it begins as the log's end."""
-    same = (sought["client_id"], sought["host"]) == one.who
+    same = (sought["client_id"], sought["host"]) == who
     at_ns, end = sought.peak["last"]
     return same and sought["timestamp"] == END and end == offset and at_ns >= born_ns
 

@@ -158,6 +158,26 @@ def grp010_fires__by_name(lab):
     fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
 
 
+def grp010_fires__by_name_and_then_by_id(lab):
+    """It reads by name until it knows the new ID: what it got by name, it has read."""
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    talk = fetches(lab, [(41 + n / 10, 33 + n, 90) for n in range(20)], "songs", version=12)
+    fetches(lab, [(50 + n, 53 + n, 90 + n) for n in range(20)], ID_2, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_fires__its_first_request_was_rejected(lab):
+    """It asks for the beginning while the new topic has no leader yet, and goes on at its old offset."""
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    fetches(lab, [(41, 0, 0, 6)], ID_2, talk=talk)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], ID_2, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
 def grp010_fires__retention(lab):
     """The log begins behind its offset."""
     listed(lab, 0, ID_1)
@@ -218,6 +238,20 @@ def grp010_near_miss__another_member_reads_them(lab):
 def grp010_near_miss__a_new_group_begins_at_the_end(lab):
     recreated(lab)
     fetches(lab, [(50 + n, 60 + n, 60 + n) for n in range(20)], ID_2)
+
+
+def grp010_near_miss__by_name_from_the_beginning_and_then_by_id(lab):
+    recreated(lab)
+    fetches(lab, follows(1, 34))
+    talk = fetches(lab, [(41 + n / 10, n, 90) for n in range(20)], "songs", version=12)
+    fetches(lab, [(50 + n, 20 + n, 90 + n) for n in range(20)], ID_2, talk=talk)
+
+
+def grp010_near_miss__begun_between_the_two(lab):
+    """A new reader that asks for the topic by name while it is away, and begins at its end."""
+    recreated(lab)
+    talk = fetches(lab, [(37, 0, 0, 3)], "songs", version=12)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
 
 
 def grp010_near_miss__a_seek(lab):
@@ -538,3 +572,67 @@ def grp016_near_miss__a_minute(lab):
 
 def grp016_cannot_know(lab):
     vanishes(lab, unseen_request_bytes=100)
+
+
+# GRP015
+
+
+REJECTED = 3
+
+
+def ends_rejected(lab, *, until=120, begin=40, topic=(ID_1, 13), **who):
+    """A reader whose fetches are rejected once its topic is deleted, and that is not seen to fetch after that; others
+    write to the new topic.
+    """
+    recreated(lab, begin)
+    talk = fetches(lab, follows(1, begin - 6), topic[0], version=topic[1], **who)
+    fetches(lab, [(begin - 4 + n, begin - 7, 0, REJECTED) for n in range(3)], topic[0], version=topic[1], talk=talk)
+    grows(lab, until, ID_2, begin=begin + 1)
+    return talk
+
+
+def grp015_fires(lab):
+    ends_rejected(lab)
+
+
+def grp015_fires__by_name_and_lives_on(lab):
+    talk = ends_rejected(lab, topic=("songs", 12))
+    for at in range(50, 120, 10):
+        talk.ask(at, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    (found,) = lab.findings("GRP015")
+    assert {"name": "hurt_host", "value": "10.0.0.7"} in found["words"]
+
+
+def grp015_near_miss(lab):
+    """It reads the new topic a minute later."""
+    talk = ends_rejected(lab)
+    fetches(lab, [(100 + n, n, 60 + n) for n in range(20)], ID_2, talk=talk)
+
+
+def grp015_near_miss__it_is_started_again(lab):
+    """A new process on its host, with another client ID."""
+    ends_rejected(lab)
+    fetches(lab, [(60 + n, n, 60 + n) for n in range(20)], ID_2, client_id="reader-2")
+
+
+def grp015_near_miss__another_one_of_its_application(lab):
+    ends_rejected(lab)
+    fetches(lab, [(60 + n, n, 60 + n) for n in range(20)], ID_2, host="10.0.0.9")
+
+
+def grp015_near_miss__stopped_before_the_deletion(lab):
+    """As a runbook has it, and started elsewhere later."""
+    recreated(lab)
+    fetches(lab, follows(1, 30))
+    grows(lab, 120, ID_2, begin=41)
+
+
+def grp015_near_miss__nobody_writes(lab):
+    ends_rejected(lab, until=60)
+    lab.metadata(120, [("songs", ID_2)], brokers={B1: 1})
+
+
+def grp015_cannot_know(lab):
+    """It may have fetched from a broker that was not captured."""
+    ends_rejected(lab)
+    lab.metadata(60, [("songs", ID_2)])

@@ -10,7 +10,7 @@ from tests.judge.cases_progress import commits, crashes, fetches, follows, grows
 from tests.judge.lab import B1, B2, ID_1, ID_2, Lab
 
 FEW = settings(max_examples=100 if DEEP else 15)
-OF_PROGRESS = {"CLI004", "GRP009", "GRP010", "GRP011", "GRP012", "GRP014"}
+OF_PROGRESS = {"CLI004", "GRP009", "GRP010", "GRP011", "GRP012", "GRP014", "GRP015"}
 OFFSETS = st.lists(st.integers(0, 200), min_size=1, max_size=12)
 
 
@@ -37,6 +37,20 @@ def test_what_was_never_read_is_what_is_below_the_lowest_offset(offsets, by_name
     recreated(lab)
     reads_on(lab, offsets, by_name=by_name)
     assert never_read(lab) == ({"reader": min(offsets)} if min(offsets) else {})
+
+
+@FEW
+@given(OFFSETS, OFFSETS, st.lists(st.integers(0, 200), max_size=4))
+def test_what_is_read_by_name_and_what_by_id_is_read_and_what_is_rejected_is_not(named, numbered, refused):
+    """A Java client asks by name until it knows the new ID."""
+    lab = Lab()
+    recreated(lab)
+    talk = fetches(lab, follows(1, 34))
+    fetches(lab, [(41 + n / 10, offset, 0, 6) for n, offset in enumerate(refused)], "songs", version=12, talk=talk)
+    fetches(lab, [(42 + n / 10, offset, 300) for n, offset in enumerate(named)], "songs", version=12, talk=talk)
+    fetches(lab, [(50 + n, offset, 300) for n, offset in enumerate(numbered)], ID_2, talk=talk)
+    least = min(*named, *numbered)
+    assert never_read(lab) == ({"reader": least} if least else {})
 
 
 @FEW

@@ -59,16 +59,36 @@ def at_second(partitions: Lines) -> Column:
 
 def asked_for(asked: Lines) -> Iterator[Rows]:
     """Where a client asks for records: the earliest, the latest, the lowest, and the greatest of each slot. By
-    name, which may be that of two topics in turn, the lowest of each slot, too.
+    name, which may be that of two topics in turn, the lowest of each slot, too. The lowest are those of requests that
+    were not rejected: what was rejected was not read.
     """
     _, follows = replicas(asked)
     offset, ts_ns = asked["fetch_offset"], asked.ts_ns
     good = ~follows & (offset >= 0) & of_topic(asked)
     latest = {"last": (ts_ns, offset), "first": (-ts_ns, offset)}
-    key, greatest, lowest = place(asked, "topic", "partition"), (at_slot(asked), offset), {"lowest": -offset}
-    yield asked.states("position", key, good, latest=latest, named=greatest, peak=lowest)
+    key, greatest = place(asked, "topic", "partition"), (at_slot(asked), offset)
+    failed = rejected(asked)
+    yield asked.states("position", key, good & ~failed, latest=latest, named=greatest, peak={"lowest": -offset})
+    if failed.any():
+        yield asked.states("position", key, good & failed, latest=latest, named=greatest)
     named = at_slot(asked, LOWEST), -offset
-    yield asked.states("position", key, good & asked.present("topic"), named=named)
+    yield asked.states("position", key, good & ~failed & asked.present("topic"), named=named)
+
+
+def rejected(asked: Lines) -> Bools:
+    """Whether a partition is answered with an error, as far as the request lists it."""
+    found = np.zeros(len(asked), np.bool_)
+    answered = asked.batch.lines("Fetch", "response", "responses.partitions")
+    if answered is None:
+        return found
+    rows = np.flatnonzero((answered["error_code"] != 0) & (answered.partner >= 0))
+    if not len(rows):
+        return found
+    places = {*zip(*(part.at(rows) for part in parts(answered, answered.partner, "partition_index")), strict=True)}
+    listed = np.flatnonzero(np.isin(asked.message, answered.partner[rows]))
+    asks = zip(*(part.at(listed) for part in parts(asked, asked.message, "partition")), strict=True)
+    found[listed] = [one in places for one in asks]
+    return found
 
 
 def answers(answered: Lines) -> Iterator[Rows]:
