@@ -37,10 +37,25 @@ def with_findings(
         if one.id in headlines or (one.kind != "visibility" and is_about(one, subject, kind))
     ]
     mine.sort(key=lambda one: (KINDS.index(one.kind), one.first_ns, one.id))
+    found = with_recreations(found, subject, kind, result, cluster)
     if not mine:
         return found
     facts = sorted((fact(one, headlines.get(one.id)) for one in mine), key=lambda one: not one.wrong)
     return {TITLE: facts, **{title: marked(title, facts, mine) for title, facts in found.items()}}
+
+
+def with_recreations(
+    found: "Sections", subject: "Subject", kind: str, result: "Result", cluster: str | None
+) -> "Sections":
+    """The sections of a topic that was created again with what each of its clients did then, as the first."""
+    from wirecheck.questions.subject_facts import Fact
+
+    facts = [
+        Fact(one.does, one.client, one.never_read or None, None, one.last_ns, one.what, one.is_lost)
+        for one in (result.verdict().recreations if kind == "topic" else ())
+        if one.topic == subject.name and cluster in {one.cluster, None}
+    ]
+    return {"Since it was created again": facts, **found} if facts else found
 
 
 def with_principals(

@@ -23,7 +23,7 @@ from wirecheck.story.causes import requesters
 from wirecheck.story.entries import BLAMED, cause_sentences, origin
 from wirecheck.story.just_before import just_before
 from wirecheck.story.reading_options import dialects_read, reading_options
-from wirecheck.story.seen import Client
+from wirecheck.story.seen import Client, Recreation
 from wirecheck.story.verdict import (
     Act,
     Card,
@@ -98,6 +98,8 @@ class CardContext:
     """The folder of the result tables, where commands can read findings from them."""
     changes: Sequence[Mapping[str, Any]] = ()
     """Rows of the table of changes."""
+    recreations: Sequence[Recreation] = ()
+    """What clients did with topics that were created again."""
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
@@ -186,9 +188,28 @@ def card(entry: Entry, harms: Sequence[harm.Attached], possibly: Sequence[str], 
     hurts = of.clients or (of.partitions and entry.kind != "visibility")
     headline = capitalized(of.sentence if hurts else fault(entry, cause, context))
     before = just_before(of.clients, context.changes, dated=context.dated) if entry.code == REFUSED else ()
-    return Card(headline, of, cause, action_of(facts), evidence_of(facts), before)
+    return Card(headline, of, cause, action_of(facts), evidence_of(facts), before, since_then(entry, context))
 
 
+def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
+    """What the clients of recreated topics have done since, as far as it fits on a card; a writer that goes on is what
+    one expects.
+    """
+    if entry.code != RECREATED or not entry.consequences:
+        return ()
+    found = [one for one in context.recreations if one.topic in entry.topics and one.cluster == entry.cluster]
+    found = sorted((one for one in found if one.is_lost or one.does == "reads"), key=lambda one: not one.is_lost)
+    if len(found) == 1 and not found[0].partitions:
+        return ()  # as the headline has it
+    several = len(entry.topics) > 1
+    shown = [
+        f"{one.client if context.hosts else one.client_id}{f' of {one.topic}' * several} {one.what}"
+        for one in found[:MOST_SINCE]
+    ]
+    return (*shown, *([plural(len(found) - MOST_SINCE, "other client")] if len(found) > MOST_SINCE else []))
+
+
+MOST_SINCE = 4
 REFUSED = "CLI006"
 """The check of clients that are rejected without a known cause."""
 
@@ -670,6 +691,7 @@ def below(card: Card, clients: int) -> Iterator[tuple[str, str]]:
         yield "impact", affected
     if card.just_before:
         yield "before", f"just before: {'; '.join(card.just_before)}"
+    yield from (("since", text) for text in card.since_then)
     if card.action.sentence:
         yield "fix", card.action.sentence
     yield from (("look", command) for command in card.action.commands)

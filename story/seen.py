@@ -12,7 +12,7 @@ from typing import Any, Literal
 from wirecheck.client_ids import is_of_node
 from wirecheck.document import SPREAD, left_out, of_row
 from wirecheck.judge.activity_states import IN_PART, NOT_CAPTURED, STALLED
-from wirecheck.wording import NS_PER_S, rfc3339
+from wirecheck.wording import NS_PER_S, and_list, plural, rfc3339
 
 TopicState = Literal["current", "replaced", "deleted", "former", "unresolved"]
 Speaker = Literal["broker", "controller", "metadata-log", "client"]
@@ -308,6 +308,113 @@ class Activity(Lasting):
     def is_work(self) -> bool:
         """Whether a client needs it to write or read."""
         return self.step != "administration"
+
+
+@dataclass(frozen=True, slots=True)
+class RecreatedPartition:
+    """Where a reader began a partition of a topic that was created again."""
+
+    partition: int
+    """Number of the partition."""
+    offset: int
+    """The lowest offset that it asked for."""
+    never_read_from: int | None
+    """The first record that it never read; None where it read all."""
+    never_read_to: int | None
+    """The last of them."""
+    never_read: int
+    """How many these are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recreation(Lasting):
+    """What a client of a topic did once it was deleted and created again."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    topic: str
+    """Topic name."""
+    topic_id: str
+    """Of the topic that is there now."""
+    former_id: str
+    """Of the topic that was deleted."""
+    deleted_ns: int
+    """When it was deleted."""
+    created_ns: int
+    """When the topic that is there now was seen first."""
+    deleted_by: str | None
+    """Client ID that asked for the deletion; None where it was not captured, or several did."""
+    created_by: str | None
+    """Client ID that asked for the creation; None where it was not captured, or several did."""
+    client_id: str | None
+    """None where requests carry none."""
+    address: str
+    """IP address, without the port."""
+    does: Literal["reads", "writes"]
+    """What it does with the topic."""
+    state: str
+    """Of a reader: first record, records never read, end as asked, rejected since, nothing since or not known. Of a
+    writer: goes on, rejected since or nothing since.
+    """
+    never_read: int | None
+    """Records of the new topic that a reader never read, below where it began; None for a writer."""
+    partitions: tuple[RecreatedPartition, ...]
+    """Of a reader: where it began each partition, as far as that is known."""
+    errors: tuple[str, ...]
+    """Kafka's names of the errors of its last responses, where it was rejected."""
+    first_ns: int
+    """When it was seen to read or write the topic first."""
+    last_ns: int
+    """When it was seen to do so last."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Recreation":
+        """Of a row of the table of recreations."""
+        return of_row(cls, row, partitions=tuple(RecreatedPartition(**one) for one in row["partitions"] or ()))
+
+    @property
+    def client(self) -> str:
+        return f"{self.client_id or 'a client without an ID'} ({self.address})"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it lost records, or its work."""
+        return self.state in {"records never read", "rejected since"} or (self.state, self.does) == (NOTHING, "reads")
+
+    @property
+    def what(self) -> str:
+        """What it did, in words."""
+        if self.does == "writes" or self.state in {"rejected since", NOTHING, "not known"}:
+            return f"{DOES[self.does, self.state]}{f' ({and_list(self.errors)})' if self.errors else ''}"
+        begun = and_list([f"{one.partition} from offset {one.offset:,}" for one in self.partitions[:MOST_BEGUN]])
+        more = f", and {len(self.partitions) - MOST_BEGUN:,} more" if len(self.partitions) > MOST_BEGUN else ""
+        where = f"goes on with partition {begun}{more}"
+        if not self.never_read:
+            return where
+        asked = ", as it asked for the end" if self.state == "end as asked" else ""
+        return f"{where}; never read: {self.lost}{asked}"
+
+    @property
+    def lost(self) -> str:
+        """`65 records (0 to 64)`."""
+        known = [one for one in self.partitions if one.never_read]
+        records = plural(self.never_read or 0, "record")
+        if len(known) != 1:
+            return f"{records} of {len(known):,} partitions"
+        return f"{records} ({known[0].never_read_from:,} to {known[0].never_read_to:,})"
+
+
+NOTHING = "nothing since"
+MOST_BEGUN = 3
+"""So many partitions are named in a sentence."""
+DOES = {
+    ("reads", "not known"): "where it goes on is not known",
+    ("reads", "rejected since"): "has been rejected since",
+    ("reads", NOTHING): "has read nothing since",
+    ("writes", "goes on"): "goes on writing",
+    ("writes", "rejected since"): "has been rejected since",
+    ("writes", NOTHING): "has written nothing since",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from wirecheck.document import HIDDEN, SPREAD, left_out, of_row
 from wirecheck.frame import Frame
-from wirecheck.story.seen import Activity, Client, Cluster, Coverage, Lasting, NotKept, Topic
+from wirecheck.story.seen import Activity, Client, Cluster, Coverage, Lasting, NotKept, Recreation, Topic
 from wirecheck.wording import rfc3339
 
 Kind = Literal["violation", "anomaly", "information", "visibility"]
@@ -321,6 +321,10 @@ class Card:
     """Changes that were granted within 60 s before the first rejection and are about the same topic, user or right; not
     a cause that is known.
     """
+    since_then: tuple[str, ...] = left_out(())
+    """Where the cause is that a topic was created again: what its clients have done since, a sentence each, those that
+    lost something first. `recreations` has all of them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,6 +481,8 @@ class Verdict:
     """Every client that was seen."""
     activities: tuple[Activity, ...] = ()
     """What came of the requests of each client, by API."""
+    recreations: tuple[Recreation, ...] = ()
+    """What each client did with a topic that was deleted and created again."""
     harms: tuple[Harm, ...] = ()
     """Whose requests are refused: one object per client, topic and API."""
     findings: tuple[Finding, ...] = ()

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from wirecheck.questions.timeline import Event
     from wirecheck.questions.traffic_diff import Difference
     from wirecheck.session.session import InputError
-    from wirecheck.story.seen import Activity, Client, Topic, TopicDescription
+    from wirecheck.story.seen import Activity, Client, Recreation, Topic, TopicDescription
     from wirecheck.story.verdict import Finding, Side
 
 __version__: str
@@ -81,6 +81,7 @@ __all__ = [
     "LatencyRow",
     "Message",
     "Messages",
+    "Recreation",
     "Side",
     "Table",
     "Topic",
@@ -108,6 +109,7 @@ ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.questions.changes",
     "Activity": "wirecheck.story.seen",
+    "Recreation": "wirecheck.story.seen",
     "ApiVersions": "wirecheck.judge.results.agreement_rows",
     "Client": "wirecheck.story.seen",
     "Difference": "wirecheck.questions.traffic_diff",

@@ -465,6 +465,7 @@ def verdict(result: Result, found: Judged) -> Verdict:
         stored(found.topics, "topics", result),
         of_clients(found.clients, result),
         stored(found.activities, "activities", result),
+        stored(found.recreations, "recreations", result),
         json,
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.frame import Frame
-    from wirecheck.story.seen import Activity, Client, Coverage, Topic
+    from wirecheck.story.seen import Activity, Client, Coverage, Recreation, Topic
     from wirecheck.story.verdict import CardAction, CardCause, CardEntry, CardEvidence, CardHarm, Finding, Marks
 
 Value = TypeVar("Value")
@@ -87,6 +87,8 @@ class Card:
     """frames that prove it, and the command that cuts them out."""
     just_before: tuple[str, ...]
     """Granted changes of the same topic, user or right within 60 s before the first rejection."""
+    since_then: tuple[str, ...]
+    """Where a topic was created again: what its clients have done since; `recreations` has all of them."""
     code: str
     """Code of the check: TID001."""
     kind: str
@@ -229,6 +231,8 @@ class Verdict:
     """Every client that was seen, with whether it gets its work done (`work`)."""
     activities: Values[Activity]
     """What came of the requests of each client, by API."""
+    recreations: Values[Recreation]
+    """What each client did with a topic that was deleted and created again."""
     json: Mapping[str, Any]
     """The object that `wirecheck replay --engine local --format json` prints (docs/verdict.schema.json)."""
 

@@ -61,6 +61,8 @@ TIMES = {
     "until_ns": "until",
     "from_ns": "from",
     "to_ns": "to",
+    "deleted_ns": "deleted",
+    "created_ns": "created",
 }
 """Fields in nanoseconds since 1970, and what JSON and CSV call them."""
 

@@ -132,13 +132,17 @@ class Log:
     def of(self, kind: str) -> dict[int, list[Claim]]:
         """Claims of a kind by the topic's name, and by each of its IDs, once; by partition."""
         if kind not in self.kinds:
-            found = [*self.context.claims(kind, self.group, "name", self.topic.name)]
-            for history in self.topic.histories:
-                found += self.context.claims(kind, self.group, "id", history.topic_id)
             every = self.kinds[kind] = {}
-            for claim in {claim.key: claim for claim in found}.values():
+            for claim in self.every(kind):
                 every.setdefault(claim["partition"], []).append(claim)
         return self.kinds[kind]
+
+    def every(self, kind: str) -> list[Claim]:
+        """The same, of whatever partition."""
+        found = [*self.context.claims(kind, self.group, "name", self.topic.name)]
+        for history in self.topic.histories:
+            found += self.context.claims(kind, self.group, "id", history.topic_id)
+        return list({claim.key: claim for claim in found}.values())
 
     def at(self, kind: str, partition: int) -> list[Claim]:
         return self.of(kind).get(partition, [])
@@ -388,16 +392,17 @@ class Begin(NamedTuple):
 
 
 def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
-    """None for a client that was seen to ask for nothing, or by name only while it may have asked for the former topic.
-    In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the least is
-    never too high.
+    """None for a client that was seen to ask for nothing, or by name only so soon that it may have asked for the former
+    topic. In the slot of the birth, what the former topic is asked for by name is not lower than before, so that the
+    least is never too high.
     """
     born = log.born_ns // SLOT_NS
     current = [one for one in mine if one.topic_id == log.topic_id and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
     since = [each for one in named for each in by_slot(one.claims, lowest=True) if each[0] >= born]
     after = [slot for slot, _ in since if slot > born]
-    if not current and not after:
+    unsure = any(one.first[0] // SLOT_NS == born for one in named if read_before(one, log, log.born_ns))
+    if not current and (unsure or not after):
         return None
     lowest = min([offset for _, offset in since] + [one.lowest for one in current if one.lowest is not None])
     ts_ns = min([one.first[0] for one in current] or [start_ns(after[0])])

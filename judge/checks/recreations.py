@@ -83,7 +83,9 @@ def continued(log: Log, partition: int, mine: list[Reader], skip: Skip | None) -
 
 
 def answer_of(mine: list[Reader]) -> Answer:
-    return max((claim.peak["answer"] for one in mine for claim in one.claims if "answer" in claim.peak), default=(0, 0))
+    every = (claim.peak["answer"] for one in mine for claim in one.claims if "answer" in claim.peak)
+    at_ns, error = max(every, default=(0, 0))
+    return at_ns, error
 
 
 def now_reading(log: Log, partition: int) -> Iterator[Reader]:

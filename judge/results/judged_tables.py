@@ -26,6 +26,7 @@ from wirecheck.judge.results.result_table import (
 FRAME = pa.struct([("source", TEXT), ("first", pa.int64()), ("last", pa.int64())])
 NUMBER = pa.int32()
 MESSAGE = [("connection", TEXT), ("api", TEXT), ("version", NUMBER), ("correlation_id", NUMBER), ("frame", FRAME)]
+OFFSETS = ("offset", "never_read_from", "never_read_to", "never_read")
 TYPES = {
     "text": TEXT,
     "texts": TEXTS,
@@ -37,6 +38,7 @@ TYPES = {
     "sides": pa.list_(pa.struct([("time", TIME), ("claim", TEXT), *MESSAGE])),
     "words": pa.list_(pa.struct([("name", TEXT), ("value", TEXT)])),
     "times": pa.list_(pa.struct([("name", TEXT), ("time", TIME)])),
+    "partitions": pa.list_(pa.struct([("partition", NUMBER), *((name, pa.int64()) for name in OFFSETS)])),
     "apis": pa.list_(pa.struct([("api", TEXT), ("versions", NUMBERS)])),
 }
 SHARED = {column.name: column for column in (CLUSTER, *SPAN)}
@@ -121,6 +123,18 @@ ACTIVITIES = ResultTable(
     order_by=("cluster", "client_id", "address", "api"),
     news=itemgetter("state", "errors"),
 )
+RECREATIONS = ResultTable(
+    "recreations",
+    "What each client of a topic did once it was deleted and created again. One row per client, and what it does.",
+    columns("recreations"),
+    rows={"name": "recreation_rows.recreations_of_name"},
+    reads={
+        "name": "topic name:binding! name:position id:position name:sought id:sought name:serves id:serves name:written id:written"
+        " name:changed host:member server:address link:partial"
+    },
+    order_by=("cluster", "topic", "created", "client_id", "address", "does"),
+    news=itemgetter("state", "never_read"),
+)
 HARMS = ResultTable(
     "harms",
     "Clients whose requests are rejected or not answered. One row per client, topic and API.",
@@ -164,4 +178,16 @@ COVERAGE = ResultTable(
     },
 )
 """The JSON has its sums."""
-JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, ACTIVITIES, HARMS, CLUSTERS, COVERAGE)
+JUDGED = (
+    FINDINGS,
+    TOPICS,
+    PARTITIONS,
+    DESCRIPTIONS,
+    STATEMENTS,
+    CLIENTS,
+    ACTIVITIES,
+    RECREATIONS,
+    HARMS,
+    CLUSTERS,
+    COVERAGE,
+)

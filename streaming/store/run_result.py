@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.document import document, of_row
-from wirecheck.judge.results.judged_tables import ACTIVITIES, CLIENTS, CLUSTERS, FINDINGS, HARMS, TOPICS
+from wirecheck.judge.results.judged_tables import ACTIVITIES, CLIENTS, CLUSTERS, FINDINGS, HARMS, RECREATIONS, TOPICS
 from wirecheck.judge.results.result_table import ResultTable, rows_of
 from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.causes import linked
@@ -24,7 +24,18 @@ from wirecheck.story.entries import entries, several_days
 from wirecheck.story.harm import HURT, covered
 from wirecheck.story.marks import with_states
 from wirecheck.story.reading_options import dialects_read
-from wirecheck.story.seen import Activity, Client, Cluster, ConnectionRead, Coverage, NotKept, Read, Statement, Topic
+from wirecheck.story.seen import (
+    Activity,
+    Client,
+    Cluster,
+    ConnectionRead,
+    Coverage,
+    NotKept,
+    Read,
+    Recreation,
+    Statement,
+    Topic,
+)
 from wirecheck.story.unexplained import unexplained
 from wirecheck.story.verdict import Finding, Harm, Verdict
 from wirecheck.streaming.store import result_folder
@@ -120,6 +131,7 @@ class Result:
             clusters=self.values(CLUSTERS, partial(of_row, Cluster)),
             topics=self.topics(),
             activities=self.values(ACTIVITIES, partial(of_row, Activity)),
+            recreations=self.values(RECREATIONS, Recreation.of),
             harms=self.harms(),
             findings=findings,
             dialects=tuple(dialects_read(every)),
@@ -136,6 +148,7 @@ class Result:
             keylogs=keylogs,
             hosts=principals,
             tables=tables_in,
+            recreations=found.recreations,
             changes=self.rows["changes"] if "changes" in self.rows or isinstance(self.rows, MadeRows) else (),
         )
         return replace(found, entries=tuple(with_cards(entries(findings, every), found.harms, context)))

@@ -627,6 +627,12 @@ def grp015_near_miss__stopped_before_the_deletion(lab):
     grows(lab, 120, ID_2, begin=41)
 
 
+def grp015_near_miss__reads_on_at_its_old_offset(lab):
+    ends_rejected(lab)
+    fetches(lab, [(60 + n, 33 + n, 60 + n) for n in range(20)], ID_2)
+    lists_offset(lab, 59, 33, -1)
+
+
 def grp015_near_miss__nobody_writes(lab):
     ends_rejected(lab, until=60)
     lab.metadata(120, [("songs", ID_2)], brokers={B1: 1})

@@ -1,5 +1,5 @@
 """Claims about volumes: how many bytes of records a server took in and gave out, by topic, and how many bytes of
-requests and responses a client exchanged with it.
+requests and responses a client exchanged with it; and when the writes of a client to a topic were granted last.
 
 Rule: of topics counts what clients write and read: no fetch of a replica, and no write whose response has an error.
 Records count as they are on the wire: compressed batches with their headers. Messages count without their 4-byte sizes
@@ -27,6 +27,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield batch.states("exchanged", "@who", requests, sums=sums)
     if written := batch.lines("Produce", "request", "topic_data.partition_data"):
         yield carried(written, "name", "written_bytes", ~refused(written))
+    if answers := batch.lines("Produce", "response", "responses.partition_responses"):
+        yield from granted(answers)
     for api, partitions, name in batch.each("response", READ):
         to_client = np.ones(len(partitions), np.bool_)
         if api == "Fetch":
@@ -39,6 +41,16 @@ def carried(partitions: Lines, name: str, counter: str, where: Bools) -> Rows:
     named = partitions.column(name).only(partitions.present(name)) if name != "-" else name
     key = [named, "topic_id" if partitions.has("topic_id") else "-", "@endpoint"]
     return partitions.states("carried", key, where & (size > 0), sums={counter: size})
+
+
+def granted(answers: Lines) -> Iterator[Rows]:
+    """When writes to a topic were granted last, and when one was rejected last, with which error."""
+    named = answers.column("name").only(answers.present("name"))
+    key = ["@who", named, "topic_id" if answers.has("topic_id") else "-"]
+    error, ts_ns = answers["error_code"], answers.ts_ns
+    yield answers.states("written", key, error == 0, peak={"granted": ts_ns})
+    if error.any():
+        yield answers.states("written", key, error != 0, latest={"rejected": (ts_ns, error)})
 
 
 def refused(written: Lines) -> Bools:

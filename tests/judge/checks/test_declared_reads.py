@@ -80,7 +80,9 @@ def test_a_check_is_asked_where_something_that_it_needs_or_else_reads_is_filed()
 
 
 def test_a_table_is_asked_where_something_that_it_needs_is_filed():
-    assert {name for name, _ in tables_among("name", frozenset({"binding"}))} == {"topics", "coverage"}
+    assert {name for name, _ in tables_among("name", frozenset({"binding"}))} == {
+        *("topics", "coverage", "recreations")
+    }
     assert "harms" in {name for name, _ in tables_among("id", frozenset({"unanswered_refused"}))}
     for table in JUDGED:
         for space, words in table.reads.items():
