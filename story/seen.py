@@ -401,7 +401,8 @@ class Recreation(Lasting):
         records = plural(self.never_read or 0, "record")
         if len(known) != 1:
             return f"{records} of {len(known):,} partitions"
-        return f"{records} ({known[0].never_read_from:,} to {known[0].never_read_to:,})"
+        first, last = known[0].never_read_from, known[0].never_read_to
+        return f"{records} ({f'offset {first:,}' if first == last else f'{first:,} to {last:,}'})"
 
 
 NOTHING = "nothing since"
