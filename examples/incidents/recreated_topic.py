@@ -206,7 +206,7 @@ class Run:
             self.readers.append(Reader(name, command, lab, topic))
             self.written[topic] = Written(topic)
         if self.given.transaction:
-            own = [lab.bootstrap(), "TOPIC", "c-transactions", "transactions"]
+            own = [lab.bootstrap(), "TOPIC", "c-transactions", "TRANSACTIONS"]
             self.transactions = [*every["java-transactions"][:-1], *own]
 
     def mark(self, what: str) -> None:
@@ -232,7 +232,8 @@ class Run:
             reader.start(environment)
         if self.given.transaction:
             for reader in self.readers:
-                command = [reader.topic if word == "TOPIC" else word for word in self.transactions]
+                mine = {"TOPIC": reader.topic, "TRANSACTIONS": f"transactions-{reader.name}"}
+                command = [mine.get(word, word) for word in self.transactions]
                 Reader("transactions", command, self.lab, reader.topic).start(environment)
         until = time.time() + WARM_S
         while time.time() < until and any(
