@@ -129,8 +129,8 @@ RECREATIONS = ResultTable(
     columns("recreations"),
     rows={"name": "recreation_rows.recreations_of_name"},
     reads={
-        "name": "topic name:binding! name:position id:position name:sought id:sought name:serves id:serves name:written id:written"
-        " name:changed host:member server:address link:partial"
+        "name": "topic name:binding! name:position id:position name:sought id:sought name:serves id:serves"
+        " name:written id:written name:changed host:member server:address link:partial"
     },
     order_by=("cluster", "topic", "created", "client_id", "address", "does"),
     news=itemgetter("state", "never_read"),
