@@ -709,6 +709,14 @@ class Sentence(NamedTuple):
 
 UNKNOWN_TOPIC = "no such topic"
 """What brokers report that do not know a topic, in place of its ID."""
+NO_RELEASE = {
+    name: library
+    for library in ("afkak", "kafka-node", "no-kafka", "pykafka")
+    for name in (library, f"{library}-client")
+}
+"""Client IDs that libraries have by default, or that name them, whose last release cannot read from Kafka 4: afkak
+21.5.0, kafka-node 5.0.0, no-kafka 3.4.4, pykafka 2.8.0 (November 2026).
+"""
 OPTIONAL = frozenset({"by", "kept", "then"})
 """Words that a sentence does without."""
 RECREATED, REJECTED, FORMER_LEADER = "TID001", "TID002", "FET007"
@@ -753,6 +761,7 @@ def words_of(facts: CardFacts) -> dict[str, str]:
         "clients": affected(entry, facts.harmed, facts.context),
         "hurt": listed(list(dict.fromkeys(who(*one.client) for one in still_hurt(facts)))),
         "rejected": listed(list(dict.fromkeys(who(*one.client) for one in to_restart(facts)))),
+        "library": and_list(sorted({NO_RELEASE[name] for name in entry.client_ids if name in NO_RELEASE})),
         "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": numbered(entry.brokers) if entry.brokers else "",
         "all_brokers": numbered(entry.brokers) if facts.every_is_of_a_broker else "",

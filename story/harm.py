@@ -137,6 +137,13 @@ def refusal(one: Subject) -> set[Any]:
     return set(product(one.client_ids, (host,), (api,), topics))
 
 
+def removed_request(one: Subject) -> set[Any]:
+    """Of a harm the API of requests on which the server closes; of a finding the one that is about old versions."""
+    if isinstance(one, Harm):
+        return set(product(one.client_ids, (one.api,))) if CLOSED_WITHOUT_RESPONSE in one.errors else set()
+    return set(product(one.client_ids, (one.words.get("api"),)))
+
+
 KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "client": causes.KEYS["clients"],
     "any id": causes.KEYS["any id"],
@@ -152,6 +159,7 @@ KEYS: Mapping[str, Callable[[Subject], Collection[Any]]] = {
     "no coordinator": partial(of_error, NO_COORDINATOR),
     "too few replicas": partial(of_error, TOO_FEW_REPLICAS),
     "refusal": refusal,
+    "removed request": removed_request,
     "no leader": partial(of_error, LEADER_NOT_AVAILABLE),
 }
 """What a harm and a finding have in common where a relation holds, of either."""

@@ -824,3 +824,22 @@ def test_topics_that_are_recreated_together_are_all_named_and_their_readers_get_
         " (kafka-consumer-groups.sh --reset-offsets --to-offset), and start them: they get 3,000 records for the first"
         " time, 14 again."
     )
+
+
+def test_a_request_that_is_closed_on_is_explained_by_its_version_and_a_library_without_a_release_is_replaced():
+    def old(client_id):
+        return found("VER005", client_ids=[client_id], words={"api": "ListOffsets", "minimum": "1", "versions": "v0"})
+
+    def closed(client_id, api="ListOffsets"):
+        row = refused(client_id, api, topic_id=None, partitions=[], errors=["CLOSED_WITHOUT_RESPONSE"])
+        return replace(row, topic=None)
+
+    (card,) = cards([old("board-9")], [closed("board-9")])
+    assert card.headline == "board-9 (10.0.0.7) cannot use the broker: it closes the connection on ListOffsets"
+    assert card.action.sentence == "Update board-9 (10.0.0.7): the brokers already reject the versions."
+    (card,) = cards([old("no-kafka-client")], [closed("no-kafka-client")])
+    assert card.action.sentence == (
+        "Replace the library of no-kafka-client (10.0.0.7): no release of no-kafka works with Kafka 4."
+    )
+    (card,) = cards([old("board-9")], [closed("board-9", "Metadata")])
+    assert not card.harm.clients

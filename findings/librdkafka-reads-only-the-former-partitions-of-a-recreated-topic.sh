@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# librdkafka 2.16.0 (confluent-kafka 2.16.1), consumer group, topic of one partition deleted and there again with three.
+#
+# What one would guess: the consumer notices the new topic (it asks for metadata many times while it is away), so it joins
+# again with three partitions, as it notices a topic that grows.
+# What happens: it goes on with partition 0 after a second, as if nothing were. Partitions 1 and 2 are read by nobody for
+# as long as the run takes (60 s; topic.metadata.refresh.interval.ms is 300 s). With 5 s they are read at once.
+#
+# Seen: 2026-11-28, against Apache Kafka 4.4.0. Source: an own capture, and the run below.
+# Needs bash, python3, java 17 with Maven. About 3 minutes.
+set -euo pipefail
+T=$(mktemp -d)
+NODE=""
+clean() {
+  if [ -n "$NODE" ]; then kill "$NODE" 2>/dev/null || true; for _ in 1 2 3 4 5 6 7 8; do kill -0 "$NODE" 2>/dev/null || break; sleep 1; done; kill -9 "$NODE" 2>/dev/null || true; fi
+  rm -rf "$T"
+}
+trap clean EXIT
+JAVA="java -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+# The jars of a package and of what it needs: jars FOLDER GROUP:ARTIFACT:VERSION ...
+jars() {
+  local to=$1; shift; mkdir -p "$to"
+  { echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>x</groupId><artifactId>x</artifactId><version>1</version><dependencies>'
+    for one in "$@"; do IFS=: read -r g a v <<< "$one"; echo "<dependency><groupId>$g</groupId><artifactId>$a</artifactId><version>$v</version></dependency>"; done
+    echo '</dependencies></project>'; } > "$to/pom.xml"
+  mvn -q -B -f "$to/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$to/libs" > /dev/null
+}
+
+# One Kafka 4.4.0 node on loopback, broker and controller in one; the ports are free ones.
+start_node() {
+  jars "$T/server" org.apache.kafka:kafka_2.13:4.4.0 org.apache.kafka:kafka-tools:4.4.0 org.apache.logging.log4j:log4j-core:2.24.3 org.apache.logging.log4j:log4j-slf4j-impl:2.24.3
+  read -r PORT CPORT < <(python3 -c 'import socket
+s = [socket.socket() for _ in "ab"]
+[x.bind(("127.0.0.1", 0)) for x in s]
+print(*[x.getsockname()[1] for x in s])')
+  cat > "$T/node.properties" <<X
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:$PORT,CONTROLLER://127.0.0.1:$CPORT
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.quorum.voters=1@127.0.0.1:$CPORT
+log.dirs=$T/data
+auto.create.topics.enable=false
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.dedupe.buffer.size=4000000
+X
+  printf 'rootLogger.level=info\nrootLogger.appenderRef.c.ref=c\nappender.c.type=Console\nappender.c.name=c\nappender.c.layout.type=PatternLayout\nappender.c.layout.pattern=%%p %%m%%n\n' > "$T/log4j2.properties"
+  $JAVA -Xmx128m -cp "$T/server/libs/*" kafka.tools.StorageTool format -t AAAAAAAAQACAAAAAAAAAAA -c "$T/node.properties" > "$T/format.log" 2>&1 || { cat "$T/format.log"; exit 1; }
+  $JAVA -Xmx384m "-Dlog4j2.configurationFile=$T/log4j2.properties" -cp "$T/server/libs/*" kafka.Kafka "$T/node.properties" > "$T/node.log" 2>&1 &
+  NODE=$!
+  for _ in $(seq 300); do grep -q "Kafka Server started" "$T/node.log" && return 0; kill -0 "$NODE" || break; sleep 0.5; done
+  tail -5 "$T/node.log"; exit 1
+}
+
+# The driver: a topic of BEFORE partitions with 66 records, a client that reads them; then the topic is deleted, and
+# GAP seconds later it is there again with AFTER partitions, 60 records at once and two a second for SECONDS.
+# drive OUT TOPIC BEFORE AFTER GAP SECONDS -- COMMAND ...: what COMMAND prints has the values, old-N and new-N.
+tools() { python3 -m pip install -q --target "$T/py" confluent-kafka==2.16.1 2> /dev/null; cat > "$T/drive.py" <<'P'
+import os, re, subprocess, sys, time
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+out, topic, before, after, gap, seconds, _, *command = sys.argv[1:]
+where = os.environ["BOOTSTRAP"]
+admin = AdminClient({"bootstrap.servers": where, "client.id": "admin"})
+writer = Producer({"bootstrap.servers": where, "client.id": "writer", "topic.metadata.refresh.interval.ms": 500})
+
+def write(prefix, begin, end, partitions):
+    for i in range(begin, end):
+        for _ in range(100):
+            try:
+                writer.produce(topic, f"{prefix}-{i}".encode(), partition=i % partitions)
+                break
+            except KafkaException:
+                writer.poll(0.1)
+    writer.flush(30)
+
+def create(partitions):
+    for _ in range(50):
+        try:
+            return admin.create_topics([NewTopic(topic, partitions, 1)], request_timeout=20)[topic].result(30)
+        except KafkaException as error:
+            if "ALREADY_EXISTS" not in str(error):
+                raise
+            time.sleep(0.2)
+
+def read(word):
+    return len(re.findall(rf"\b{word}-\d+", open(out, errors="replace").read()))
+
+create(int(before))
+write("old", 0, 66, int(before))
+with open(out, "w") as stdout:
+    client = subprocess.Popen(command, stdout=stdout, stderr=open(out + ".err", "w"), stdin=subprocess.DEVNULL)
+try:
+    end = time.time() + 90
+    while read("old") < 66 and time.time() < end:
+        time.sleep(0.3)
+    time.sleep(6)
+    admin.delete_topics([topic], request_timeout=20)[topic].result(30)
+    time.sleep(float(gap))
+    create(int(after))
+    write("new", 0, 60, int(after))
+    began, i, first = time.time(), 60, None
+    while time.time() < began + float(seconds):
+        write("new", i, i + 1, int(after))
+        i += 1
+        if first is None and read("new"):
+            first = time.time() - began
+        time.sleep(0.5)
+    first = "never" if first is None else f"after {first:.0f} s"
+    print(f"{topic}: {before} -> {after} partitions; old records read: {read('old')}; new: {read('new')} of {i}, first {first}")
+finally:
+    if client.poll() is None:
+        client.terminate()
+    try:
+        client.wait(10)
+    except subprocess.TimeoutExpired:
+        client.kill()
+P
+}
+drive() { BOOTSTRAP="127.0.0.1:$PORT" PYTHONPATH="$T/py" timeout 300 python3 "$T/drive.py" "$@"; }
+
+tools
+cat > "$T/c.py" <<'P'
+import signal, sys
+from confluent_kafka import Consumer
+where, topic, interval = sys.argv[1:]
+ended = []
+signal.signal(signal.SIGTERM, lambda *_: ended.append(1))
+c = Consumer({"bootstrap.servers": where, "group.id": topic, "auto.offset.reset": "earliest", "topic.metadata.refresh.interval.ms": int(interval)})
+c.subscribe([topic])
+while not ended:
+    m = c.poll(0.3)
+    if m is not None:
+        print(f"partition {m.partition()} {m.value().decode()}" if not m.error() else f"E {m.error()}", flush=True)
+c.close()
+P
+start_node
+for interval in 300000 5000; do
+  drive "$T/$interval" "refresh-$interval" 1 3 1 60 -- env PYTHONPATH="$T/py" python3 "$T/c.py" "127.0.0.1:$PORT" "refresh-$interval" $interval
+  for partition in 0 1 2; do echo "refresh-$interval partition $partition: $(grep -c "^partition $partition new-" "$T/$interval" || true) new records read"; done | tee "$T/$interval.result"
+done
+grep -q 'partition 1: 0 new' "$T/300000.result" && grep -q 'partition 2: 0 new' "$T/300000.result" && ! grep -q ': 0 new' "$T/5000.result" && ! grep -q 'partition 0: 0 new' "$T/300000.result" && echo "as described: by default it stays with the partition that it had"
