@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, cmp_to_key
 from itertools import pairwise
+from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import ZERO, Claim, Sighting, Subject
@@ -235,6 +236,28 @@ class Topic:
         return old is not None and new is not None and comparable(old, new) and self.follows(old, new)
 
     @cached_property
+    def made_again(self) -> tuple[Claim, Claim] | None:
+        """Of a topic without IDs the first deletion and the creation after it, both by clients and granted."""
+        deleted = [claim for claim in self.deletions if claim["source"] == "delete-topics"]
+        made = max(self.creations, key=lambda claim: claim.last, default=None)
+        before = [c for c in deleted if made is not None and c.first.ts_ns < made.last.ts_ns]
+        return (min(before, key=lambda claim: claim.first), made) if made is not None and before else None
+
+    @cached_property
+    def lives(self) -> "Lives | None":
+        """When the topic that was there before was deleted, and when the one that is there now was created; None where
+        no deletion shows that it is another one.
+        """
+        if self.replaces():
+            ended = self.ended(self.histories[-2])
+            return Lives(ended.first.ts_ns, self.histories[-1].born_ns) if ended is not None else None
+        if self.histories or self.mixed or self.made_again is None:
+            return None
+        deleted, made = self.made_again
+        ends = [ts_ns for ts_ns in times(deleted) if ts_ns < made.last.ts_ns]
+        return Lives(max(ends), made.last.ts_ns)
+
+    @cached_property
     def without_id(self) -> list[Claim]:
         """Bindings that name the topic and give it no id."""
         return [claim for claim in self.bindings if claim["topic_id"] in {None, ZERO}]
@@ -288,6 +311,13 @@ class Topic:
             if history.last.last_word.ts_ns < claim.last.ts_ns and denied_ns >= DENIED_NS:
                 return not self.mixed
         return False
+
+
+class Lives(NamedTuple):
+    """Two topics of one name."""
+
+    ended_ns: int
+    born_ns: int
 
 
 def topic_of(name: str, group: Group, context: CheckContext) -> Topic:

@@ -198,7 +198,8 @@ def since_then(entry: Entry, context: CardContext) -> tuple[str, ...]:
     if entry.code != RECREATED or not entry.consequences:
         return ()
     found = [one for one in context.recreations if one.topic in entry.topics and one.cluster == entry.cluster]
-    found = sorted((one for one in found if one.is_lost or one.does == "reads"), key=lambda one: not one.is_lost)
+    known = (one for one in found if one.is_lost or (one.does == "reads" and one.partitions))
+    found = sorted(known, key=lambda one: not one.is_lost)
     if len(found) == 1 and not found[0].partitions:
         return ()  # as the headline has it
     several = len(entry.topics) > 1

@@ -334,10 +334,10 @@ class Recreation(Lasting):
     """Cluster ID, or the label given; None where the cluster is unknown."""
     topic: str
     """Topic name."""
-    topic_id: str
-    """Of the topic that is there now."""
-    former_id: str
-    """Of the topic that was deleted."""
+    topic_id: str | None
+    """Of the topic that is there now; None where none was seen."""
+    former_id: str | None
+    """Of the topic that was deleted; None where none was seen."""
     deleted_ns: int
     """When it was deleted."""
     created_ns: int

@@ -112,7 +112,13 @@ class Log:
     @property
     def born_ns(self) -> int:
         """When it took another one's place, also that of a former cluster; 0 of a topic that did not."""
-        return self.topic.histories[-1].born_ns if len(self.topic.histories) > 1 else 0
+        if len(self.topic.histories) > 1:
+            return self.topic.histories[-1].born_ns
+        return self.topic.lives.born_ns if self.topic.lives else 0
+
+    def is_now(self, one: "Reader") -> bool:
+        """Whether a reader asks by the ID of the topic that is there now."""
+        return one.topic_id is not None and one.topic_id == self.topic_id
 
     @cached_property
     def brokers(self) -> set[str]:
@@ -350,15 +356,14 @@ def of_recreation(log: Log, partition: int, every: list[Reader]) -> Iterator[tup
     """Readers of the former topic that begin the new one behind its first record, and no other member of theirs reads
     what is before. Without a deletion the log may be the same.
     """
-    ended = log.topic.ended(log.topic.histories[-2]) if log.topic.replaces() else None
-    if ended is None:
+    if (lives := log.topic.lives) is None:
         return
     least, born_ns = least_asked(log, every), log.born_ns
     for who, mine in by_who(every).items():
         begun = begins_at(log, mine)
-        if begun is None or not any(read_before(one, log, ended.first.ts_ns) for one in mine):
+        if begun is None or not any(read_before(one, log, lives.ended_ns) for one in mine):
             continue
-        begin = max([0, *(one.begin or 0 for one in mine if one.topic_id == log.topic_id)])
+        begin = max([0, *(one.begin or 0 for one in mine if log.is_now(one))])
         is_least = all(least[place] >= begun.offset for one in mine for place in shared_by(one, log))
         if begun.offset > begin and is_least and log.whole(who, born_ns):
             sought = log.at("sought", partition)
@@ -378,7 +383,7 @@ def by_who(every: Iterable[Reader]) -> dict[Who, list[Reader]]:
 
 def read_before(one: Reader, log: Log, ended_ns: int) -> bool:
     """Whether a reader read the former topic: by its ID, or by name before it was deleted."""
-    return one.first[0] < (ended_ns if one.topic_id in {None, ZERO} else log.born_ns) and one.topic_id != log.topic_id
+    return one.first[0] < (ended_ns if one.topic_id in {None, ZERO} else log.born_ns) and not log.is_now(one)
 
 
 class Begin(NamedTuple):
@@ -397,7 +402,7 @@ def begins_at(log: Log, mine: list[Reader]) -> Begin | None:
     least is never too high.
     """
     born = log.born_ns // SLOT_NS
-    current = [one for one in mine if one.topic_id == log.topic_id and one.lowest is not None]
+    current = [one for one in mine if log.is_now(one) and one.lowest is not None]
     named = [one for one in mine if one.topic_id in {None, ZERO}]
     since = [each for one in named for each in by_slot(one.claims, lowest=True) if each[0] >= born]
     after = [slot for slot, _ in since if slot > born]

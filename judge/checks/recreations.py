@@ -62,14 +62,13 @@ class Continuation(NamedTuple):
 def continuations(log: Log) -> dict[Who, list[Continuation]]:
     """By client and host, in the order of the partitions; of a topic that took the place of a deleted one."""
     found: dict[Who, list[Continuation]] = {}
-    ended = log.topic.ended(log.topic.histories[-2]) if log.topic.replaces() else None
-    if ended is None:
+    if (lives := log.topic.lives) is None:
         return found
     for partition in sorted(log.of("position")):
         every = [one for one in readers(log.at("position", partition)) if not is_internal(one.client_id or "")]
         skips = dict(of_recreation(log, partition, every))
         for who, mine in sorted(by_who(every).items(), key=str):
-            if any(read_before(one, log, ended.first.ts_ns) for one in mine):
+            if any(read_before(one, log, lives.ended_ns) for one in mine):
                 found.setdefault(who, []).append(continued(log, partition, mine, skips.get(who)))
     return found
 

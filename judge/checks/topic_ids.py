@@ -76,12 +76,9 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
 
 def recreated_without_ids(topic: Topic) -> Iterator[Evidence]:
     """Deleted and then created by clients, both granted, in versions without IDs: what has no ID has changed, too."""
-    deleted = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
-    made = max(topic.creations, key=lambda claim: claim.last, default=None)
-    before = [c for c in deleted if made is not None and c.first.ts_ns < made.last.ts_ns]
-    if made is None or not before:
+    if topic.made_again is None:
         return
-    ended = min(before, key=lambda claim: claim.first)
+    ended, made = topic.made_again
     words = {"time": clock(made.last.ts_ns), "how": f" (deleted at {clock(ended.first.ts_ns)})", "ids": ""}
     sides = (first_of(ended), last_of(made))
     yield Evidence((topic.name, ""), sides, topic=topic.name, first_ns=ended.first.ts_ns, words=words)

@@ -38,21 +38,20 @@ class Now(NamedTuple):
 def recreations_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     for group in known(context.groups(subject)):
         log = log_of(subject, group, context)
-        ended = log.topic.ended(log.topic.histories[-2]) if log.topic.replaces() else None
-        if ended is None:
+        if (lives := log.topic.lives) is None:
             continue
-        old, new = log.topic.histories[-2:]
-        who = requesters(log.topic, old, new)
-        for one in (*read(log), *written(log, ended.first.ts_ns)):
+        old, new = log.topic.histories[-2:] if len(log.topic.histories) > 1 else (None, None)
+        who = requesters(log.topic, old, new) if old and new else {}
+        for one in (*read(log), *written(log, lives.ended_ns)):
             yield ResultRow.of(
                 "recreations",
-                "|".join((group.key, new.topic_id, one.client_id or "", one.host, one.does)),
+                "|".join((group.key, log.topic.name, log.topic_id or "", one.client_id or "", one.host, one.does)),
                 group.cluster,
                 topic=log.topic.name,
-                topic_id=new.topic_id,
-                former_id=old.topic_id,
-                deleted=ended.first.ts_ns,
-                created=new.born_ns,
+                topic_id=log.topic_id,
+                former_id=old.topic_id if old else None,
+                deleted=lives.ended_ns,
+                created=lives.born_ns,
                 deleted_by=who.get("deleted_by_client_id"),
                 created_by=who.get("created_by_client_id"),
                 client_id=one.client_id,
@@ -123,7 +122,7 @@ def written(log: Log, ended_ns: int) -> Iterator[Now]:
 
 
 def is_before(claim: Claim, log: Log, ended_ns: int) -> bool:
-    return claim.first.ts_ns < ended_ns and claim["topic_id"] != log.topic_id
+    return claim.first.ts_ns < ended_ns and (claim["topic_id"] in BY_NAME or claim["topic_id"] != log.topic_id)
 
 
 def span(claims: Iterable[Claim]) -> tuple[int, int]:

@@ -158,6 +158,29 @@ def grp010_fires__by_name(lab):
     fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=12, talk=talk)
 
 
+def recreated_without_ids(lab):
+    admin = lab.talk(client_id="admin")
+    lab.metadata(0, [("songs", None)], version=9, brokers={B1: 1})
+    admin.ask(35, "DeleteTopics", 3, {"topicNames": ["songs"]}, {"responses": [{"name": "songs"}]})
+    asked = {"topics": [{"name": "songs", "numPartitions": 1, "replicationFactor": 1}]}
+    admin.ask(41, "CreateTopics", 3, asked, {"topics": [{"name": "songs"}]})
+    lab.metadata(60, [("songs", None)], version=9, brokers={B1: 1})
+
+
+def grp010_fires__in_versions_without_ids(lab):
+    recreated_without_ids(lab)
+    talk = fetches(lab, follows(1, 34), "songs", version=11)
+    fetches(lab, [(50 + n, 33 + n, 60 + n) for n in range(20)], "songs", version=11, talk=talk)
+    (found,) = lab.findings("GRP010")
+    assert found["count"] == 33
+
+
+def grp010_near_miss__in_versions_without_ids(lab):
+    recreated_without_ids(lab)
+    talk = fetches(lab, follows(1, 34), "songs", version=11)
+    fetches(lab, [(50 + n, n, 60 + n) for n in range(20)], "songs", version=11, talk=talk)
+
+
 def grp010_fires__by_name_and_then_by_id(lab):
     """It reads by name until it knows the new ID: what it got by name, it has read."""
     recreated(lab)
