@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 
 logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no layers loaded: we ask for none
 
-# Hardware type of the interface (linux/if_arp.h) -> what its packets begin with.
-_LINK_TYPES = {
-    1: link_type.LINK_ETHERNET,
-    772: link_type.LINK_ETHERNET,
-    65534: link_type.LINK_RAW,
-    778: link_type.LINK_RAW,
-}
-_LOOPBACK = 772
+_ETHERNET, _LOOPBACK = 1, 772  # linux/if_arp.h
+_LAYER_3 = frozenset({519, 768, 769, 776, 778, 823, 65534})
+"""Hardware types whose packets begin with IP: RAWIP (wwan), TUNNEL (IP in IP), TUNNEL6, SIT, IPGRE, IP6GRE, NONE (tun).
+All others but Ethernet are opened as cooked sockets (packet(7)), which leave the link header out: PPP, IPoIB and so on.
+"""
+_DLT_RAW = 12  # libpcap's number for packets that begin with IP
 _NAME_BYTES = 15
 _SIOCGIFINDEX = 0x8933  # linux/sockios.h
 
@@ -72,10 +70,11 @@ class Interface:
         self._opened = _open(name, promiscuous)
         self._socket: socket.socket = self._opened.ins
         hardware = self._socket.getsockname()[3]
-        if hardware not in _LINK_TYPES:
+        if hardware not in {_ETHERNET, _LOOPBACK, *_LAYER_3}:
             self._opened.close()
-            raise ListenError(f"{name}: hardware type {hardware} is not supported")
-        self._link_type = _LINK_TYPES[hardware]
+            self._opened = _Cooked(name)
+            self._socket = self._opened.ins
+        self._link_type = link_type.LINK_ETHERNET if hardware in {_ETHERNET, _LOOPBACK} else link_type.LINK_RAW
         try:
             self._filter(ports, expression)
         except ListenError:
@@ -98,7 +97,10 @@ class Interface:
         self.rows = Rows(_BATCH_BYTES)
 
     def _filter(self, ports: Sequence[int], expression: str | None) -> None:
-        program = bpf.program(self._link_type, ports) if expression is None else _compiled(expression, self.name)
+        if expression is None:
+            program = bpf.program(self._link_type, ports)
+        else:
+            program = _compiled(expression, self.name, begins_with_ip=self._link_type == link_type.LINK_RAW)
         try:
             bpf.attach(self._socket, program)
         except OSError as error:
@@ -207,6 +209,23 @@ def _open(name: str, promiscuous: bool) -> Any:
         raise ListenError(f"{name}: {str(error.strerror or error).lower()}") from error
 
 
+class _Cooked:
+    """A socket whose packets begin with IP, whatever the link header of the interface is."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            self.ins = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_EVERY_PROTOCOL))
+            self.ins.bind((name, _EVERY_PROTOCOL))
+        except OSError as error:
+            raise ListenError(f"{name}: {str(error.strerror or error).lower()}") from error
+
+    def close(self) -> None:
+        self.ins.close()
+
+
+_EVERY_PROTOCOL = 3  # ETH_P_ALL, linux/if_ether.h
+
+
 def need_libpcap() -> None:
     """Nothing but tcpdump's own words for a filter needs it."""
     try:
@@ -215,14 +234,14 @@ def need_libpcap() -> None:
         raise ListenError("--filter needs libpcap: apt-get install libpcap0.8 (--port works without it)") from error
 
 
-def _compiled(expression: str, name: str) -> list[bpf.Instruction]:
+def _compiled(expression: str, name: str, *, begins_with_ip: bool) -> list[bpf.Instruction]:
     """What libpcap makes of it, without the 65535 bytes scapy compiles in: offloaded packets are longer."""
     need_libpcap()
     from scapy.arch.common import compile_filter, free_filter
     from scapy.error import Scapy_Exception
 
     try:
-        compiled = compile_filter(expression, name)
+        compiled = compile_filter(expression, linktype=_DLT_RAW) if begins_with_ip else compile_filter(expression, name)
     except Scapy_Exception as error:
         raise ListenError(f"{name}: filter {expression!r} is not valid: {error}") from error
     steps = [compiled.bf_insns[i] for i in range(compiled.bf_len)]
