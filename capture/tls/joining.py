@@ -33,7 +33,17 @@ SCANNED = 128
 """So many numbers that no tag is asked about cost as much as a try."""
 JOINED_NUMBERS = 1 << 10
 """Behind the record that a key opened first, until the next one does."""
-STEPS = (0, 1 << 8, 1 << 12, MOST_NUMBERS)
+MOST_UPDATES = 8
+"""So many KeyUpdates may have been before: each has a key of its own, made of the one before (RFC 8446 7.2), and
+numbers from 0. Java sends one after 2^37 bytes (jdk.tls.keyLimits)."""
+FEW, MANY = (0, 1 << 8, 1 << 12), (1 << 12, MOST_NUMBERS)
+STEPS = (
+    *((False, step) for step in pairwise(FEW)),
+    *((True, step) for step in pairwise(FEW)),
+    (False, MANY),
+    (True, MANY),
+)
+"""Whether behind a KeyUpdate, and the least and most number: the likeliest first."""
 SUITES = {48: (0x1302,), 32: (0x1301, 0x1303)}
 _HEADER = re.compile(rb"\x17\x03\x03")
 
@@ -66,6 +76,8 @@ class Trial(NamedTuple):
     """Of the ClientHello that was not seen."""
     suite: int
     of_client: bool
+    updates: int = 0
+    """KeyUpdates that were before."""
 
 
 class Joining:
@@ -137,10 +149,13 @@ class Joining:
         secret = self._secrets.of(trial.random).get(TRAFFIC[1 if trial.of_client else 0])
         if secret is None:
             return None
-        key, record = Tls13Key(TLS_1_3[trial.suite], secret), self._records.get(1 - trial.side)
-        found = (n for n in key.likely(0, MOST_NUMBERS, record[1]) if key.open(n, *record)) if record else iter(())
-        number = next(found, None)
-        return (key, 0, MOST_NUMBERS) if number is None else (key, number, number + JOINED_NUMBERS)
+        keys, record = generations(Tls13Key(TLS_1_3[trial.suite], secret)), self._records.get(1 - trial.side)
+        if record is not None:
+            for key in sorted(keys, key=lambda one: abs(keys.index(one) - trial.updates)):
+                number = number_of(key, record)
+                if number is not None:
+                    return key, number, number + JOINED_NUMBERS
+        return keys[trial.updates], 0, MOST_NUMBERS  # who renews a key mostly asks the other side for it, too
 
     def _record(self, side: int) -> tuple[bytes, bytes] | None:
         """The first that is whole, and behind which another begins, or nothing is."""
@@ -157,15 +172,29 @@ class Joining:
     def _every(self) -> Iterator[tuple[int, Trial | None]]:
         """What it costs, in tries; the likeliest first: low numbers, newest secrets."""
         side = min(self._records, key=lambda side: len(self._records[side][1]))
-        keys = [
+        first = [
             (Tls13Key(TLS_1_3[suite], secret), random, suite, label == TRAFFIC[0])
             for random, found in self._secrets.unclaimed(MOST_SECRETS)
             for label in TRAFFIC
             if (secret := found.get(label)) is not None
             for suite in SUITES.get(len(secret), ())
         ]
-        for least, most in pairwise(STEPS):
-            for key, random, suite, of_client in keys:
-                yield 1 + (most - least) // SCANNED, None
-                for number in key.likely(least, most, self._records[side][1]):
-                    yield 1, Trial(side, key, number, random, suite, of_client)
+        for updated, (least, most) in STEPS:
+            for one, random, suite, of_client in first:
+                for updates, key in enumerate(generations(one)[1:], 1) if updated else [(0, one)]:
+                    yield 1 + (most - least) // SCANNED, None
+                    for number in key.likely(least, most, self._records[side][1]):
+                        yield 1, Trial(side, key, number, random, suite, of_client, updates)
+
+
+def number_of(key: Tls13Key, record: tuple[bytes, bytes]) -> int | None:
+    """The number under which a key opens a record."""
+    return next((n for n in key.likely(0, MOST_NUMBERS, record[1]) if key.open(n, *record)), None)
+
+
+def generations(key: Tls13Key) -> list[Tls13Key]:
+    """A key, and those behind so many KeyUpdates."""
+    found = [key]
+    for _ in range(MOST_UPDATES):
+        found.append(found[-1].next())
+    return found

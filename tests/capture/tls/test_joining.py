@@ -3,7 +3,8 @@
 import pytest
 
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
-from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget
+from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget, Joining, generations
+from wirecheck.capture.tls.key_log import TRAFFIC, Secrets
 from wirecheck.capture.tls.record_keys import NONCE_BYTES, Tls13Key
 
 S = 1_000_000_000
@@ -61,3 +62,51 @@ def test_what_was_not_tried_may_be_tried_later_up_to_a_bound(tries):
 
 def test_an_agent_that_listens_tries_for_no_longer_than_its_ring_waits():
     assert LIVE[1] * 10e-6 < 0.5
+
+
+def joining(suite, updates, numbers, *, others=3):
+    """Two sides of a connection that is joined behind so many KeyUpdates of each, at these record numbers."""
+    secrets, size = Secrets(), TLS_1_3[suite].prf_bytes
+    labels = {label: bytes([place]) * size for place, label in enumerate(TRAFFIC, 1)}
+    for random in range(others):
+        secrets.by_random[bytes([random]) * 32] = {label: bytes([40 + random]) * size for label in TRAFFIC}
+    secrets.by_random[b"m" * 32] = labels
+    budget = Budget()
+    budget.earn(1 * S)
+    made = Joining(secrets, budget)
+    for side, (label, count, number) in enumerate(zip(TRAFFIC, updates, numbers, strict=True)):
+        own = generations(Tls13Key(TLS_1_3[suite], labels[label]))[count]
+        made.see(side, b"".join(record(own, number + n, b"some message") for n in range(3)))
+    return made
+
+
+def record(own, number, content):
+    header = b"\x17\x03\x03" + (len(content) + 1 + 16).to_bytes(2, "big")
+    nonce = (own._iv ^ number).to_bytes(NONCE_BYTES, "big")
+    return header + own._aead.encrypt(nonce, content + b"\x17", header)
+
+
+@pytest.mark.parametrize("suite", [AES_128, AES_256, CHACHA])
+@pytest.mark.parametrize("updates", [(0, 0), (1, 1), (1, 0), (3, 2), (8, 8)])
+def test_a_connection_is_joined_behind_key_updates(suite, updates):
+    made = joining(suite, updates, (40, 7))
+    trial = made.find()
+    assert trial is not None
+    assert (trial.updates, trial.number, trial.random) == (updates[trial.side], (40, 7)[trial.side], b"m" * 32)
+    key_of_other, number, _ = made.other(trial)
+    side = 1 - trial.side
+    assert number == (40, 7)[side]
+    assert key_of_other.open(number, *made._records[side]) is not None
+
+
+def test_behind_more_key_updates_than_are_tried_nothing_is_found():
+    labels = [bytes([place]) * 32 for place in (1, 2)]
+    last = generations(Tls13Key(TLS_1_3[AES_128], labels[0]))[-1].next()
+    secrets = Secrets()
+    secrets.by_random[b"m" * 32] = dict(zip(TRAFFIC, labels, strict=True))
+    budget = Budget()
+    budget.earn(1 * S)
+    made = Joining(secrets, budget)
+    made.see(0, b"".join(record(last, number, b"some message") for number in range(3)))
+    assert made.find() is None
+    assert made.is_hopeless
