@@ -16,6 +16,7 @@ import click
 from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
+from wirecheck.document import document
 from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import latest
 
@@ -121,7 +122,7 @@ class Printer:
 
     def print(self, result: "Verdict", *, table: bool) -> None:
         if self.form == "json":
-            rows: dict[str, Any] = dict(result.by_id)
+            rows: dict[str, Any] = {one.id: with_card(one, result) for one in result.findings}
             for name, finding in rows.items():
                 if self.known.get(name) != finding:
                     click.echo(as_json(finding))
@@ -131,6 +132,14 @@ class Printer:
             print_cards(fresh, table=table)
             rows = {name: cells[1:] for name, cells in rows.items()}  # all but the age
         self.known = rows
+
+
+def with_card(finding: "Finding", result: "Verdict") -> dict[str, Any]:
+    """A finding as JSON has it, with the ID of the finding whose card it is on, and the card with that one."""
+    entry = next((one for one in result.entries if finding.id in one.finding_ids), None)
+    head = entry.findings[0] if entry is not None else None
+    card = document(entry.card) if entry is not None and head == finding.id else None
+    return {**document(finding), "card_of": head, "card": card}
 
 
 def cards(result: "Verdict") -> dict[str, Any]:
@@ -156,7 +165,7 @@ def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
 def show_one(result: "Verdict", name: str, form: str) -> None:
     found = [one_finding(result.findings, name)]
     if form == "json":
-        click.echo(as_json(found[0]))
+        click.echo(as_json(with_card(found[0], result)))
         return
     from wirecheck.dashboards import terminal
     from wirecheck.dashboards.axis import axis_of

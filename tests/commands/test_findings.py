@@ -32,9 +32,12 @@ def test_a_card_is_a_row(run, verdict):
 
 
 def test_json_is_the_finding_of_a_replay(run, verdict):
-    (finding,) = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["findings"]
+    whole = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)
+    (finding,), (entry,) = whole["findings"], whole["entries"]
     listed = json.loads(run("findings", verdict, "--format", "json").stdout)
     assert listed == json.loads(run("findings", verdict, ID[:6], "--format", "json").stdout)
+    card, card_of = listed.pop("card"), listed.pop("card_of")
+    assert (card["headline"], card["cause"], card_of) == (entry["card"]["headline"], entry["card"]["cause"], ID)
     assert {name: finding[name] for name in listed} == {
         **listed,
         "sides": [{**side, "frame": finding["sides"][i]["frame"]} for i, side in enumerate(listed["sides"])],
