@@ -53,7 +53,7 @@ def timeline(
     Examples:
       wirecheck timeline incident.pcapng
       wirecheck timeline incident.pcapng --about orders
-      wirecheck timeline incident.pcapng --since 00:20 --until 00:25 --kind change --kind election
+      wirecheck timeline incident.pcapng --since 00:20 --kind change
       wirecheck timeline verdict/ --format json
     """
     need_order(asked["since"], asked["until"])

@@ -27,6 +27,7 @@ BEGIN = {
         "docs/tls.md",
         "docs/why.md",
         "docs/timeline.md",
+        "docs/corpus.md",
         "docs/errors.md",
         "docs/changes.md",
         "docs/diff.md",

@@ -33,7 +33,7 @@ GROUPS = {
         "diff",
         "explain",
     ),
-    "Get evidence": ("evidence",),
+    "Get evidence": ("evidence", "score"),
     "Monitor a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),
 }

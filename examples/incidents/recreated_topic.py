@@ -40,7 +40,7 @@ GO = (
 def commands(clients: Path) -> dict[str, list[str]]:
     """How each client is started; `+`: address, topic, client ID and group."""
     java = [*SMALL_JAVA, f"{clients}/java/classes:{clients}/java/libs/*"]
-    reader = Path(__file__).with_name("recreated_topic_reader.py")
+    reader = Path(__file__).with_name("recreated-topic") / "reader.py"
     return {
         "java": [*java, "Reader", "classic", "+", "group.protocol=classic"],
         "java-latest": [*java, "Reader", "classic", "+", "group.protocol=classic", "auto.offset.reset=latest"],

@@ -103,7 +103,9 @@ def test_every_client_that_is_hurt_is_named_and_no_other(judged):
 
 
 def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured, judged):
-    """A client whose connection is closed is a row of no topic there, and of no version."""
+    """A client whose connection is closed is a row of no topic there, and of no version. Whose connection was refused
+    is unknown where a host has several clients.
+    """
     _, files = captured
     _, result = judged
     hurt = [client for entry in result["entries"] for client in entry["card"]["harm"]["clients"]]
@@ -122,7 +124,8 @@ def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured
         row.client_id
         for row in rows
         if row.status == "ongoing" and row.last_ns - row.first_ns >= LONG_NS and not is_internal(row.client_id)
-    }
+        and (row.client_id is not None or row.effect != "connection refused")
+    }  # fmt: skip
     assert lasting <= named
 
 

@@ -1,4 +1,4 @@
-"""recreated_topic_reader.py LIBRARY BOOTSTRAP TOPIC CLIENT_ID GROUP: prints what it reads until SIGTERM."""
+"""reader.py LIBRARY BOOTSTRAP TOPIC CLIENT_ID GROUP: prints what it reads until SIGTERM."""
 
 import asyncio
 import signal

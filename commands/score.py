@@ -1,0 +1,86 @@
+"""`wirecheck score`: how right verdicts are, over captures with the truth beside them.
+
+Knows: the columns in which that is printed, and the exit status. Refuses to know what is right (session/score.py).
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wirecheck.commands import completion, options
+from wirecheck.commands.ending import FOUND
+from wirecheck.commands.listing import Cells, Listing
+from wirecheck.commands.screen import note
+from wirecheck.document import document
+
+if TYPE_CHECKING:
+    from wirecheck.session.score import Score
+
+FOLDER = click.Path(path_type=Path)
+
+
+@click.command(cls=options.Sections, short_help="Score verdicts against captures with a known truth.")
+@click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="DIR...", shell_complete=completion.path)
+@options.keylog
+@options.dialect
+@options.form("json", "csv")
+@options.quiet
+def score(folders: tuple[Path, ...], form: str) -> None:
+    """Check each capture below DIR that has a truth.json beside it, and compare.
+
+    Each line has how many clients are hurt by the truth, how many of them were found, left in doubt or missed, which
+    healthy clients were called hurt (FALSE) or in doubt, and how many findings were expected and missed. The form of
+    truth.json is in docs/corpus.md.
+
+    Exit status: 1 if a hurt client or an expected finding was missed, or a healthy client was called hurt.
+
+    \b
+    Examples:
+      wirecheck score tests/scenarios/work
+      wirecheck score corpus/ --format json
+    """
+    from wirecheck.session.score import scores, total
+
+    every = list(scores(options.session(), list(folders)))
+    LISTING.show(every, form, every=True)
+    whole = total(every)
+    if form == "text":
+        note(sentence(whole))
+    sys.exit(0 if whole.is_right else FOUND)
+
+
+def sentence(whole: "Score") -> str:
+    """`16 captures: 23 of 24 hurt clients found, 1 in doubt, 0 missed; 0 healthy ones accused, 0 in doubt; ...`."""
+    clients = (
+        f"{whole.found} of {whole.hurt} hurt clients found, {whole.in_doubt} in doubt, {len(whole.missed)} missed; "
+        f"{len(whole.false)} healthy ones accused, {len(whole.doubted)} in doubt"
+    )
+    codes = f"{whole.expected - len(whole.codes_missed)} of {whole.expected} expected findings"
+    return f"{whole.capture}: {clients}; {codes}"
+
+
+def cells(one: "Score", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
+    """`poison  2  1  1  0  0  0  0 of 0`."""
+    wrong = [*one.missed, *(f"{client} (false)" for client in one.false), *one.codes_missed]
+    return [
+        (one.capture, "topic"),
+        (str(one.hurt), "count"),
+        (str(one.found), "ok" if one.found == one.hurt else "latency"),
+        (str(one.in_doubt), "count"),
+        (str(len(one.missed)), "error" if one.missed else "ok"),
+        (str(len(one.false)), "error" if one.false else "ok"),
+        (str(len(one.doubted)), "latency" if one.doubted else "ok"),
+        (f"{one.expected - len(one.codes_missed)} of {one.expected}", "count"),
+        (", ".join(wrong), "details"),
+    ]
+
+
+LISTING: "Listing[Score]" = Listing(
+    "captures",
+    document,
+    cells,
+    lambda _one: (),
+    headings=("capture", "hurt", "found", "in doubt", "missed", "false", "doubted", "findings", "wrong"),
+)
