@@ -34,9 +34,9 @@ def path(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Compl
 
 def code(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Codes and names of checks, each with what it finds."""
-    from wirecheck.judge.checks.catalogue import CHECKS
+    from wirecheck.judge.checks.listed_checks import LISTED
 
-    found = {name: check.name for check in CHECKS.values() for name in (check.code, check.name)}
+    found = {name: check.name for check in LISTED.values() for name in (check.code, check.name)}
     return [
         CompletionItem(name, help=means)
         for name, means in found.items()

@@ -20,7 +20,7 @@ from wirecheck.commands.screen import console, legible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wirecheck.judge.checks.catalogue import Check
+    from wirecheck.judge.checks.listed_checks import ListedCheck
     from wirecheck.story.verdict import CardEntry, Finding
 
 MOST_ENTRIES = 5
@@ -49,29 +49,31 @@ def explain(code: str | None, inputs: tuple[str, ...]) -> None:
       wirecheck explain 103
       wirecheck explain 103 incident.pcapng
     """
-    from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks import listed_checks
 
     if code is None:
-        for check in catalogue.CHECKS.values():
+        for check in listed_checks.LISTED.values():
             click.echo(check_line(check))
         return
-    codes = {check.name: check.code for check in catalogue.CHECKS.values()}
+    codes = {check.name: check.code for check in listed_checks.LISTED.values()}
     name = codes.get(code.lower(), code.upper())
-    if name in catalogue.CHECKS:
+    if name in listed_checks.LISTED:
         if inputs:
             raise click.UsageError(f"with INPUT, give an error; for a check: wirecheck replay {shlex.join(inputs)} -v")
-        print_page(catalogue.page(name))
+        print_page(listed_checks.page(name))
     elif (number := error_number(code)) is not None:
         print_page(error_page(number))
         if inputs:
             print_seen(number, inputs)
     else:
-        close = get_close_matches(code.upper(), [*catalogue.CHECKS, *errors()]) + get_close_matches(code.lower(), codes)
+        close = get_close_matches(code.upper(), [*listed_checks.LISTED, *errors()]) + get_close_matches(
+            code.lower(), codes
+        )
         hint = f"close to it: {', '.join(close)}" if close else "wirecheck explain, without a code, lists them all"
         raise Stop(f"{code}: no such check or error; {hint}")
 
 
-def check_line(check: "Check") -> str:
+def check_line(check: "ListedCheck") -> str:
     return f"{check.code}  {check.kind:11}  {check.name}"
 
 
@@ -140,14 +142,14 @@ def error_number(text: str) -> int | None:
 def error_page(number: int) -> str:
     """One of Kafka's errors, and the checks whose pages name it."""
     from wirecheck.decode import schemas
-    from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks import listed_checks
     from wirecheck.judge.checks.error_meanings import error_meanings
 
     if number in schemas.draft_errors():
         return draft_error_page(number)
     error = schemas.errors()[number]
     named = re.compile(rf"\b{error.name}\b")
-    checks = [check for code, check in catalogue.CHECKS.items() if named.search(catalogue.page(code))]
+    checks = [check for code, check in listed_checks.LISTED.items() if named.search(listed_checks.page(code))]
     retry = "Clients retry it." if error.retriable else "Clients do not retry it."
     meaning = error_meanings().get(error.name)
     lines = [
@@ -167,7 +169,7 @@ def error_page(number: int) -> str:
 def draft_error_page(number: int) -> str:
     """One of the errors that only the draft of KIP-4 has."""
     from wirecheck.decode import schemas
-    from wirecheck.judge.checks import catalogue
+    from wirecheck.judge.checks import listed_checks
 
     error = schemas.draft_errors()[number]
     return "\n".join(
@@ -180,6 +182,6 @@ def draft_error_page(number: int) -> str:
             "",
             "Check that names it:",
             "",
-            f"    {check_line(catalogue.CHECKS['DRF002'])}",
+            f"    {check_line(listed_checks.LISTED['DRF002'])}",
         ]
     )

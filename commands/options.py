@@ -260,12 +260,12 @@ class Code(click.ParamType[str]):
     name = "CODE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        from wirecheck.judge.checks.catalogue import CHECKS
+        from wirecheck.judge.checks.listed_checks import LISTED
 
-        codes = {name: check.code for check in CHECKS.values() for name in (check.code, check.name)}
+        codes = {name: check.code for check in LISTED.values() for name in (check.code, check.name)}
         found = codes.get(value.upper()) or codes.get(value.lower())
         if found is None:
-            close = get_close_matches(value.upper(), codes, n=3, cutoff=0.5) or sorted(CHECKS)[:3]
+            close = get_close_matches(value.upper(), codes, n=3, cutoff=0.5) or sorted(LISTED)[:3]
             self.fail(
                 f"there is no check {value}; there are {', '.join(close)}, and wirecheck explain lists all", param, ctx
             )

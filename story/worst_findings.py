@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks import listed_checks
 from wirecheck.story.verdict import Finding
 from wirecheck.wording import NS_PER_S
 
@@ -17,7 +17,7 @@ NOW_S = 120
 """Findings that were seen within this time of the newest count as equally recent. The last time of a continuing finding
 is emitted once per minute (`schedule.py`), so the choice does not depend on which was emitted last.
 """
-KINDS = tuple(catalogue.KINDS)
+KINDS = tuple(listed_checks.KINDS)
 """From worst to mildest."""
 ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
 EXPECTED = "expected"

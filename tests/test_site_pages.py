@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from tools import site, site_pages
-from wirecheck.judge.checks.catalogue import CHECKS, STATUSES
+from wirecheck.judge.checks.listed_checks import LISTED, STATUSES
 
 PAGES = site_pages.pages()
 FILES = set(site_pages.files())
@@ -27,17 +27,17 @@ def test_every_link_of_a_page_leads_to_a_page_or_a_file_of_the_site(page):
 
 def test_there_is_a_page_for_each_code_and_none_else():
     own = {path for path in PAGES if re.fullmatch(r"checks/[A-Z]{3}\d{3}\.md", path)}
-    assert own == {f"checks/{code}.md" for code in CHECKS}
+    assert own == {f"checks/{code}.md" for code in LISTED}
     index = PAGES["CHECKS.md"]
-    assert [code for code in CHECKS if f"[{code}](checks/{code}.md) {CHECKS[code].name}" not in index] == []
+    assert [code for code in LISTED if f"[{code}](checks/{code}.md) {LISTED[code].name}" not in index] == []
 
 
-@pytest.mark.parametrize("code", CHECKS)
+@pytest.mark.parametrize("code", LISTED)
 def test_a_check_says_what_it_finds_and_what_its_status_means(code):
     page = PAGES[f"checks/{code}.md"]
-    assert page.startswith(f"# {code} {CHECKS[code].name}\n")
+    assert page.startswith(f"# {code} {LISTED[code].name}\n")
     assert "**Detects.**" in page
-    assert f"*{CHECKS[code].status}*: {STATUSES[CHECKS[code].status]}" in page
+    assert f"*{LISTED[code].status}*: {STATUSES[LISTED[code].status]}" in page
     assert f"](../checks/{code}.md)" not in page
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from tools import man_page, prometheus_rule, reference_pages, run_notebook, verdict_schema
 from tools.boards import grafana
-from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks import listed_checks
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def documents() -> dict[Path, str]:
     return {
-        ROOT / "CHECKS.md": catalogue.document(),
+        ROOT / "CHECKS.md": listed_checks.document(),
         ROOT / "docs" / "metrics.md": reference_pages.metrics(),
         ROOT / "docs" / "tables.md": reference_pages.tables(),
         ROOT / "docs" / "redaction.md": reference_pages.redaction(),

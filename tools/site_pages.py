@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks import listed_checks
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = {
@@ -60,7 +60,7 @@ INDEX, ERRORS = "CHECKS.md", "checks/errors.md"
 UNTITLED = {"README.md": "wirecheck", INDEX: "By code", ERRORS: "By Kafka's error names"}
 """What the navigation calls pages whose own title is too long for it."""
 LINK = re.compile(r"(?:\]\(|src(?:set)?=\")(?!\w+:|#)([^)#\"]+)")
-CODE = re.compile(r"\b(?:" + "|".join(catalogue.FAMILIES) + r")\d{3}\b")
+CODE = re.compile(r"\b(?:" + "|".join(listed_checks.FAMILIES) + r")\d{3}\b")
 APART = re.compile(r"(^```.*?^```$|`[^`\n]*`|\[[^]\n]*\]\([^)\n]*\)|^#.*?$)", re.MULTILINE | re.DOTALL)
 """What no link is put into: fenced blocks, words in backticks, links, headings."""
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -70,9 +70,9 @@ ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 def pages() -> dict[str, str]:
     """Every page by its path in the site, as Markdown."""
     found = {path: (ROOT / path).read_text("utf-8") for path in reached()}
-    spoken = found | {check_path(code): catalogue.page(code) for code in catalogue.CHECKS}
+    spoken = found | {check_path(code): listed_checks.page(code) for code in listed_checks.LISTED}
     index = {INDEX: check_index(), ERRORS: error_index(spoken)}
-    checks = {check_path(code): check_page(code, spoken) for code in catalogue.CHECKS}
+    checks = {check_path(code): check_page(code, spoken) for code in listed_checks.LISTED}
     ready = {path: spaced(linked(text, path)) for path, text in found.items() if path != INDEX}
     return ready | {path: linked(text, path) for path, text in (index | checks).items()}
 
@@ -114,10 +114,14 @@ def check_path(code: str) -> str:
 
 def check_page(code: str, spoken: Mapping[str, str]) -> str:
     """One check: its page, what its kind and status mean, Kafka's errors in it, and who else speaks of it."""
-    check, text = catalogue.CHECKS[code], spoken[check_path(code)].removeprefix("#")
+    check, text = listed_checks.LISTED[code], spoken[check_path(code)].removeprefix("#")
     head, rest = text.split("\n\n", 2)[0], text.split("\n\n", 2)[2]
-    meant = [f"- *{check.kind}*: {catalogue.KINDS[check.kind]}."]
-    meant += [f"- *{check.status}*: {catalogue.STATUSES[check.status]}."] if check.status in catalogue.STATUSES else []
+    meant = [f"- *{check.kind}*: {listed_checks.KINDS[check.kind]}."]
+    meant += (
+        [f"- *{check.status}*: {listed_checks.STATUSES[check.status]}."]
+        if check.status in listed_checks.STATUSES
+        else []
+    )
     each = "each combination of " if "," in check.one_per else "each "
     meant += [f"- One finding for {each}{check.one_per}."]
     named = ", ".join(f"[{error}](errors.md#{anchor(error)})" for error in errors_in(text))
@@ -140,17 +144,17 @@ def check_index() -> str:
     """What CHECKS.md says before its table, and the checks by family, each in a sentence that leads to its page."""
     lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], ""]
     lines += ["To look up an error, see the [index by Kafka's error names](checks/errors.md).", ""]
-    for family, (name, _) in catalogue.FAMILIES.items():
+    for family, name in listed_checks.FAMILIES.items():
         lines += [f"## {name}", "", "| check | kind | detects |", "|---|---|---|"]
-        lines += [row(check) for check in catalogue.CHECKS.values() if check.code.startswith(family)]
+        lines += [row(check) for check in listed_checks.LISTED.values() if check.code.startswith(family)]
         lines += [""]
     return "\n".join(lines)
 
 
-def row(check: catalogue.Check) -> str:
+def row(check: listed_checks.ListedCheck) -> str:
     status = "" if check.status == "stable" else f", {check.status}"
     name = f"[{check.code}]({check_path(check.code)}) {check.name}"
-    return f"| {name} | {check.kind}{status} | {catalogue.in_a_sentence(check)} |"
+    return f"| {name} | {check.kind}{status} | {listed_checks.in_a_sentence(check)} |"
 
 
 def kafka_errors() -> dict[str, int]:
@@ -202,7 +206,7 @@ def linked(text: str, path: str) -> str:
     own = Path(path).stem
 
     def link(code: re.Match[str]) -> str:
-        known = code[0] in catalogue.CHECKS and code[0] != own
+        known = code[0] in listed_checks.LISTED and code[0] != own
         return f"[{code[0]}]({up}{check_path(code[0])})" if known else code[0]
 
     parts = APART.split(text)
@@ -232,8 +236,8 @@ def title(text: str) -> str:
 def navigation(ready: Mapping[str, str]) -> list[object]:
     """Sections with their pages; checks and alerts are parts of the reference; other linked pages come last."""
     families = [
-        {name: [check_path(code) for code in catalogue.CHECKS if code.startswith(family)]}
-        for family, (name, _) in catalogue.FAMILIES.items()
+        {name: [check_path(code) for code in listed_checks.LISTED if code.startswith(family)]}
+        for family, name in listed_checks.FAMILIES.items()
     ]
     checks = {"Checks": [*({UNTITLED[path]: path} for path in (INDEX, ERRORS)), *families]}
     sections: list[object] = []
