@@ -5,7 +5,6 @@ often, is connected since then or never closed its connection, and the log has m
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from wirecheck.client_ids import is_of_node
 from wirecheck.judge.check_context import CheckContext
@@ -13,8 +12,10 @@ from wirecheck.judge.checks.progress import Log, Reader, Who, greatest, log_of, 
 from wirecheck.judge.checks.shapes import brokers_of, clock, counted, resting_on
 from wirecheck.judge.checks.unserved import connection_spans, connections_that_are_over
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.kinds import PAUSE
 from wirecheck.judge.claims.outcomes import SLOT_NS
 from wirecheck.judge.results.finding import Evidence, Number
+from wirecheck.judge.streaks import in_order
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 
@@ -86,10 +87,14 @@ def silence(who: Who, by_partition: dict[int, Reader], log: Log) -> Evidence | N
 
 
 def longest_pause(fetches: list[Claim]) -> int:
-    """The most slots between two fetches."""
-    slots = sorted({run.last_ns // SLOT_NS for claim in fetches for run in claim.outcomes.runs()}
-                   | {run.first_ns // SLOT_NS for claim in fetches for run in claim.outcomes.runs()})  # fmt: skip
-    return max((later - sooner for sooner, later in pairwise(slots)), default=0)
+    """The most slots between two fetches. Within a run they are less than a slot apart, or as far as was kept of it."""
+    runs = in_order(run for claim in fetches for run in claim.outcomes.runs())
+    pauses = [claim.peak.get(PAUSE, 0) // SLOT_NS for claim in fetches]
+    until = runs[0].last_ns // SLOT_NS if runs else 0
+    for run in runs:
+        pauses.append(run.first_ns // SLOT_NS - until)
+        until = max(until, run.last_ns // SLOT_NS)
+    return max(pauses, default=0)
 
 
 def lives_on(client: Subject, until_ns: int, context: CheckContext) -> bool:

@@ -62,6 +62,8 @@ UNANSWERED = "unanswered_"
 """Prefix of the kind of claims from control requests without a captured response; their key ends with the sender's
 host.
 """
+PAUSE = "pause"
+"""The longest time between two successes of an activity that are counted together."""
 SENT, FORWARDED = "sent", "forwarded"
 """How a change was seen: from the client itself, or in the Envelope of a broker."""
 ORDERED = (

@@ -10,7 +10,8 @@ rules, by capture time; the horizon is a setting (24 h):
   highest epoch, and the introduction as new.
 - Counters per slot of time leave like moments, also from claims that are kept: once per horizon and everywhere at once,
   so that slots that are compared with each other leave together. Counters without a slot are kept.
-- Successes are counted per slot for FOLDED_NS, and then, if no other answer is near, per block of BLOCK slots.
+- Successes are counted per slot for FOLDED_NS, and then, if no other answer to the same client is near, per block of
+  BLOCK slots. Those of activities are counted by blocks whatever the pauses between them, and after two hours by hours.
   Otherwise a client without errors would have hours of slots in its state, which is written with every batch.
 - Ends of logs, and positions of readers and groups, are kept per slot for FOLDED_NS, too. Of older ones that never
   moved back, those stay that show where a server became the leader or a reader began, and the last.
@@ -20,13 +21,13 @@ Rule: findings and rows that rest on removed claims remain as they were emitted 
 forgets them. A topic ID or a client that returns after more than the horizon is treated as new.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirecheck.judge.claims.claim import AT, LOWEST, Claim, Subject, slot_of, without_slots
-from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.claims.outcomes import SLOT_NS, SUCCESS, Outcomes
+from wirecheck.judge.claims.kinds import KINDS, PAUSE, SPACES
+from wirecheck.judge.claims.outcomes import HARMLESS, MOST_SLOTS, SLOT_NS, SUCCESS, Outcomes
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
@@ -45,7 +46,8 @@ LASTING = {
     "log_diverged",
     "mark",
 }
-FOLDED_NS, BLOCK = 600_000_000_000, 60
+FOLDED_NS, BLOCK, HOUR = 600_000_000_000, 60, 360
+ACTIVITY = "activity"
 BEGIN, SILENT, MOST_ENDS = 4, 6, 60
 """Of a log's ends stay the first slots after a silence, as many as a fall must last, and the last; at most so many."""
 RISING = {"serves", "position", "committed", "restored"}
@@ -105,15 +107,47 @@ def fold(ledger: Ledger, since_ns: int, oldest_ns: int, attempt: Attempt) -> Non
     """Count successes before this by blocks: what is found in them stays the same. What is older than `since_ns` was
     looked through before; the block there had a neighbour that was not over.
     """
-    since, before = since_ns // SLOT_NS // BLOCK - 2, oldest_ns // SLOT_NS // BLOCK
+    since, before = since_ns // SLOT_NS - 2 * BLOCK, oldest_ns // SLOT_NS
     for space in ANSWERED:
         for subject in list(ledger.subjects(space)):
-            claims = foldable(ledger.claims_of(*subject).values())
-            blocks = [attempt(subject, folded, claim.outcomes, since, before) for claim in claims]
-            served = [claim for claim in ledger.claims_of(*subject).values() if claim.kind in RISING]
-            ends = [attempt(subject, folded_ends, claim, oldest_ns // SLOT_NS) for claim in served]
+            claims = ledger.claims_of(*subject).values()
+            answers = foldable(claims)
+            failed = (attempt(subject, failures, claims) if answers else None) or {}
+            blocks = [attempt(subject, folded_claim, one, failed, since, before) for one in answers]
+            served = [claim for claim in claims if claim.kind in RISING]
+            ends = [attempt(subject, folded_ends, claim, before) for claim in served]
             if any(blocks) or any(ends):
                 ledger.rewrite(subject)
+
+
+Failed = dict[tuple[Any, ...], set[int]]
+
+
+def who(claim: Claim) -> tuple[Any, ...]:
+    """The client whose answers are looked at together, at whatever server; of a claim about none, itself."""
+    fields = KINDS[claim.kind].at
+    return (claim["client_id"], claim["host"]) if {"client_id", "host"} <= fields.keys() else (claim.kind, *claim.key)
+
+
+def failures(claims: Iterable[Claim]) -> Failed:
+    """The slots in which each client was rejected, at any server."""
+    found: Failed = {}
+    for claim in claims:
+        if slots := {slot for error in claim.outcomes.codes() - HARMLESS for slot in claim.outcomes.of(error)}:
+            found.setdefault(who(claim), set()).update(slots)
+    return found
+
+
+def folded_claim(claim: Claim, failures: Failed, since: int, before: int) -> bool:
+    """Whether successes of one claim became fewer. Of activities, only the longest pause between them is asked for: it
+    is kept, and what is older than any window of a check is counted by hours.
+    """
+    failed = failures.get(who(claim), set())
+    if claim.kind != ACTIVITY:
+        return folded(claim.outcomes, failed, Span(since, before))
+    pauses = claim.peak
+    fewer = folded(claim.outcomes, failed, Span(since, before), pauses)
+    return folded(claim.outcomes, failed, Span(since - MOST_SLOTS - HOUR, before - MOST_SLOTS, HOUR), pauses) or fewer
 
 
 def folded_ends(claim: Claim, before: int) -> bool:
@@ -159,26 +193,38 @@ def foldable(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim in found if claim.kind != "cluster_id" or len(ids[claim["endpoint"]]) == 1]
 
 
-def folded(outcomes: Outcomes, since: int, before: int) -> bool:
-    """Whether successes of blocks from one to before another became fewer. A streak of errors ends, or begins, at a
-    success, so blocks with other answers, and their neighbours, stay as they are. Pauses of more than a slot stay, too.
+class Span(NamedTuple):
+    """Slots that are looked through, by whole blocks: from one to before another."""
+
+    since: int
+    before: int
+    block: int = BLOCK
+
+
+def folded(outcomes: Outcomes, failed: Collection[int], span: Span, pauses: dict[str, Any] | None = None) -> bool:
+    """Whether successes of the blocks of a span became fewer. A streak of errors ends, or begins, at a success, so
+    blocks with other answers, or with rejections by other servers (`failed`), and their neighbours, stay as they are.
+    So do pauses of more than a slot, unless the longest of them is kept in `pauses`.
     """
-    good = outcomes.of(SUCCESS)
-    slots = sorted(slot for slot in good if slot >= since * BLOCK)
-    if not slots or slots[0] >= before * BLOCK:
+    block, good = span.block, outcomes.of(SUCCESS)
+    since, before = span.since // block * block, span.before // block * block
+    slots = sorted(slot for slot in good if slot >= since)
+    if not slots or slots[0] >= before:
         return False
     other = {slot for error in outcomes.errors() for slot in outcomes.of(error)}
-    near = {(slot + beside) // BLOCK for slot in other for beside in (-1, 0, 1)}
+    near = {(slot + beside) // block for slot in (*failed, *other) for beside in (-1, 0, 1)}
     begin, until_ns, found = -1, 0, False
     for slot in slots:
-        block, runs = slot // BLOCK, good[slot].values()
+        runs = good[slot].values()
         first_ns, last_ns = min(run.first_ns for run in runs), max(run.last_ns for run in runs)
-        goes_on = begin >= 0 and begin // BLOCK == block and first_ns - until_ns <= SLOT_NS
-        until_ns = last_ns
-        if not goes_on or block >= before or block in near:
+        pause_ns, until_ns = first_ns - until_ns, last_ns
+        goes_on = begin >= 0 and begin // block == slot // block and (pauses is not None or pause_ns <= SLOT_NS)
+        if not goes_on or slot >= before or slot // block in near:
             begin = slot
             continue
         found = True
+        if pauses is not None:
+            pauses[PAUSE] = max(pauses.get(PAUSE, 0), pause_ns)
         outcomes.move(SUCCESS, slot, begin)
     return found
 

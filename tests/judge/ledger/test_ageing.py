@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from tests.depth import examples, some
 from tests.judge.lab import Lab, ns, open_rows
-from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, outcomes
+from tests.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster, outcomes
 from tests.judge.test_checks import CASES
+from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.claims.outcomes import SUCCESS, Run
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.ageing import folded, folded_ends
+from wirecheck.judge.ledger.ageing import Span, folded, folded_claim, folded_ends
 from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600
@@ -119,17 +120,52 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
 
 def test_what_was_looked_through_before_is_not_looked_at_again():
     said = outcomes(*((86_400 + second, 0) for second in (0, 10, 600, 610)))
-    assert folded(said, 86_400 // 600 + 1, 86_400 // 600 + 2)
+    assert folded(said, (), Span(86_400 // 10 + 60, 86_400 // 10 + 120))
     assert [run.count for run in said.runs({SUCCESS})] == [1, 1, 2]
-    assert not folded(said, 86_400 // 600 + 1, 86_400 // 600 + 2)
-    assert folded(said, 86_400 // 600, 86_400 // 600 + 2)
+    assert not folded(said, (), Span(86_400 // 10 + 60, 86_400 // 10 + 120))
+    assert folded(said, (), Span(86_400 // 10, 86_400 // 10 + 120))
 
 
 def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
     at = 86_400
     said = outcomes(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
-    assert folded(said, 0, (at + 600) // 600)
+    assert folded(said, (), Span(0, (at + 600) // 10))
     assert said.runs({SUCCESS}) == [Run(3, at * S, (at + 16) * S), Run(2, (at + 100) * S, (at + 108) * S)]
+
+
+def fetches(*seconds, server=EAST, code=0):
+    said = outcomes(*((second, code) for second in seconds))
+    key = ("c", "10.0.0.99", server, "Fetch", "granted" if code == 0 else "rejected")
+    return claim("activity", *key, at=seconds[0], until=seconds[-1], outcomes=said)
+
+
+@pytest.mark.parametrize("pauses", [(120,), (5, 120, 300), (590, 7)])
+def test_an_activity_is_counted_by_blocks_and_by_hours_and_its_longest_pause_is_kept(pauses):
+    seconds = [DAY]
+    while seconds[-1] < DAY + 8 * HOUR:
+        seconds.append(seconds[-1] + pauses[len(seconds) % len(pauses)])
+    one = fetches(*seconds)
+    before = longest_pause([one])
+    assert folded_claim(one, {}, 0, (DAY + 8 * HOUR) // 10)
+    assert len(one.outcomes.of(SUCCESS)) <= 7 + 12 + 2
+    assert sum(run.count for run in one.outcomes.runs()) == len(seconds)
+    assert abs(longest_pause([one]) - before) <= 1
+    assert max(run.last_ns for run in one.outcomes.runs()) == seconds[-1] * S
+
+
+def test_what_one_server_grants_is_not_counted_by_blocks_while_another_rejects_the_same_client():
+    """Else nothing would be left of the successes between the errors, and its client would have been stalled."""
+
+    def states(minutes):
+        batches = []
+        for minute in range(minutes):
+            at = DAY + minute * 60
+            every = [fetches(*range(at, at + 60, 2)), fetches(*range(at + 1, at + 61, 2), server=WEST, code=6)]
+            batches.append((at + 60, every if minute < 12 else every[:1]))
+        _, rows = judged(batches)
+        return {row.body["state"] for row in rows if row.table == "activities" and row.body}
+
+    assert states(12) == states(45)
 
 
 def ends(peak):
