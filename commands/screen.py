@@ -125,7 +125,7 @@ def legible(value: Any) -> Any:
 
 def inside(value: Any) -> Any:
     match value:
-        case str():
+        case str() if not (value.isascii() and value.isprintable()):
             return legible(value).replace("\t", "\\t").replace("\n", "\\n")
         case dict():
             return {inside(name): inside(item) for name, item in value.items()}

@@ -8,6 +8,7 @@ that JSON gives it. It imports nothing of the project but that, so that every pa
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, field, fields, is_dataclass, replace
 from functools import cache
+from operator import is_
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_origin
 
@@ -75,16 +76,28 @@ def columns_of(kind: type) -> tuple[tuple[str, str, bool], ...]:
 
 
 def inner(value: Any, change: Callable[[Any], Any], kept: Collection[str] = ()) -> Any:
-    """The same list, tuple or dataclass with each of its parts changed, but for fields of these names."""
-    match value:
-        case list():
-            return list(map(change, value))
-        case tuple():
-            return value._make(map(change, value)) if hasattr(value, "_make") else tuple(map(change, value))
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            names = [column.name for column in fields(value) if column.name not in kept]
-            return replace(value, **{name: change(getattr(value, name)) for name in names})
-    return value
+    """The same list, tuple or dataclass with each of its parts changed, but for fields of these names. Tuples and
+    dataclasses of which nothing changes are themselves: there are as many as clients, and nearly none has such a name.
+    """
+    kind = type(value)
+    if kind is list:
+        return list(map(change, value))
+    if isinstance(value, tuple):
+        parts = tuple(map(change, value))
+        if all(map(is_, parts, value)):
+            return value
+        return kind._make(parts) if hasattr(kind, "_make") else parts
+    changed = {}
+    for name in field_names(cast("type", kind)):
+        if name not in kept and (part := change(before := getattr(value, name))) is not before:
+            changed[name] = part
+    return replace(value, **changed) if changed else value
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """None of what is no dataclass."""
+    return tuple(column.name for column in fields(kind)) if is_dataclass(kind) else ()
 
 
 def written(column: Field[Any], cell: Any) -> Any:
