@@ -108,6 +108,8 @@ class Log:
     context: CheckContext
     kinds: dict[str, dict[int, list[Claim]]] = field(default_factory=dict)
     """What `at` was asked for."""
+    ends: dict[int, Times] = field(default_factory=dict)
+    """What `end` was asked for: by each of many groups."""
 
     @property
     def born_ns(self) -> int:
@@ -159,7 +161,9 @@ class Log:
 
     def end(self, partition: int) -> Times:
         """How far the log reached, by slot."""
-        return self.since_born(self.current("serves", partition))
+        if partition not in self.ends:
+            self.ends[partition] = self.since_born(self.current("serves", partition))
+        return self.ends[partition]
 
     def since_born(self, claims: Iterable[Claim]) -> Times:
         """By slot what claims state of it, without what was stated by name in the slot of its birth."""
@@ -577,9 +581,11 @@ class Behind(NamedTuple):
 
 def behind(log: Log, partition: int, done: list[Claim]) -> Behind | None:
     """A partition that has grown for long enough since its group left it behind; `done`: its commits."""
-    reads, commits = done[0]["group"], log.since_born(done)
     end, least = log.end(partition), log.context.settings.stuck_s * SECOND_NS // SLOT_NS
-    if not end or not commits or greatest(end) <= commits[-1][1] or end[-1][0] - commits[-1][0] < least:
+    if not end:
+        return None
+    reads, commits = done[0]["group"], log.since_born(done)
+    if not commits or greatest(end) <= commits[-1][1] or end[-1][0] - commits[-1][0] < least:
         return None
     last = last_leave(reads, log.context, log.group) if log.brokers else None
     if last is None:
@@ -633,8 +639,9 @@ def members_vanished(subject: Subject, group: Group, context: CheckContext) -> I
         for (reads,), done in gathered(log.current("committed", partition), "group"):
             if reads not in silent:
                 silent[reads] = last_alive(reads, log)
-            commits, end = log.since_born(done), log.end(partition)
-            if not silent[reads] or not commits or not end:
+            end = log.end(partition)
+            commits = log.since_born(done) if silent[reads] and end else []
+            if not commits:
                 continue
             since = alive_ns(silent[reads][0]) // SLOT_NS
             if commits[-1][0] <= since + 1 and greatest(end) > max(commits[-1][1], greatest(end, since + 1)):
