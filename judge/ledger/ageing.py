@@ -144,10 +144,12 @@ def folded_claim(claim: Claim, failures: Failed, since: int, before: int) -> boo
     """
     failed = failures.get(who(claim), set())
     if claim.kind != ACTIVITY:
-        return folded(claim.outcomes, failed, Span(since, before))
+        return folded(claim.outcomes, failed, SlotRange(since, before))
     pauses = claim.peak
-    fewer = folded(claim.outcomes, failed, Span(since, before), pauses)
-    return folded(claim.outcomes, failed, Span(since - MOST_SLOTS - HOUR, before - MOST_SLOTS, HOUR), pauses) or fewer
+    fewer = folded(claim.outcomes, failed, SlotRange(since, before), pauses)
+    return (
+        folded(claim.outcomes, failed, SlotRange(since - MOST_SLOTS - HOUR, before - MOST_SLOTS, HOUR), pauses) or fewer
+    )
 
 
 def folded_ends(claim: Claim, before: int) -> bool:
@@ -193,7 +195,7 @@ def foldable(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim in found if claim.kind != "cluster_id" or len(ids[claim["endpoint"]]) == 1]
 
 
-class Span(NamedTuple):
+class SlotRange(NamedTuple):
     """Slots that are looked through, by whole blocks: from one to before another."""
 
     since: int
@@ -201,7 +203,7 @@ class Span(NamedTuple):
     block: int = BLOCK
 
 
-def folded(outcomes: Outcomes, failed: Collection[int], span: Span, pauses: dict[str, Any] | None = None) -> bool:
+def folded(outcomes: Outcomes, failed: Collection[int], span: SlotRange, pauses: dict[str, Any] | None = None) -> bool:
     """Whether successes of the blocks of a span became fewer. A streak of errors ends, or begins, at a success, so
     blocks with other answers, or with rejections by other servers (`failed`), and their neighbours, stay as they are.
     So do pauses of more than a slot, unless the longest of them is kept in `pauses`.

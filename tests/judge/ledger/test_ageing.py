@@ -13,7 +13,7 @@ from tests.judge.test_checks import CASES
 from wirecheck.judge.checks.lone_readers import longest_pause
 from wirecheck.judge.claims.outcomes import SUCCESS, Run
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.ageing import Span, folded, folded_claim, folded_ends
+from wirecheck.judge.ledger.ageing import SlotRange, folded, folded_claim, folded_ends
 from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600
@@ -120,16 +120,16 @@ def test_successes_of_hours_take_a_few_slots_and_a_streak_among_them_stays_as_it
 
 def test_what_was_looked_through_before_is_not_looked_at_again():
     said = outcomes(*((86_400 + second, 0) for second in (0, 10, 600, 610)))
-    assert folded(said, (), Span(86_400 // 10 + 60, 86_400 // 10 + 120))
+    assert folded(said, (), SlotRange(86_400 // 10 + 60, 86_400 // 10 + 120))
     assert [run.count for run in said.runs({SUCCESS})] == [1, 1, 2]
-    assert not folded(said, (), Span(86_400 // 10 + 60, 86_400 // 10 + 120))
-    assert folded(said, (), Span(86_400 // 10, 86_400 // 10 + 120))
+    assert not folded(said, (), SlotRange(86_400 // 10 + 60, 86_400 // 10 + 120))
+    assert folded(said, (), SlotRange(86_400 // 10, 86_400 // 10 + 120))
 
 
 def test_a_silence_between_successes_stays_when_they_are_counted_by_blocks():
     at = 86_400
     said = outcomes(*((at + second, 0) for second in (0, 8, 16, 100, 108)))
-    assert folded(said, (), Span(0, (at + 600) // 10))
+    assert folded(said, (), SlotRange(0, (at + 600) // 10))
     assert said.runs({SUCCESS}) == [Run(3, at * S, (at + 16) * S), Run(2, (at + 100) * S, (at + 108) * S)]
 
 
