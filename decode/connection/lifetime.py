@@ -71,7 +71,7 @@ def _cut_all(shared: Shared, connection: Connection, direction: Direction) -> No
 
 def set_closing(shared: Shared, connection: Connection, ts_ns: i64) -> None:
     """Both sides have sent all they had: over, as soon as late packets had their chance."""
-    if connection.closed_by != NOT_CLOSED and _sent_all(connection.lower) and _sent_all(connection.higher):
+    if connection.closed_by != NOT_CLOSED and sent_all(connection.lower) and sent_all(connection.higher):
         connection.due_ns = min(connection.due_ns, ts_ns + shared.limits.slack_ns)
         first = connection.direction(max(connection.client, 0))
         for direction in (first, connection.other(first)):
@@ -79,7 +79,7 @@ def set_closing(shared: Shared, connection: Connection, ts_ns: i64) -> None:
                 progress(shared, connection)
 
 
-def _sent_all(direction: Direction) -> bool:
+def sent_all(direction: Direction) -> bool:
     return direction.fin != UNSET and direction.stream == RUNNING and direction.next_offset >= direction.fin
 
 

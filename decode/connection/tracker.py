@@ -24,7 +24,7 @@ from wirecheck.decode.connection.connection import (
 )
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import begin_run, close_holes, declare_gaps, reopen
-from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
+from wirecheck.decode.connection.lifetime import close, expire, forget, progress, sent_all, set_closing, set_deadline
 from wirecheck.decode.connection.matching import finish
 from wirecheck.decode.connection.stream import modes
 from wirecheck.decode.connection.stream.direction import NEAR
@@ -202,9 +202,16 @@ def _goes_on(connection: Connection, frame: Frame) -> bool:
     that does not capture the other side cannot capture its SYN-ACK either: its SYN counts at once.
     """
     other = connection.direction(1 - frame.side)
-    by = connection.closed_by
-    doubted = by >= BY_RST and not connection.direction(by - BY_RST).reset_exact
-    return (connection.due_ns == NEVER or doubted) and other.shown_by & _agent_bit(connection, frame) != 0
+    is_open = connection.due_ns == NEVER or _is_doubted(connection)
+    return is_open and other.shown_by & _agent_bit(connection, frame) != 0
+
+
+def _is_doubted(connection: Connection) -> bool:
+    """Whether a closing connection is so by nothing but a reset whose sender may still show that it sent none."""
+    lower, higher = connection.lower, connection.higher
+    if lower.reset_exact or higher.reset_exact or (sent_all(lower) and sent_all(higher)):
+        return False
+    return lower.reset != UNSET or higher.reset != UNSET
 
 
 def _agent_bit(connection: Connection, frame: Frame) -> i64:
@@ -434,10 +441,18 @@ def _on_ending(shared: Shared, connection: Connection, direction: Direction, seq
     elif direction.reset != UNSET and length > 0:
         if direction.next_offset == direction.reset and not direction.reset_exact:
             _reset(shared, connection, shared.limits.slack_ns)
-        elif connection.closed_by == BY_RST + frame.side and (
-            not direction.reset_exact or frame.offset >= direction.reset
-        ):  # its side goes on, past or short of it: no host took it
-            connection.closed_by, connection.due_ns = NOT_CLOSED, NEVER
+        elif not direction.reset_exact or frame.offset >= direction.reset:
+            _take_reset_back(connection, direction)
+
+
+def _take_reset_back(connection: Connection, direction: Direction) -> None:
+    """Its side goes on, past or short of it: no host took it. A FIN before it may be true all the same."""
+    if direction.reset_exact:
+        direction.reset, direction.reset_exact = UNSET, False
+    if connection.closed_by == BY_RST + direction.side:
+        connection.closed_by = NOT_CLOSED
+    if not connection.other(direction).reset_exact:
+        connection.due_ns = NEVER
 
 
 def _awaits_ack(connection: Connection) -> bool:
@@ -514,12 +529,12 @@ def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
 
 def _resets(direction: Direction, seq: i64) -> i64:
     """Whether a reset has the number that its receiver expects, or one near by: that is dropped (RFC 5961 3.2), unless
-    the capture lacks what comes before it.
+    the capture lacks what comes before it. Behind a gap that is not believed yet, none is exact.
     """
     if direction.stream != modes.RUNNING:
         return EXACT
-    at = direction.offset_of(seq)
-    if at in (direction.next_offset, direction.out_of_order.end):
+    gap = direction.last_gap
+    if direction.offset_of(seq) == direction.next_offset and (gap is None or gap.is_believed(direction.frames)):
         return EXACT
     return NEAR_BY if direction.is_near(seq) else NO_RESET
 

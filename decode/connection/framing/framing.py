@@ -211,8 +211,9 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
         direction.last_correlation = direction.correlation
     if verdict <= recognise.WAIT:
         return True, (ACKS_UNKNOWN if key == recognise.PRODUCE else 0)
-    if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client):
-        direction.client_hash = client
+    renamed = direction.client_hash >= 0 and direction.messages >= recognise.KNOWN_BY and verdict == recognise.DOUBT
+    if client != recognise.NO_CLIENT and not signs_in(key, direction.correlation, client) and not renamed:
+        direction.client_hash = client  # not one that only overwritten bytes name: the others are found by it
     if key == recognise.PRODUCE:
         acks, _ = produce_acks(shared.known, data, header)
         return acks != 0, (ACKS_UNKNOWN if acks == recognise.NOT_SEEN else 0)

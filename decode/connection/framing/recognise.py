@@ -34,6 +34,7 @@ RESERVED: Final = (
 ) - 8  # SaslClientAuthenticator.MIN_RESERVED_CORRELATION_ID: a client that signs in, also again
 SHORTEST_REQUEST: Final = 8  # key, version, correlation id
 SIGNING_IN: Final = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)  # before a client's own requests, and again
+KNOWN_BY: Final = 4  # requests that make sure whose connection it is: a client's first ones may not name it yet
 NO_CLIENT: Final = -1
 NULL_CLIENT: Final = 6  # hash of a client id that is null
 NEVER_FLEXIBLE: Final = 1 << 14  # as in decode/wire.py

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 WALK: Final = 8192  # chunks looked at, in one run of bytes, for a message that ends with a packet
 PATIENCE_BYTES: Final = 4 << 20  # after so much of an unrecognised connection, keep only what a candidate needs
-KNOWN_BY: Final = 4  # requests that make sure whose connection it is: a client's first ones may not name it yet
 CANDIDATES: Final = 8
 FIRST: Final = 4  # that no later one displaces: what begins within them is not trusted before they are refuted
 LONG: Final = 2 << 20  # ... up to this length: max.request.size is 1 MiB by default, and a false one would hide as much
@@ -155,7 +154,7 @@ class Scan:
         self.chunk: Chunk | None = None
         """Where the position that is tested lies."""
         far = direction.next_offset - direction.message_begin >= PATIENCE_BYTES
-        self.sure: bool = direction.client_hash >= 0 and direction.messages >= KNOWN_BY and not far
+        self.sure: bool = direction.client_hash >= 0 and direction.messages >= recognise.KNOWN_BY and not far
         """Whose connection it is is known: requests of others are none of its own."""
 
     def run(self, connection: Connection) -> i64:
