@@ -131,6 +131,12 @@ class Connection:
     def other(self, direction: Direction) -> Direction:
         return self.higher if direction.side == 0 else self.lower
 
+    def is_client_by_port(self, direction: Direction) -> bool:
+        """Whether nothing but ports says who is the client, and they do not speak against this side."""
+        low, high = ends_of(self.key)
+        own, peer = (low, high) if direction.side == 0 else (high, low)
+        return own.port >= peer.port
+
     def requests(self) -> Direction:
         """The client's direction; the client has to be known."""
         return self.lower if self.client == 0 else self.higher
@@ -336,6 +342,6 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         unacceptable=connection.unacceptable,
         answered_in=ANSWERED_IN[connection.answered_in],
         tls_unfinished=has_unfinished_tls(connection, ask),
-        client_hash=ask.client_hash,
+        client_hash=ask.client_hash if connection.client >= 0 else -1,
         blocked_until_ns=max(ask.window_opened_ns, 0),
     )

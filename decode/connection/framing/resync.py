@@ -69,14 +69,15 @@ def last_chance(shared: Shared, connection: Connection, direction: Direction) ->
             if ids.count > 0 and _find(shared, connection, direction, ids):
                 return True
         for candidate in direction.candidates:
-            if candidate.end == direction.next_offset and candidate.begin >= direction.ordered.begin:
+            at_end = candidate.end == direction.next_offset and candidate.begin >= direction.ordered.begin
+            if at_end and (connection.client >= 0 or connection.is_client_by_port(direction)):
                 _trust(connection, direction, candidate.begin)
                 return True
     return False
 
 
 def _find(shared: Shared, connection: Connection, direction: Direction, ids: InFlightIds | None) -> bool:
-    found = Scan(shared, direction, ids).run(connection)
+    found = Scan(shared, direction, ids, connection.client >= 0).run(connection)
     if found >= 0:
         _trust(connection, direction, found)
         return True
@@ -145,8 +146,9 @@ def _drop_useless(shared: Shared, connection: Connection, direction: Direction) 
 class Scan:
     """One look at every position of a direction that was not tested yet."""
 
-    def __init__(self, shared: Shared, direction: Direction, ids: InFlightIds | None) -> None:
+    def __init__(self, shared: Shared, direction: Direction, ids: InFlightIds | None, role_known: bool) -> None:
         self.shared: Shared = shared
+        self.role_known: bool = role_known
         self.direction: Direction = direction
         self.ids: InFlightIds | None = ids
         """Of a response's direction."""
@@ -197,7 +199,7 @@ class Scan:
                 if found == recognise.WAIT and last:
                     return i, -1
                 if found == recognise.STRONG:
-                    return i, at + i
+                    return i, self._first_of_its_client(at + i)
         return (max(n - 7, 0) if last else n), -1
 
     def _is_response(self, data: bytes, i: i64, at: i64, ids: InFlightIds) -> bool:
@@ -235,11 +237,32 @@ class Scan:
             self.chunk = chunk_at(self.chunk, at + i)
             if is_known and 0 < ahead <= FAR and begins_packet(self.chunk, at + i):
                 return recognise.STRONG
-            if self._fills_packets(at + i, end):
+            if self._fills_packets(at + i, end) and self._is_not_alone(correlation, client):
                 return recognise.STRONG
         if verdict == recognise.STRONG or (verdict == recognise.WEAK and is_known and 0 < ahead <= NEAR):
             add_candidate(direction, Candidate(at + i, end, correlation, client))
         return recognise.NO
+
+    def _is_not_alone(self, correlation: i64, client: i64) -> bool:
+        """Whether the side is known as the client's, or sent another request of this client before: one message decides
+        nothing, a response can look like a request.
+        """
+        direction = self.direction
+        if self.role_known:
+            return True
+        alone = direction.client_hash != client or not 0 < correlation - direction.last_correlation <= FAR
+        direction.client_hash, direction.last_correlation = client, correlation
+        return not alone
+
+    def _first_of_its_client(self, found: i64) -> i64:
+        """Where to go on: also what the request that is confirmed now confirms is read."""
+        direction = self.direction
+        if not self.role_known:
+            for candidate in direction.candidates:
+                is_its = candidate.client == direction.client_hash and candidate.end <= found
+                if is_its and candidate.begin >= direction.ordered.begin:
+                    return min(candidate.begin, found)
+        return found
 
     def _fills_packets(self, begin: i64, end: i64) -> bool:
         self.chunk = chunk_at(self.chunk, begin)

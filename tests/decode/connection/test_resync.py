@@ -395,3 +395,35 @@ def test_no_pair_of_packets_of_sasl_exchanges_takes_more_than_a_few_messages_wit
     """Two packets in a row may hide where the next message begins: what stands there once is not proof enough."""
     frames, places = sasl_packets
     assert [pair for pair in some([*combinations(places, 2)]) if unread(frames, set(pair)) > 2] == []
+
+
+def looks_asked(correlation_id):
+    """A response whose bytes are those of a Metadata request 9 of the client "!s"."""
+    return response(METADATA << 16 | 9, struct.pack(">ih", correlation_id, 2) + b"!s\0" + bytes(40))
+
+
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("following", [0, 1, 9])
+@pytest.mark.parametrize(("client", "port"), [("10.0.0.1", 20_000), ("10.0.0.1", 40_000), ("10.0.0.7", 40_000)])
+def test_a_response_that_looks_like_a_request_makes_no_client_of_a_server(before, following, client, port):
+    talk = Talk(client=(client, port), server=("10.0.0.5", 24_102))
+    for number in range(before):
+        talk.response(response(number, bytes(50)))
+    talk.response(looks_asked(7))
+    first = METADATA << 16 | 10
+    for number in range(first, first + following):
+        talk.request(asks([number])).response(answers([number]))
+    results = follow(talk.segments)
+    named = {row[2][7] for row in exchange_rows(results) if row[2]}
+    if following > 1:
+        assert requests(results) == [*range(first, first + following)]
+    if following > 1 or port > 24_102:  # else nothing says who is the server
+        assert all(name.startswith(f"{client}:{port}>") for name in named)
+
+
+def test_requests_of_one_client_decide_though_what_lies_between_was_lost():
+    talk = Talk()
+    for number in range(5):
+        talk.request(asks([number])).response(answers([number]))
+    kept = [frame for number, frame in enumerate(talk.segments) if number % 4]
+    assert requests(follow(kept)) == [1, 3]
