@@ -77,7 +77,8 @@ def last_chance(shared: Shared, connection: Connection, direction: Direction) ->
 
 
 def _find(shared: Shared, connection: Connection, direction: Direction, ids: InFlightIds | None) -> bool:
-    found = Scan(shared, direction, ids, connection.client >= 0).run(connection)
+    role_known = connection.client >= 0 or connection.is_client_by_port(direction)
+    found = Scan(shared, direction, ids, role_known).run(connection)
     if found >= 0:
         _trust(connection, direction, found)
         return True
@@ -244,8 +245,8 @@ class Scan:
         return recognise.NO
 
     def _is_not_alone(self, correlation: i64, client: i64) -> bool:
-        """Whether the side is known as the client's, or sent another request of this client before: one message decides
-        nothing, a response can look like a request.
+        """Whether the side is the client's, or may be by its port, or sent another request of this client before: one
+        message of a side with the lower port decides nothing, a response can look like a request.
         """
         direction = self.direction
         if self.role_known:
