@@ -134,12 +134,9 @@ def servers(row: "ErrorRow") -> str:
     return through + ", ".join(shown) + (f" and {len(answered) - 2} more" if len(answered) > 2 else "")
 
 
-CONNECT = "connect"
-
-
 def summary(shown: "list[ErrorRow]") -> str:
     """`3 errors, 1 ongoing`."""
-    counted = (row for row in shown if row.effect != "routine" and (row.client_id or row.api != CONNECT))
+    counted = (row for row in shown if row.effect != "routine" and not row.is_of_unknown)
     ongoing = sum(row.status == "ongoing" for row in counted)
     return f"{plural(len(shown), 'error')}, {ongoing:,} ongoing"
 

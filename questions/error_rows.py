@@ -95,6 +95,11 @@ class ErrorRow:
     throttle_time_max_ms: int | None
 
     @property
+    def is_of_unknown(self) -> bool:
+        """A refused connection of which it is unknown who made it: a node, or one of several clients of its host."""
+        return self.effect == REFUSED and self.client_id is None
+
+    @property
     def about(self) -> str:
         """`Produce orders`, or the API alone."""
         return f"{self.api} {self.topic or ''}".rstrip()
@@ -110,13 +115,22 @@ class ErrorRow:
 def error_rows(traffic: Traffic) -> list[ErrorRow]:
     """All of them, by harm: routine ones last; else ongoing ones first, then by effect and count."""
     asked = gathered(traffic.calls.items(), lambda call: (call.client_id, call.host, call.api))
+    worked_ns: dict[tuple[str | None, str], int] = {}
+    for call, calls in traffic.calls.items():
+        if call.api not in BEFORE_WORK:
+            who = call.client_id, call.host
+            worked_ns[who] = max(worked_ns.get(who, 0), calls.clean_ns)
     found = []
     for failure, count in traffic.failures.items():
         calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
         last = count.streak, count.streak_ns, count.last_ns
         ongoing = goes_on(*last, traffic.last_ns) and frequent(count, calls)
         status = ONGOING if ongoing else STOPPED
-        if over(failure, count, calls, traffic):
+        if failure.api in LOGIN:  # its steps are no success
+            is_over = worked_ns.get((failure.client_id, failure.host), 0) > count.last_ns
+        else:
+            is_over = over(failure, count, calls, traffic)
+        if is_over:
             status = NOT_ASKED_SINCE if is_given_up(failure, count, traffic) else RECOVERED
         found.append(row(failure, count, status, calls.count, traffic))
     return sorted([*found, *refused_connections(traffic)], key=by_harm)
@@ -157,13 +171,7 @@ REFUSED, CONNECT = "connection refused", "connect"
 
 
 def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bool:
-    """Whether the client was answered without the error later. The steps of a login are no success."""
-    if failure.api in LOGIN:
-        return any(
-            call.client_id == failure.client_id and call.host == failure.host and one.clean_ns > count.last_ns
-            for call, one in traffic.calls.items()
-            if call.api not in BEFORE_WORK
-        )
+    """Whether the client was answered without the error later."""
     if not failure.topic or failure.api not in OF_TOPICS:
         return calls.clean_ns > count.last_ns
     last_ns = calls.last_ns
@@ -242,5 +250,4 @@ def by_harm(one: ErrorRow) -> tuple[object, ...]:
     rank = EFFECTS.index(one.effect)
     follower = -1 if one.follower is None else one.follower
     who = one.client_id or "", one.host, one.api, one.topic or "", one.error, follower
-    unknown = one.effect == REFUSED and one.client_id is None  # a node's own, on its host, or a client's
-    return one.effect == "routine", unknown, STATUSES.index(one.status), rank, -one.count, *who
+    return one.effect == "routine", one.is_of_unknown, STATUSES.index(one.status), rank, -one.count, *who

@@ -124,7 +124,7 @@ def test_cards_and_the_list_of_errors_tell_one_story_of_who_still_fails(captured
         row.client_id
         for row in rows
         if row.status == "ongoing" and row.last_ns - row.first_ns >= LONG_NS and not is_internal(row.client_id)
-        and (row.client_id is not None or row.effect != "connection refused")
+        and not row.is_of_unknown
     }  # fmt: skip
     assert lasting <= named
 
