@@ -34,7 +34,7 @@ from wirecheck.questions.group_messages import (
 from wirecheck.questions.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.questions.traffic import Call, Chunk
@@ -144,7 +144,7 @@ class Subject(Accumulator):
         for step in steps(chunk, self.name):
             self.see_step(chunk, step)
         self.see_offsets(chunk)
-        self.register(chunk, keys()["BrokerRegistration"])
+        self.registrations += [one for one in registrations(chunk) if self.has_space(self.registrations)]
 
     def has_space(self, kept: Any) -> bool:
         if len(kept) < MOST:
@@ -246,10 +246,13 @@ class Subject(Accumulator):
             if end.place in self.commits:
                 self.watermarks.setdefault(end.place, History()).add(end.time_ns, end.offset, end.topic_id)
 
-    def register(self, chunk: Chunk, key: int) -> None:
-        asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]
-        for message, broker in zip(asked.message.tolist(), asked["broker_id"].tolist(), strict=True):
-            index = int(chunk.exchange_of[message])
-            answer = answer_to(chunk, index, answers)
-            if answer is not None and answers["error_code"][answer] == 0 and self.has_space(self.registrations):
-                self.registrations.append((int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])))
+
+def registrations(chunk: Chunk) -> Iterator[tuple[int, int, int]]:
+    """(time, broker, broker epoch) of registrations that a controller accepted."""
+    key = keys()["BrokerRegistration"]
+    asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]
+    for message, broker in zip(asked.message.tolist(), asked["broker_id"].tolist(), strict=True):
+        index = int(chunk.exchange_of[message])
+        answer = answer_to(chunk, index, answers)
+        if answer is not None and answers["error_code"][answer] == 0:
+            yield int(chunk.asked_ns[index]), broker, int(answers["broker_epoch"][answer])

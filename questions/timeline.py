@@ -18,9 +18,10 @@ from wirecheck.client_ids import is_of_node
 from wirecheck.decode.api_names import keys
 from wirecheck.decode.show.message_lines import Accumulator
 from wirecheck.decode.show.message_summary import topic_codes
-from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.decode.wire import RESPONSE
 from wirecheck.questions.changes import Changes
-from wirecheck.questions.group_messages import COLUMNS, HEARTBEATS, Step, answers_to, steps
+from wirecheck.questions.group_messages import HEARTBEATS, Step, steps
+from wirecheck.questions.subject import ALSO, registrations
 from wirecheck.questions.traffic import Traffic
 from wirecheck.wording import NS_PER_S, and_list, client_name, plural
 
@@ -36,14 +37,6 @@ KINDS = ("change", "broker", "election", "group", "client", "finding", "hurt")
 MOST_EVENTS, MOST_PARTITIONS, MOST_NAMED = 20_000, 200_000, 3
 BEGIN_NS, SILENT_NS = NS_PER_S, 30 * NS_PER_S
 """Who sends in the first second was there before; who has been silent for so long at the end has stopped."""
-ALSO = (
-    ("Metadata", "response", tuple(f"topics.partitions.{name}" for name in (
-        "partition_index", "leader_id", "leader_epoch",
-    ))),
-    *COLUMNS,
-    ("BrokerRegistration", "request", ("broker_id",)),
-    ("BrokerRegistration", "response", ("broker_epoch", "error_code")),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +149,11 @@ class Timeline(Accumulator):
             self.elected.setdefault(key, (time_ns, Counter()))[1][place[0]] += 1
 
     def see_registrations(self, chunk: Chunk) -> None:
-        key = keys()["BrokerRegistration"]
-        asked, answers = chunk.tables(key, REQUEST)[""], chunk.tables(key, RESPONSE)[""]
-        exchange = chunk.exchange_of[asked.message]
-        rows = answers_to(chunk, exchange, answers).tolist() if len(asked) else list[int]()
-        for broker, index, row in zip(asked["broker_id"].tolist(), exchange.tolist(), rows, strict=True):
-            if row < 0 or answers["error_code"][row] != 0:
-                continue
-            epoch = int(answers["broker_epoch"][row])
+        for time_ns, broker, epoch in registrations(chunk):
             if (broker, epoch) not in self.registered:  # a request may be sent again
                 self.registered.add((broker, epoch))
                 text = f"registers with the controller, broker epoch {epoch:,}"
-                self.keep(Event(int(chunk.asked_ns[index]), "broker", f"broker {broker}", text))
+                self.keep(Event(time_ns, "broker", f"broker {broker}", text))
 
     def see_step(self, chunk: Chunk, step: Step) -> None:
         who = client_name(chunk.call(step.exchange).client_id)
@@ -188,8 +174,7 @@ class Timeline(Accumulator):
 
     def events(self) -> list[Event]:
         """In order of time."""
-        every = [*self.found, *self.of_changes(), *self.of_elections(), *self.of_rounds(), *self.of_clients()]
-        return sorted(every, key=lambda event: (event.time_ns, KINDS.index(event.kind), event.subject, event.text))
+        return merged(self.found, self.of_changes(), self.of_elections(), self.of_rounds(), self.of_clients())
 
     def of_changes(self) -> Iterator[Event]:
         for change in self.changes.merged():
