@@ -21,7 +21,7 @@ from wirecheck.session.inputs import holds_tables
 from wirecheck.session.results import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from wirecheck.story.verdict import Finding, Verdict
 
@@ -122,7 +122,7 @@ class Printer:
 
     def print(self, result: "Verdict", *, table: bool) -> None:
         if self.form == "json":
-            rows: dict[str, Any] = {one.id: with_card(one, result) for one in result.findings}
+            rows: dict[str, Any] = {one["id"]: one for one in with_cards(result.findings, result)}
             for name, finding in rows.items():
                 if self.known.get(name) != finding:
                     click.echo(as_json(finding))
@@ -134,12 +134,14 @@ class Printer:
         self.known = rows
 
 
-def with_card(finding: "Finding", result: "Verdict") -> dict[str, Any]:
-    """A finding as JSON has it, with the ID of the finding whose card it is on, and the card with that one."""
-    entry = next((one for one in result.entries if finding.id in one.finding_ids), None)
-    head = entry.findings[0] if entry is not None else None
-    card = document(entry.card) if entry is not None and head == finding.id else None
-    return {**document(finding), "card_of": head, "card": card}
+def with_cards(findings: "Iterable[Finding]", result: "Verdict") -> "Iterator[dict[str, Any]]":
+    """Findings as JSON has them, each with the ID of the finding whose card it is on, and the card with that one."""
+    entries = {name: entry for entry in result.entries for name in entry.finding_ids}
+    for finding in findings:
+        entry = entries.get(finding.id)
+        head = entry.findings[0] if entry is not None else None
+        card = document(entry.card) if entry is not None and head == finding.id else None
+        yield {**document(finding), "card_of": head, "card": card}
 
 
 def cards(result: "Verdict") -> dict[str, Any]:
@@ -165,7 +167,7 @@ def print_cards(every: list[tuple[str, ...]], *, table: bool) -> None:
 def show_one(result: "Verdict", name: str, form: str) -> None:
     found = [one_finding(result.findings, name)]
     if form == "json":
-        click.echo(as_json(with_card(found[0], result)))
+        click.echo(as_json(next(with_cards(found, result))))
         return
     from wirecheck.dashboards import terminal
     from wirecheck.dashboards.axis import axis_of
