@@ -7,7 +7,7 @@ A folder of a capture has `capture.pcap` or `capture.pcap.gz`, and `truth.json`,
     brokers        [{"id": 1}, ...]: their own clients have these names, and are not judged
     expect         {"must": findings that must be there, each its code, or an object with a code}; optional
 
-Rule: a truth is written before anything judges the capture. Whoever is in neither list is healthy.
+Rule: a truth is written before anything judges the capture. A client that it does not name is healthy.
 """
 
 import json

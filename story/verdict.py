@@ -292,7 +292,7 @@ class CardAction:
     commands: tuple[str, ...]
     """Commands to paste."""
     asks: tuple[Act, ...] = left_out(())
-    """What it tells to do that another card may forbid."""
+    """What it says to do that another card may forbid."""
     forbids: tuple[Act, ...] = left_out(())
     """What must not be done before: no other card of the cluster asks for it without saying so."""
 

@@ -96,7 +96,7 @@ def now_reading(log: Log, partition: int) -> Iterator[Reader]:
 
 
 def is_read_for(one: Continuation, log: Log) -> bool:
-    """Whether somebody reads the partition who may do so for a reader: of its group, its client ID, or its host."""
+    """Whether a client that may do so for a reader reads the partition: of its group, its client ID, or its host."""
     mine = one.mine[0]
     places = {*shared_by(mine, log)}
     return any(
