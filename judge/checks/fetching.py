@@ -287,7 +287,8 @@ def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Membe
     if not odd:
         return []
     context.watch()
-    passed = [member for member in odd if context.passed(member.seen.ts_ns + context.settings.broker_grace_ns)]
+    grace_ns = context.settings.broker_grace_ns  # of the first answers: a member is kept with its latest one
+    passed = odd if context.passed(min(claim.first.ts_ns, odd[0].seen.ts_ns) + grace_ns) else []
     if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, context):
         return []
     begun = all_begun(claim["client_id"], claim["host"], claim["endpoint"], group, context)

@@ -99,6 +99,14 @@ def fet003_fires__not_in_the_session(lab):
     session(lab, *begun((5, 1, {}, {}, {ID_1: [1, 4]}), asked=ORDERS))
 
 
+def fet003_fires__as_long_as_the_capture(lab):
+    """The session is answered about another topic to the end."""
+    lab.metadata(0, [("orders", ID_1)])
+    later = ((at, at // 5, {}, {}, {ID_2: [1]}) for at in range(5, 121, 5))
+    session(lab, *begun(*later, asked=ORDERS))
+    lab.until = 121
+
+
 def fet003_near_miss__incremental(lab):
     """In a session only what has news is answered."""
     lab.metadata(0, [("orders", ID_1)])
