@@ -95,14 +95,14 @@ def is_of_controller(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def beside_line(text: str) -> tuple[tuple[int, tuple[int, int]], ...]:
-    """Of ranges that fit a release line the APIs whose highest version is that of none of its releases."""
+    """Of ranges that fit a release line the APIs whose lowest or highest version is that of none of its releases."""
     lines = lines_of(text)
-    known = [ranges for release, ranges in schemas.releases().items() if release.rpartition(".")[0] in lines]
-    highest: dict[int, set[int]] = {}
-    for ranges in known:
-        for key, one in ranges.items():
-            highest.setdefault(key, set()).update((one.high, one.high - one.latest_unstable))
-    return tuple((key, span) for key, span in read(text).items() if key in highest and span[1] not in highest[key])
+    spans: dict[int, set[tuple[int, int]]] = {}
+    for release, ranges in schemas.releases().items():
+        for key, one in ranges.items() if release.rpartition(".")[0] in lines else ():
+            for low in {one.low, 0} if key == PRODUCE else {one.low}:  # 4.x advertises what it does not accept
+                spans.setdefault(key, set()).update({(low, one.high), (low, one.high - one.latest_unstable)})
+    return tuple((key, span) for key, span in read(text).items() if key in spans and span not in spans[key])
 
 
 def upside_down(text: str) -> list[int]:

@@ -377,6 +377,11 @@ def ver007_fires__beside_a_release(lab):
     lab.versions(1, {**ranges("3.9.1"), 1: (4, 11)})
 
 
+def ver007_fires__beside_a_release__from_a_later_version(lab):
+    """One API of 3.9 begins later than there."""
+    lab.versions(1, {**ranges("3.9.1"), 8: (5, 9)})
+
+
 def ver007_fires__upside_down(lab):
     lab.versions(1, {**ranges("3.9.1"), 1: (5, 4)})
 
